@@ -73,9 +73,7 @@ def test_an_update_reads_only_what_changed(wk: Wellkept, project: Path) -> None:
     assert wk.code.update().read == 1
 
 
-def test_similar_commits_speak_for_files_that_do_not_say_the_words(
-    wk: Wellkept, project: Path
-) -> None:
+def test_similar_commits_find_files_without_the_words(wk: Wellkept, project: Path) -> None:
     git(project, "init")
     git(project, "add", "src/urls.py")
     git(project, "commit", "-m", "Survive flaky upstream hosts")
@@ -87,7 +85,7 @@ def test_similar_commits_speak_for_files_that_do_not_say_the_words(
     assert wk.code.update().commits == 0
 
 
-def test_who_signed_a_commit_does_not_speak_for_its_files(wk: Wellkept, project: Path) -> None:
+def test_commit_trailers_are_not_searched(wk: Wellkept, project: Path) -> None:
     git(project, "init")
     git(project, "add", ".")
     git(project, "commit", "-m", "Begin\n\nCo-Authored-By: Gryphon <g@example.org>\nRefs: Lion")
@@ -96,7 +94,7 @@ def test_who_signed_a_commit_does_not_speak_for_its_files(wk: Wellkept, project:
     assert wk.code.find("begin")
 
 
-def test_new_commits_are_taken_in_and_renames_followed(wk: Wellkept, project: Path) -> None:
+def test_new_commits_are_added_and_renames_followed(wk: Wellkept, project: Path) -> None:
     git(project, "init")
     git(project, "add", ".")
     git(project, "commit", "-m", "Begin")
@@ -108,7 +106,7 @@ def test_new_commits_are_taken_in_and_renames_followed(wk: Wellkept, project: Pa
     assert first(wk, "flaky upstream") == "src/addresses.py"
 
 
-def test_rewritten_history_is_taken_in_anew(wk: Wellkept, project: Path) -> None:
+def test_rewritten_history_is_indexed_again(wk: Wellkept, project: Path) -> None:
     git(project, "init")
     git(project, "add", ".")
     git(project, "commit", "-m", "Teach gryphons to sing")
@@ -145,7 +143,7 @@ def test_a_hostile_request_finds_nothing_and_breaks_nothing(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems take only names that are text")
-def test_a_file_whose_name_is_no_text_does_not_stop_the_search(wk: Wellkept, project: Path) -> None:
+def test_a_file_name_that_is_not_utf8_does_not_stop_the_search(wk: Wellkept, project: Path) -> None:
     (Path(os.fsdecode(os.fsencode(project) + b"/bad-\xff.py"))).write_text("pool", "utf-8")
     assert first(wk, "connections are not given back to the pool") == "src/pool.py"
 

@@ -105,7 +105,7 @@ def test_a_warning_is_found_from_a_file_that_sessions_use_along_with_its_own(
         assert [hit.memory.content for hit in found] == ["Regenerate the client after a change"]
 
 
-def test_patterns_are_kept_once_and_explained(tmp_path: Path) -> None:
+def test_patterns_are_stored_once_and_explained(tmp_path: Path) -> None:
     with open_in(tmp_path) as wk:
         for n in range(4):
             show(wk, n, "src/auth/login.py", "src/auth/token.py")

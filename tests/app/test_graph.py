@@ -42,7 +42,7 @@ def wk(root: Path, tmp_path: Path) -> Iterator[Wellkept]:
         yield opened
 
 
-def test_a_symbol_is_asked_of_the_file_as_it_is_now(wk: Wellkept, root: Path) -> None:
+def test_a_query_sees_the_current_file(wk: Wellkept, root: Path) -> None:
     write(root, {"b.py": "# moved down\n\n\ndef f():\n    pass\n"})
     assert wk.graph.node("b.py::f").line == 4
     write(root, {"b.py": "def g():\n    pass\n"})
@@ -51,15 +51,13 @@ def test_a_symbol_is_asked_of_the_file_as_it_is_now(wk: Wellkept, root: Path) ->
     assert wk.graph.node("b.py::g").line == 1
 
 
-def test_a_new_file_can_be_asked_about_before_the_next_build(wk: Wellkept, root: Path) -> None:
+def test_a_new_file_can_be_queried_before_the_next_build(wk: Wellkept, root: Path) -> None:
     write(root, {"new.py": "from b import f\n\n\ndef fresh():\n    f()\n"})
     assert wk.graph.impact("new.py::fresh").target.line == 4
     assert "new.py" in wk.graph.impact("b.py::f").files
 
 
-def test_what_changed_elsewhere_is_read_before_a_question_is_answered(
-    wk: Wellkept, root: Path, tmp_path: Path
-) -> None:
+def test_changed_files_are_parsed_before_a_query(wk: Wellkept, root: Path, tmp_path: Path) -> None:
     wk.graph.close()
     write(root, {"c.py": "from b import f\n", "a.py": "x = 1\n"})
     (root / "p/b.py").unlink()
@@ -68,7 +66,7 @@ def test_what_changed_elsewhere_is_read_before_a_question_is_answered(
         assert [f.path for f in again.graph.files()] == ["a.py", "b.py", "c.py"]
 
 
-def test_a_lot_that_changed_is_only_named_as_stale(
+def test_many_changed_files_are_only_marked_as_stale(
     wk: Wellkept, root: Path, tmp_path: Path
 ) -> None:
     wk.graph.close()
@@ -79,13 +77,13 @@ def test_a_lot_that_changed_is_only_named_as_stale(
         assert len(again.graph.files()) == 3
 
 
-def test_an_ignored_file_does_not_slip_in_by_being_asked_about(wk: Wellkept, root: Path) -> None:
+def test_a_query_about_an_ignored_file_does_not_add_it(wk: Wellkept, root: Path) -> None:
     write(root, {".gitignore": "out/\n", "out/made.py": "x = 1\n"})
     with pytest.raises(NotFoundError):
         wk.graph.node("out/made.py")
 
 
-def test_a_second_build_waits_and_a_question_does_not(
+def test_a_second_build_waits_and_a_query_does_not(
     wk: Wellkept, root: Path, tmp_path: Path
 ) -> None:
     write(root, {"b.py": "def f():\n    pass\n\n\ndef g():\n    pass\n"})
@@ -129,7 +127,7 @@ def test_a_build_that_was_killed_is_finished_by_the_next(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", [b"no database at all" * 500, b"SQLite format 3\0" * 500])
-def test_a_damaged_graph_says_how_to_renew_it(root: Path, tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_graph_says_how_to_rebuild_it(root: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "memory.graph.db").write_bytes(content)
     with wellkept.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as opened:
         with pytest.raises(StoreCorruptError, match="wellkept graph build"):

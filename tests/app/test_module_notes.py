@@ -38,7 +38,7 @@ def texts(wk: Wellkept) -> dict[str, str]:
     return {memory.key or "": memory.content for memory in wk.list(tags=["code-map"]).items}
 
 
-def test_modules_and_conventions_are_kept_with_source_and_evidence(tmp_path: Path) -> None:
+def test_modules_and_conventions_are_stored_with_source_and_evidence(tmp_path: Path) -> None:
     with opened(tmp_path) as wk:
         report = wk.graph.summarise()
         kept = {m.key: m for m in wk.list(tags=["code-map"]).items}
@@ -51,7 +51,7 @@ def test_modules_and_conventions_are_kept_with_source_and_evidence(tmp_path: Pat
     assert report.count("new") == len(kept)
 
 
-def test_summarising_again_keeps_nothing_twice_and_follows_changes(tmp_path: Path) -> None:
+def test_summarising_again_adds_no_duplicates_and_follows_changes(tmp_path: Path) -> None:
     with opened(tmp_path) as wk:
         wk.graph.summarise()
         before = wk.stats().total
@@ -68,7 +68,7 @@ def test_summarising_again_keeps_nothing_twice_and_follows_changes(tmp_path: Pat
         assert "convention:line length python" not in texts(wk)
 
 
-def test_what_a_person_forgot_or_confirmed_is_left_alone(tmp_path: Path) -> None:
+def test_what_a_user_forgot_or_confirmed_is_left_alone(tmp_path: Path) -> None:
     with opened(tmp_path) as wk:
         wk.graph.summarise()
         by_key = {m.key: m for m in wk.list(tags=["code-map"]).items}
@@ -84,7 +84,7 @@ def test_what_a_person_forgot_or_confirmed_is_left_alone(tmp_path: Path) -> None
         assert "convention:line length python" in texts(wk)
 
 
-def test_a_dry_run_keeps_nothing_and_says_what_it_would(tmp_path: Path) -> None:
+def test_a_dry_run_stores_nothing_and_reports(tmp_path: Path) -> None:
     with opened(tmp_path) as wk:
         report = wk.graph.summarise(dry_run=True)
         assert report.count("new") > 0

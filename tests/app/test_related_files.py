@@ -41,7 +41,7 @@ def commit(root: Path, *names: str) -> None:
     git(root, "commit", "-m", "more")
 
 
-def test_history_structure_and_use_are_joined_with_reasons(wk: Wellkept, tmp_path: Path) -> None:
+def test_history_graph_and_sessions_are_combined_with_reasons(wk: Wellkept, tmp_path: Path) -> None:
     git(tmp_path, "init")
     commit(tmp_path, "b.py")
     for _ in range(4):
@@ -70,12 +70,12 @@ def test_without_git_and_without_a_graph_it_answers_with_what_there_is(wk: Wellk
     assert wk.graph.related("a.py").files == ()
 
 
-def test_what_history_says_is_kept_until_it_has_gone_on(wk: Wellkept, tmp_path: Path) -> None:
+def test_predictions_are_cached_until_history_moves_on(wk: Wellkept, tmp_path: Path) -> None:
     git(tmp_path, "init")
     commit(tmp_path, *[name for name in FILES if name != ".gitignore"])
-    told: list[tuple[int, int]] = []
-    wk.graph.related("b.py", progress=lambda done, total: told.append((done, total)))
-    assert told == [(1, 1)]
+    reported: list[tuple[int, int]] = []
+    wk.graph.related("b.py", progress=lambda done, total: reported.append((done, total)))
+    assert reported == [(1, 1)]
     kept = wk.engine.store.get_value("co_change", wk.graph.tree)
     commit(tmp_path, "a.py", "c.py")
     wk.graph.related("b.py")
@@ -88,7 +88,7 @@ def test_what_history_says_is_kept_until_it_has_gone_on(wk: Wellkept, tmp_path: 
     assert wk.graph.related("b.py").has_history
 
 
-def test_files_that_are_gone_are_not_named(wk: Wellkept, tmp_path: Path) -> None:
+def test_deleted_files_are_not_named(wk: Wellkept, tmp_path: Path) -> None:
     wk.engine.store.put_file_links(wk.project, [FileLink("b.py", "c.py", 0.9, 3)])
     (tmp_path / "c.py").unlink()
     assert wk.graph.related("b.py").files == ()

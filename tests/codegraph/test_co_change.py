@@ -39,7 +39,7 @@ def names(model: CoChange, path: str, limit: int = 5) -> list[str]:
 NOISE = [commit(f"noise/{i % 7}.py", f"noise/{(i + 3) % 7}.py") for i in range(30)]
 
 
-def test_a_file_that_always_changes_along_comes_first() -> None:
+def test_a_file_that_always_changes_with_it_comes_first() -> None:
     model = train([*[commit("src/db.py", "docs/schema.md")] * 6, *NOISE])
     first = model.partners("src/db.py")[0]
     assert first.path == "docs/schema.md"
@@ -67,7 +67,7 @@ def test_a_deleted_file_is_never_named() -> None:
     assert "gone.py" not in names(model, "a.py", limit=50)
 
 
-def test_a_bulk_commit_ties_nothing_together() -> None:
+def test_a_bulk_commit_is_ignored() -> None:
     bulk = commit(*(f"all/{i}.py" for i in range(200)))
     model = train([bulk, *NOISE])
     assert all(partner.together == 0 for partner in model.partners("all/1.py", limit=50))
@@ -80,7 +80,7 @@ def test_what_changed_together_lately_outranks_what_did_long_ago() -> None:
     assert order.index("now.py") < order.index("then.py")
 
 
-def test_a_file_that_does_not_exist_yet_gets_the_habit_of_its_folder() -> None:
+def test_a_new_file_is_predicted_by_its_folder() -> None:
     model = train([*[commit("api/users.py", "api/routes.py")] * 5, *NOISE])
     assert "api/routes.py" in names(model, "api/orders.py")
 
@@ -108,7 +108,7 @@ def test_a_file_that_was_deleted_is_not_expected_again() -> None:
     assert "tests/test_cookies.py" not in names(model, "src/cookies.py", limit=50)
 
 
-def test_a_name_is_written_as_the_file_that_is_asked_about_writes_it() -> None:
+def test_an_expected_name_uses_the_case_of_the_requested_file() -> None:
     pairs = [commit(f"main/{name}.java", f"test/{name}Test.java") for name in ("Pool", "UrlPart")]
     model = train([*pairs, *NOISE])
     assert "test/CookieJarTest.java" in names(model, "main/CookieJar.java", limit=20)
@@ -194,6 +194,6 @@ def test_trailers_are_not_part_of_the_message_text(message: str, text: str) -> N
         ("contest/rules.md", "rules", False),
     ],
 )
-def test_names_say_what_a_file_is_about(path: str, about: str, test: bool) -> None:
+def test_the_subject_of_a_file_name(path: str, about: str, test: bool) -> None:
     assert subject(path) == about
     assert is_test(path) is test

@@ -83,7 +83,7 @@ def test_vectors_are_made_once_and_again_when_the_file_or_the_model_changed(
     assert len(other.embedded) == made
 
 
-def test_what_is_not_to_be_kept_is_answered_all_the_same(texts: SqliteCodeSearch) -> None:
+def test_without_storing_the_scores_are_the_same(texts: SqliteCodeSearch) -> None:
     embeddings = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=FILES.get, store=False)
     assert embeddings.scores("cookie jar", {"jar.py": "1"}, {})["jar.py"].code > 0
     assert texts.vectors("t", VectorKind.CODE, ["jar.py"]) == {}
@@ -100,12 +100,12 @@ def test_commit_subjects_count_and_the_latest_most(texts: SqliteCodeSearch) -> N
     assert before == 0 < later < fresh
 
 
-def test_a_file_that_cannot_be_read_is_near_by_its_path_alone(texts: SqliteCodeSearch) -> None:
+def test_an_unreadable_file_is_scored_by_its_path(texts: SqliteCodeSearch) -> None:
     embeddings = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=lambda _: None)
     assert 0 < embeddings.scores("cookie", {"cookie/gone.py": "1"}, {})["cookie/gone.py"].code <= 1
 
 
-def test_a_request_of_no_words_is_near_to_nothing(texts: SqliteCodeSearch) -> None:
+def test_a_request_without_words_scores_zero(texts: SqliteCodeSearch) -> None:
     assert near(texts, WordEmbedder(), "???")["jar.py"] == EmbeddingScores()
 
 
@@ -117,7 +117,7 @@ def test_pieces_are_bounded_whatever_the_file() -> None:
     assert pieces("# Title\ntext\n## Part\nmore") == ["# Title\ntext", "## Part\nmore"]
 
 
-def test_a_file_is_found_by_its_meaning_where_words_tie(texts: SqliteCodeSearch) -> None:
+def test_embeddings_decide_if_terms_tie(texts: SqliteCodeSearch) -> None:
     bodies = {
         "a.py": "def f(): thing that removes old logs",
         "b.py": "def g(): thing that greets people",

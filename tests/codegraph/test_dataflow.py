@@ -99,7 +99,7 @@ def test_fields_are_written_and_read(path: str, name: str, source: str) -> None:
         ("x = a\nwhile g(x):\n    x = b", "b -> g(0)", "b -> return"),
     ],
 )
-def test_the_order_of_statements_and_both_ways_of_a_branch_count(
+def test_the_order_of_statements_and_all_branches_count(
     body: str, there: str, not_there: str
 ) -> None:
     lines = "".join(f"    {line}\n" for line in body.split("\n"))
@@ -108,7 +108,7 @@ def test_the_order_of_statements_and_both_ways_of_a_branch_count(
     assert not_there not in found
 
 
-def test_a_promise_hands_its_value_to_what_comes_then() -> None:
+def test_a_promise_passes_its_value_to_then() -> None:
     source = "class K { m(a) { return this.load(a).then(r => this.show(r)); } }"
     found = moves("k.js", source, "K.m")
     assert {"a -> this.load(0)", "this.load -> this.show(0)"} <= found

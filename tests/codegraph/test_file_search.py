@@ -36,7 +36,7 @@ FILES = {
 }
 
 
-def said(text: str) -> str:
+def terms(text: str) -> str:
     return " ".join(words(text))
 
 
@@ -49,9 +49,9 @@ def texts(tmp_path: Path) -> Iterator[SqliteCodeSearch]:
             FileText(
                 path=path,
                 stamp="1",
-                path_words=said(path),
+                path_words=terms(path),
                 symbol_words="",
-                body_words=said(body),
+                body_words=terms(body),
             )
             for path, body in FILES.items()
         ],
@@ -69,22 +69,22 @@ def past(texts: SqliteCodeSearch, *commits: tuple[str, tuple[str, ...]]) -> None
         "t",
         [
             CommitText(
-                sha=f"s{i}", order=i, subject=message, message_words=said(message), files=files
+                sha=f"s{i}", order=i, subject=message, message_words=terms(message), files=files
             )
             for i, (message, files) in enumerate(commits, start=1)
         ],
     )
 
 
-def test_a_file_is_found_by_what_it_says(texts: SqliteCodeSearch) -> None:
+def test_a_file_is_found_by_its_text(texts: SqliteCodeSearch) -> None:
     assert finder(texts).find("free connections are leaked")[0].path == "src/pool.py"
 
 
-def test_an_identifier_meets_words_about_it(texts: SqliteCodeSearch) -> None:
+def test_an_identifier_matches_its_words(texts: SqliteCodeSearch) -> None:
     assert finder(texts).find("parsing of urls")[0].path in ("src/urls.py", "tests/test_urls.py")
 
 
-def test_similar_commits_of_the_past_speak_for_the_files_they_touched(
+def test_similar_commits_vote_for_the_files_they_changed(
     texts: SqliteCodeSearch,
 ) -> None:
     past(texts, ("Handle flaky upstream", ("src/retry.py",)), ("Typos", ("docs/guide.md",)))
@@ -95,7 +95,7 @@ def test_similar_commits_of_the_past_speak_for_the_files_they_touched(
     assert first.commits == ("s1",)
 
 
-def test_a_file_that_changes_along_with_a_likely_one_is_a_candidate(
+def test_a_file_that_changes_with_a_likely_one_is_a_candidate(
     texts: SqliteCodeSearch,
 ) -> None:
     past(texts, *[("Tune", ("src/pool.py", "docs/guide.md"))] * 4)
@@ -103,7 +103,7 @@ def test_a_file_that_changes_along_with_a_likely_one_is_a_candidate(
     assert "docs/guide.md" in named
 
 
-def test_a_file_that_is_gone_is_not_named_whatever_history_says(texts: SqliteCodeSearch) -> None:
+def test_a_deleted_file_is_not_found(texts: SqliteCodeSearch) -> None:
     past(texts, ("Handle flaky upstream", ("src/gone.py",)))
     assert "src/gone.py" not in [f.path for f in finder(texts).find("flaky upstream")]
 
@@ -115,7 +115,7 @@ def test_without_a_history_words_alone_decide(texts: SqliteCodeSearch) -> None:
 
 
 @pytest.mark.parametrize("request_text", ["", "   ", "the of and", "!!!", "\x00", "zzzz qqqq"])
-def test_a_request_that_says_nothing_finds_nothing(
+def test_a_request_without_known_words_finds_nothing(
     texts: SqliteCodeSearch, request_text: str
 ) -> None:
     assert finder(texts).find(request_text) == []
@@ -147,7 +147,7 @@ def test_a_long_report_wants_code_rather_than_tests(texts: SqliteCodeSearch) -> 
     assert named.index("src/urls.py") < named.index("tests/test_urls.py")
 
 
-def test_the_fewer_words_the_more_counts_what_was_worked_on_last(texts: SqliteCodeSearch) -> None:
+def test_with_fewer_words_recent_changes_count_more(texts: SqliteCodeSearch) -> None:
     past(texts, ("Speed", ("src/pool.py",)))
     requests = ("run", "how to run", "how to install and run after each failure")
     few = [
@@ -157,14 +157,14 @@ def test_the_fewer_words_the_more_counts_what_was_worked_on_last(texts: SqliteCo
     assert 1 > few[0] > few[1] > few[2] > 0
 
 
-def test_a_name_that_several_files_share_means_any_of_them(texts: SqliteCodeSearch) -> None:
+def test_a_name_shared_by_several_files_counts_for_each(texts: SqliteCodeSearch) -> None:
     more = ("a/index.js", "b/index.js")
     texts.put_texts("t", [FileText(path=p, stamp="1", path_words="index js", symbol_words="",
                                    body_words="index") for p in more])  # fmt: skip
     shared = finder(texts).candidates("crash in index.js")
     assert [signal(shared, path, "named in request") for path in more] == [0.5, 0.5]
-    told = finder(texts).candidates(r'File "C:\x\b\index.js", line 3')
-    assert [signal(told, path, "named in request") for path in more] == [0.5, 1]
+    found = finder(texts).candidates(r'File "C:\x\b\index.js", line 3')
+    assert [signal(found, path, "named in request") for path in more] == [0.5, 1]
 
 
 @pytest.mark.parametrize(
@@ -230,5 +230,5 @@ def test_identifiers_give_themselves_and_their_parts() -> None:
         ("конфигурация", "# Конфигурация"),
     ],
 )
-def test_other_languages_meet_too(request_text: str, body: str) -> None:
+def test_other_languages_match_too(request_text: str, body: str) -> None:
     assert set(words(request_text)) & set(words(body))

@@ -24,7 +24,7 @@ def _imported(path: Path) -> Iterator[str]:
             yield str(node.module).removeprefix(f"{PACKAGE}.").replace(".", "/")
 
 
-def test_what_reading_and_linking_depend_on_is_in_the_mark() -> None:
+def test_readers_lists_everything_that_reading_and_linking_depend_on() -> None:
     found, waiting = set[str](), ["resolve/edges", "index/parse_file"]
     for language in (FOLDER / "languages").glob("*.py"):
         waiting += _imported(language)

@@ -29,7 +29,7 @@ def test_a_package_without_init_below_src_is_imported_by_its_name(tmp_path: Path
     assert "tests/test_tax.py imports src/shop/config/rates.py" in found
 
 
-def test_a_module_beside_one_of_a_package_is_meant_only_if_it_has_what_is_asked_of_it(
+def test_a_module_next_to_a_package_file_counts_only_if_it_has_an_imported_name(
     tmp_path: Path,
 ) -> None:
     found = _imports(
@@ -95,7 +95,7 @@ def test_an_include_between_the_values_of_an_array_or_enum_is_seen(tmp_path: Pat
     assert {"use.c imports codes.h", "use.c imports names.h", "codes.h imports more.h"} <= found
 
 
-def test_a_condition_over_several_lines_does_not_hide_what_follows(tmp_path: Path) -> None:
+def test_a_conditional_over_several_lines_does_not_hide_what_follows(tmp_path: Path) -> None:
     store = built(
         tmp_path,
         {
@@ -106,7 +106,7 @@ def test_a_condition_over_several_lines_does_not_hide_what_follows(tmp_path: Pat
     assert "a.c::two calls a.c::one" in edges(store)
 
 
-def test_ruby_looks_for_features_in_lib_and_for_helpers_of_tests_beside_them(
+def test_ruby_requires_are_found_in_lib_and_test_helpers_next_to_tests(
     tmp_path: Path,
 ) -> None:
     found = _imports(
@@ -128,7 +128,7 @@ def test_ruby_looks_for_features_in_lib_and_for_helpers_of_tests_beside_them(
     }
 
 
-def test_the_nearest_of_packages_with_one_name_is_meant(tmp_path: Path) -> None:
+def test_the_nearest_of_several_packages_with_one_name_wins(tmp_path: Path) -> None:
     found = _imports(
         tmp_path,
         {
@@ -145,7 +145,7 @@ def test_the_nearest_of_packages_with_one_name_is_meant(tmp_path: Path) -> None:
     assert "ab/tool/run.js imports ab/tool/index.js" in found
 
 
-def test_what_a_csharp_project_uses_everywhere_is_seen_in_each_of_its_files(tmp_path: Path) -> None:
+def test_global_usings_of_csharp_apply_to_all_files(tmp_path: Path) -> None:
     tax = "namespace Shop.Tax { class Rates { public static int Of() { return 1; } } }\n"
     use = "namespace Other { class Use { int Go() { return Rates.Of(); } } }\n"
     store = built(

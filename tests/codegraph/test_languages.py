@@ -214,7 +214,7 @@ PHP_EDGES = [
         pytest.param(PHP, PHP_EDGES, id="php"),
     ],
 )
-def test_a_language_is_read_with_its_imports_calls_and_inheritance(
+def test_imports_calls_and_inheritance_of_a_language_are_extracted(
     tmp_path: Path, files: dict[str, str], wanted: list[str]
 ) -> None:
     store = built(tmp_path, files)
@@ -235,7 +235,7 @@ def test_a_call_is_not_linked_by_its_bare_name(tmp_path: Path) -> None:
     assert {line for line in edges(store) if " calls " in line} == {"c.py::go calls a.py::load"}
 
 
-def test_a_name_that_a_package_passes_on_is_followed_to_where_it_is_defined(tmp_path: Path) -> None:
+def test_a_reexported_name_is_followed_to_its_definition(tmp_path: Path) -> None:
     store = built(
         tmp_path,
         {
@@ -280,7 +280,7 @@ def test_importing_a_configuration_file_does_not_stop_the_build(tmp_path: Path) 
     assert "main.ts imports package.json" in edges(store)
 
 
-def test_specifiers_mean_what_the_compiler_takes_them_for(tmp_path: Path) -> None:
+def test_specifiers_resolve_as_in_the_compiler(tmp_path: Path) -> None:
     store = built(
         tmp_path,
         {
@@ -354,7 +354,7 @@ def test_a_package_of_the_workspace_is_followed_to_its_sources(tmp_path: Path) -
     }
 
 
-def test_macros_and_conditions_do_not_hide_what_stands_between_them(tmp_path: Path) -> None:
+def test_macros_and_conditionals_do_not_hide_definitions(tmp_path: Path) -> None:
     store = built(
         tmp_path,
         {
@@ -396,7 +396,7 @@ def test_interface_methods_and_aliases_of_go_and_compact_names_of_ruby_are_symbo
     assert "a.go::use calls a.go::Reader.Read" in edges(store)
 
 
-def test_calls_are_followed_through_what_functions_return_and_variables_hold(
+def test_calls_are_resolved_by_return_types_and_variable_types(
     tmp_path: Path,
 ) -> None:
     store = built(
@@ -451,7 +451,7 @@ def test_calls_are_followed_through_what_functions_return_and_variables_hold(
     assert "use.py::either shop.py::Cart.total" not in sure
 
 
-def test_the_same_words_in_several_functions_mean_what_they_mean_in_each(tmp_path: Path) -> None:
+def test_the_same_name_resolves_separately_in_each_function(tmp_path: Path) -> None:
     store = built(
         tmp_path,
         {
@@ -497,7 +497,7 @@ def test_a_tree_that_is_a_package_itself_is_imported_by_the_name_of_its_folder(
     assert "shop/cart.py::go calls tax.py::rate" in found
 
 
-def test_the_first_file_of_a_rust_crate_is_known_by_its_place_or_by_the_manifest(
+def test_a_rust_crate_root_is_found_by_location_or_manifest(
     tmp_path: Path,
 ) -> None:
     store = built(

@@ -36,7 +36,7 @@ def mapped(tmp_path: Path, files: Mapping[str, str | bytes]) -> dict[str, CodeMo
     return {module.folder: module for module in found}
 
 
-def test_modules_say_what_they_are_for_give_and_need(tmp_path: Path) -> None:
+def test_modules_have_purpose_exports_and_dependencies(tmp_path: Path) -> None:
     found = mapped(tmp_path, FILES)
     assert set(found) == {"src/shop/", "src/shop/store/", "src/shop/mail/", "tests/"}
     store = found["src/shop/store/"]
@@ -54,7 +54,7 @@ def test_modules_say_what_they_are_for_give_and_need(tmp_path: Path) -> None:
     assert "Gives Pool." in store.summary
 
 
-def test_the_readme_of_the_root_speaks_for_the_main_package_when_that_is_silent(
+def test_the_main_package_falls_back_to_the_readme_of_the_root(
     tmp_path: Path,
 ) -> None:
     long = "x = 1\n" * 200
@@ -68,12 +68,12 @@ def test_the_readme_of_the_root_speaks_for_the_main_package_when_that_is_silent(
             "docs/conf.py": long,
         },
     )
-    said = {folder: module.purpose for folder, module in found.items()}
-    assert said["thing/"] == "Sends parcels to people."
-    assert [folder for folder, purpose in said.items() if purpose] == ["thing/"]
+    purposes = {folder: module.purpose for folder, module in found.items()}
+    assert purposes["thing/"] == "Sends parcels to people."
+    assert [folder for folder, purpose in purposes.items() if purpose] == ["thing/"]
 
 
-def test_files_speak_for_a_module_that_has_no_document(tmp_path: Path) -> None:
+def test_a_module_without_a_document_is_described_by_its_files(tmp_path: Path) -> None:
     found = mapped(
         tmp_path,
         {
@@ -176,14 +176,14 @@ def test_conventions_come_from_configuration_and_from_what_files_share(tmp_path:
     assert found["dependencies"] == "Dependencies are locked with uv."
 
 
-def test_a_tree_that_shows_no_habit_has_none(tmp_path: Path) -> None:
+def test_a_tree_without_agreement_has_no_conventions(tmp_path: Path) -> None:
     assert conventions(tmp_path, {"a.py": "x = 1\n"}) == {}
 
 
 @pytest.mark.parametrize(
     "text", ["", "[[[", "\x00\xff", "[project]\nrequires-python = 3", "a = " + "[" * 5000]
 )
-def test_malformed_configuration_says_nothing(tmp_path: Path, text: str) -> None:
+def test_malformed_configuration_is_ignored(tmp_path: Path, text: str) -> None:
     names = ("pyproject.toml", "package.json", "Cargo.toml", ".prettierrc", "tsconfig.json")
     assert conventions(tmp_path, dict.fromkeys(names, text)) == {}
 

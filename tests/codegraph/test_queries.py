@@ -64,14 +64,14 @@ def test_tests_do_not_crowd_out_the_code_that_a_change_touches(tmp_path: Path) -
     assert {r.node.path for r in found.direct} == {"z.py", "core.py", "tests/test_0.py"}
 
 
-def test_a_file_stands_for_everything_in_it(ask: GraphQueries) -> None:
+def test_a_file_includes_everything_in_it(ask: GraphQueries) -> None:
     assert set(ask.impact("core.py").files) == {"mid.py", "top.py", "far.py", "tests/test_mid.py"}
     assert set(ask.impact("./").files) == set()
     assert ask.dependencies("top.py").files[:1] == ("mid.py",)
     assert "far.py" in ask.dependents("mid.py::Mid").files
 
 
-def test_the_depth_is_kept(ask: GraphQueries) -> None:
+def test_the_depth_is_limited(ask: GraphQueries) -> None:
     assert not ask.impact("core.py::base", depth=1).transitive
     with pytest.raises(UsageError, match="from 1 to 3"):
         ask.impact("core.py::base", depth=4)
@@ -102,7 +102,7 @@ OVERRIDDEN = {
 }
 
 
-def test_a_method_that_overrides_another_is_felt_where_that_one_is_called(tmp_path: Path) -> None:
+def test_a_changed_override_affects_callers_of_the_base_method(tmp_path: Path) -> None:
     ask = GraphQueries(built(tmp_path, OVERRIDDEN), NAME)
     contract = ask.impact("base.py::Line.send")
     felt = {r.node.id: r.score for r in contract.direct}
@@ -153,7 +153,7 @@ def test_a_change_is_seen_by_the_next_question(store: GraphStore, ask: GraphQuer
     pairs=st.sets(st.tuples(st.integers(0, 14), st.integers(0, 14)), max_size=50),
     start=st.integers(0, 14),
 )
-def test_the_walk_agrees_with_a_plain_one(pairs: set[tuple[int, int]], start: int) -> None:
+def test_the_traversal_agrees_with_a_plain_one(pairs: set[tuple[int, int]], start: int) -> None:
     store = ModelGraph()
     store.put_files(NAME, [analysed(f"{n}.py") for n in range(15)])
     edges = tuple(

@@ -71,7 +71,7 @@ def test_a_result_goes_up_to_the_callers(tmp_path: Path) -> None:
     ]
 
 
-def test_a_way_can_be_asked_for_by_both_ends(tmp_path: Path) -> None:
+def test_a_trace_can_be_limited_to_a_target(tmp_path: Path) -> None:
     ask = asked(tmp_path, SHOP)
     assert ways(ask.trace("web.py", to="db.py::insert", depth=6)) == [
         "order (passed as name) save (passed as row) insert (passed as row)"
@@ -92,11 +92,11 @@ def test_a_field_carries_a_value_to_the_other_methods(tmp_path: Path) -> None:
     )
     found = asked(tmp_path, {"box.py": source}).trace("box.py::make", value="present")
     assert ways(found) == [
-        "Box.__init__ (passed as thing) Box.open (kept in _thing) show (passed as what)"
+        "Box.__init__ (passed as thing) Box.open (stored in _thing) show (passed as what)"
     ]
 
 
-def test_what_overrides_a_method_is_reached_less_surely(tmp_path: Path) -> None:
+def test_an_override_is_reached_with_lower_confidence(tmp_path: Path) -> None:
     files = {
         "base.py": "class Base:\n    def send(self, data):\n        raise NotImplementedError\n",
         "real.py": "from base import Base\n\n\nclass Real(Base):\n"
@@ -115,10 +115,10 @@ def test_a_variable_of_the_file_is_shared_by_its_functions(tmp_path: Path) -> No
     source = "LIMIT = load()\n\n\ndef load():\n    return 1\n\n\ndef use():\n    take(LIMIT)\n\n\n"
     source += "def take(n):\n    pass\n"
     found = asked(tmp_path, {"a.py": source}).trace("a.py::load")
-    assert "a.py (returned) use (kept in LIMIT) take (passed as n)" in ways(found)
+    assert "a.py (returned) use (stored in LIMIT) take (passed as n)" in ways(found)
 
 
-def test_tests_are_passed_over_unless_one_is_asked_about(tmp_path: Path) -> None:
+def test_tests_are_excluded_unless_the_query_is_about_one(tmp_path: Path) -> None:
     files = {
         "a.py": "def f(x):\n    return x\n",
         "tests/test_a.py": "from a import f\n\n\ndef test_f():\n    y = f(1)\n    check(y)\n\n\n"
@@ -131,7 +131,7 @@ def test_tests_are_passed_over_unless_one_is_asked_about(tmp_path: Path) -> None
     ]
 
 
-def test_calls_are_shown_where_no_value_goes(tmp_path: Path) -> None:
+def test_call_paths_are_shown_if_no_value_can_be_followed(tmp_path: Path) -> None:
     files = {"a.py": "def f():\n    g()\n\n\ndef g():\n    pass\n"}
     found = asked(tmp_path, files).trace("a.py::f")
     assert [(s.kind, s.node.id) for path in found.paths for s in path] == [
@@ -139,7 +139,7 @@ def test_calls_are_shown_where_no_value_goes(tmp_path: Path) -> None:
     ]
 
 
-def test_a_noted_flow_is_followed_from_its_beginning(tmp_path: Path) -> None:
+def test_a_noted_flow_is_followed(tmp_path: Path) -> None:
     files = {
         "a.py": "def out(x):\n    pass\n",
         "b.py": "def read(y):\n    use(y)\n\n\ndef use(z):\n    pass\n",
@@ -154,7 +154,7 @@ def test_a_noted_flow_is_followed_from_its_beginning(tmp_path: Path) -> None:
     assert GraphQueries(store, NAME, root=tmp_path / "tree").trace("b.py::use").paths == ()
 
 
-def test_a_file_that_changed_since_is_named_and_not_parsed(tmp_path: Path) -> None:
+def test_a_changed_file_is_reported_as_stale_and_not_parsed(tmp_path: Path) -> None:
     ask = asked(tmp_path, SHOP)
     write(tmp_path / "tree", {"shop.py": "def order(:\n"})
     found = ask.trace("web.py::handle", value="request")
@@ -162,14 +162,14 @@ def test_a_file_that_changed_since_is_named_and_not_parsed(tmp_path: Path) -> No
     assert ways(found) == ["order (passed as 0)"]
 
 
-def test_functions_that_call_each_other_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
+def test_recursive_functions_do_not_loop_forever(tmp_path: Path) -> None:
     source = "def a(x):\n    return b(x)\n\n\ndef b(x):\n    if x:\n        return x\n"
     source += "    return c(a(x))\n\n\ndef c(x):\n    return x\n"
     found = asked(tmp_path, {"a.py": source}).trace("a.py::a", value="x", depth=6)
     assert ways(found) == ["b (passed as x) c (passed as x)"]
 
 
-def test_an_expression_nested_without_end_costs_only_its_function(tmp_path: Path) -> None:
+def test_a_deeply_nested_expression_costs_only_its_function(tmp_path: Path) -> None:
     deep = "(\n" * 3000 + "x" + ")" * 3000
     source = f"def a(x):\n    b({deep})\n\n\ndef b(y):\n    c(y)\n\n\ndef c(z):\n    pass\n"
     ask = asked(tmp_path, {"a.py": source})
@@ -177,7 +177,7 @@ def test_an_expression_nested_without_end_costs_only_its_function(tmp_path: Path
     assert ask.trace("a.py::a", value="x").paths == ()
 
 
-def test_following_is_cut_where_a_tree_has_no_end(tmp_path: Path) -> None:
+def test_a_trace_stops_at_its_limit(tmp_path: Path) -> None:
     chain = [
         f"def f{n}(x):\n" + "".join(f"    f{m}(x)\n" for m in range(n + 1, n + 25))
         for n in range(400)

@@ -60,7 +60,7 @@ _EDITS = st.lists(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(rounds=st.lists(_EDITS, min_size=2, max_size=4))
-def test_updates_end_where_a_fresh_build_does(
+def test_updates_give_the_same_graph_as_a_fresh_build(
     rounds: Sequence[Sequence[tuple[str, str | None]]],
 ) -> None:
     folder = Path(tempfile.mkdtemp())
@@ -94,14 +94,14 @@ TREE = {
 }
 
 
-def test_a_change_of_a_body_redraws_only_that_file(tmp_path: Path) -> None:
+def test_a_changed_body_relinks_only_that_file(tmp_path: Path) -> None:
     store = built(tmp_path, TREE)
     write(tmp_path / "tree", {"b.py": "def f():\n    return 2 + 2\n"})
     report = rebuilt(store, tmp_path / "tree")
     assert (report.reanalysed, report.relinked, report.unchanged) == (1, 1, 2)
 
 
-def test_a_change_of_a_name_redraws_what_uses_it_and_nothing_else(tmp_path: Path) -> None:
+def test_a_changed_name_relinks_only_its_users(tmp_path: Path) -> None:
     store = built(tmp_path, TREE)
     write(tmp_path / "tree", {"b.py": "def h():\n    return 1\n"})
     report = rebuilt(store, tmp_path / "tree")
@@ -124,7 +124,7 @@ def test_a_touched_file_with_the_same_content_is_not_parsed(tmp_path: Path) -> N
     ],
     ids=["a grammar that was missing", "a crash"],
 )
-def test_an_unchanged_file_is_read_again_when_it_may_read_otherwise(
+def test_an_unchanged_file_is_parsed_again_if_the_result_may_differ(
     tmp_path: Path, before: ParsedFile
 ) -> None:
     root = tmp_path / "tree"
@@ -183,7 +183,7 @@ class _StoppedError(Exception):
     """Somebody pulled the plug."""
 
 
-def test_a_build_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_an_interrupted_build_continues(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     files = {f"m{n}.py": f"from m{n + 1} import f\n\n\ndef f():\n    pass\n" for n in range(250)}
     write(root, files)
@@ -241,7 +241,7 @@ def _at(path: Path, seconds: float) -> None:
     os.utime(path, (seconds, seconds))
 
 
-def test_content_is_looked_at_once_and_not_with_every_question(tmp_path: Path) -> None:
+def test_content_is_compared_once_and_not_with_every_query(tmp_path: Path) -> None:
     store, root = built(tmp_path, TREE), tmp_path / "tree"
     now = system_clock().timestamp()
     for name in TREE:
@@ -255,7 +255,7 @@ def test_content_is_looked_at_once_and_not_with_every_question(tmp_path: Path) -
     assert store.version(NAME) == before
 
 
-def test_a_file_from_the_future_is_read_by_its_content(tmp_path: Path) -> None:
+def test_a_file_with_a_future_time_is_compared_by_content(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     write(root, TREE)
     ahead = system_clock().timestamp() + 86_400
@@ -269,14 +269,14 @@ def test_a_file_from_the_future_is_read_by_its_content(tmp_path: Path) -> None:
     assert "a.py::go calls b.py::f" not in edges(store)
 
 
-def test_a_file_that_goes_back_in_time_is_read_again(tmp_path: Path) -> None:
+def test_a_file_with_an_older_time_is_parsed_again(tmp_path: Path) -> None:
     store, root = built(tmp_path, TREE), tmp_path / "tree"
     write(root, {"b.py": "def h():\n    return 1\n"})
     _at(root / "b.py", 1_000_000_000)
     assert rebuilt(store, root).reanalysed == 1
 
 
-def test_a_history_that_is_rewritten_leaves_the_files_to_speak(tmp_path: Path) -> None:
+def test_rewritten_history_does_not_affect_the_graph(tmp_path: Path) -> None:
     store, root = built(tmp_path, TREE), tmp_path / "tree"
     for command in (
         ("init", "-q"),

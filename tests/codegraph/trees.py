@@ -52,9 +52,11 @@ def everything(store: GraphStore) -> tuple[list[str], list[str], list[str]]:
         f"{n.id} {n.kind} {n.line}-{n.end_line} {n.detail} {n.module} {n.is_test} {n.is_exported}"
         for n in store.all_nodes(NAME)
     ]
-    drawn = [f"{e.source} {e.kind} {e.target} {e.confidence} {e.line}" for e in store.edges(NAME)]
+    graph_edges = [
+        f"{e.source} {e.kind} {e.target} {e.confidence} {e.line}" for e in store.edges(NAME)
+    ]
     files = [f"{f.path} {f.content_hash} {f.state} {f.reason}" for f in store.files(NAME)]
-    return sorted(nodes), sorted(drawn), files
+    return sorted(nodes), sorted(graph_edges), files
 
 
 def edges(store: GraphStore) -> set[str]:

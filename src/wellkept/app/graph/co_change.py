@@ -1,8 +1,7 @@
-"""Files that go together, kept up to date: from the repository's history, so that a fresh project
-knows them already, and from the sessions of agents as they come.
+"""Maintains links between files that change together (git history) or are used together (sessions).
 
-The history's share is kept beside the links, so that joining a session needs no git. Invariant:
-taking the same history and sessions in again changes nothing.
+The links from history are also stored separately, so that adding a session needs no git. Invariant:
+processing the same history and sessions again changes nothing.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ if TYPE_CHECKING:
     from wellkept.codegraph.history.co_change import CoChange
 
 MAX_LINKS = 5_000
-_SHELF = "co_change"
+_NAMESPACE = "co_change"
 _MAX_FILES = 2_000
 _PARTNERS = 10
-_LOOKED_AT = 20_000
-_FEWEST_JOINT = 2
-_GREW = 1.25
+_MAX_ROWS = 20_000
+_MIN_JOINT_CHANGES = 2
+_GROWTH = 1.25
 
 Pairs = dict[tuple[str, str], FileLink]
 
@@ -60,12 +59,12 @@ Pairs = dict[tuple[str, str], FileLink]
 def history_links(
     past: Sequence[PastCommit], *, present: frozenset[str] | None = None
 ) -> list[FileLink]:
-    """Pairs of files that change together, heaviest first.
+    """Pairs of files that change together, highest weight first.
 
-    A pair weighs the geometric mean of the two chances that one changes when the other does, so
-    that a file which changes with everything is tied to nothing; a single joint change counts not.
+    The weight is the geometric mean of both conditional likelihoods, so that a file which changes
+    with everything is linked to nothing. A single joint change does not count.
     """
-    files = _worth_asking(past, present)
+    files = _frequent_files(past, present)
     if not files:
         return []
     from wellkept.codegraph.history.co_change import train
@@ -86,47 +85,49 @@ def history_links(
     return sorted(links, key=lambda link: (-link.weight, link.file_a, link.file_b))[:MAX_LINKS]
 
 
-def _worth_asking(past: Iterable[PastCommit], present: frozenset[str] | None) -> list[str]:
-    """Files that changed along with others more than once, by today's names, the busiest first."""
+def _frequent_files(past: Iterable[PastCommit], present: frozenset[str] | None) -> list[str]:
+    """Files that changed with others more than once, by current name, most changes first."""
     times, files = Counter[int](), FileNumbers()
     for commit in past:
         numbers = files.follow(commit)
         if len(numbers) > 1:
             times.update(numbers)
-    busy = [n for n, count in times.most_common() if count >= _FEWEST_JOINT and files.is_present(n)]
+    busy = [
+        n for n, count in times.most_common() if count >= _MIN_JOINT_CHANGES and files.is_present(n)
+    ]
     names = (files.name(number) for number in busy)
     return [name for name in names if present is None or name in present][:_MAX_FILES]
 
 
 def _partners(model: CoChange, path: str) -> Iterable[tuple[str, float, int]]:
     for partner in model.partners(path, limit=_PARTNERS):
-        if partner.together >= _FEWEST_JOINT:
+        if partner.together >= _MIN_JOINT_CHANGES:
             yield partner.path, partner.likelihood, partner.together
 
 
 def link_history(engine: Engine, project: str, links: Sequence[FileLink]) -> int:
-    """Make these the history's share of the links; returns how many links there are now."""
-    before = _of_history(engine, project)
+    """Replace the links from history. Returns the number of links."""
+    before = _links_from_history(engine, project)
     value: dict[str, Json] = {f"{x.file_a}\n{x.file_b}": [x.weight, x.count] for x in links}
-    engine.store.put_value(_SHELF, project, value or None)
+    engine.store.put_value(_NAMESPACE, project, value or None)
     return _write(engine, project, gone=before)
 
 
 def move_history(engine: Engine, project: str, moves: Mapping[str, str]) -> None:
-    """Let the history's share follow renames, and set what both say anew."""
+    """Apply renames to the links from history, and update the combined links."""
     value: dict[str, Json] = {}
-    for (file_a, file_b), link in _of_history(engine, project).items():
+    for (file_a, file_b), link in _links_from_history(engine, project).items():
         low, high = sorted((moves.get(file_a, file_a), moves.get(file_b, file_b)))
         if low != high:
             value[f"{low}\n{high}"] = [link.weight, link.count]
-    engine.store.put_value(_SHELF, project, value or None)
+    engine.store.put_value(_NAMESPACE, project, value or None)
     _write(engine, project)
 
 
 def forget_links(engine: Engine, project: str, files: Iterable[str]) -> None:
-    """Let links of these names weigh nothing."""
+    """Set the weight of all links of these files to 0."""
     for name in files:
-        links = engine.store.linked_files(project, [name], min_weight=0.0, limit=_LOOKED_AT)
+        links = engine.store.linked_files(project, [name], min_weight=0.0, limit=_MAX_ROWS)
         gone = [
             FileLink(min(x.file_a, x.file_b), max(x.file_a, x.file_b), 0.0, 0)
             for x in links
@@ -140,16 +141,16 @@ def forget_links(engine: Engine, project: str, files: Iterable[str]) -> None:
 
 
 def link_sessions(engine: Engine, project: str) -> int:
-    """Join in what sessions showed; returns how many links there are now."""
+    """Update the links with session data. Returns the number of links."""
     return _write(engine, project)
 
 
 def co_access(engine: Engine, project: str) -> list[CoAccessEdge]:
-    """The files that sessions used together, heaviest first."""
+    """Files that sessions used together, highest weight first."""
     seen = engine.store.signals(
         project=project,
         kinds=(SignalKind.CO_ACCESS, SignalKind.FILE_ACCESS),
-        limit=_LOOKED_AT,
+        limit=_MAX_ROWS,
     )
     pairs = [one for one in seen if one.kind is SignalKind.CO_ACCESS]
     usage = FileUsage(one for one in seen if one.kind is SignalKind.FILE_ACCESS)
@@ -158,8 +159,8 @@ def co_access(engine: Engine, project: str) -> list[CoAccessEdge]:
 
 @record(kw_only=True)
 class LinkedFile:
-    """A file that goes together with another: how surely, by how many commits and sessions, which
-    of the two sessions usually open first, and when that was last seen."""
+    """A file linked to another: weight, number of commits and sessions, which one sessions usually
+    open first, and when that was last seen."""
 
     path: str
     weight: float
@@ -170,18 +171,20 @@ class LinkedFile:
 
 
 def linked_files(engine: Engine, project: str, path: str, *, limit: int = 20) -> list[LinkedFile]:
-    """The files that go together with one, the surest first."""
+    """Files linked to one, highest weight first."""
     links = engine.store.linked_files(project, [path], min_weight=0.0, limit=limit)
     edges = {
         edge.file_b if edge.file_a == path else edge.file_a: edge
         for edge in co_access(engine, project)
         if path in (edge.file_a, edge.file_b)
     }
-    history = _of_history(engine, project)
-    return [_fellow(link, edges.get(link.file_b), history) for link in links if link.weight > 0]
+    history = _links_from_history(engine, project)
+    return [
+        _linked_file(link, edges.get(link.file_b), history) for link in links if link.weight > 0
+    ]
 
 
-def _fellow(link: FileLink, edge: CoAccessEdge | None, history: Pairs) -> LinkedFile:
+def _linked_file(link: FileLink, edge: CoAccessEdge | None, history: Pairs) -> LinkedFile:
     low, high = sorted((link.file_a, link.file_b))
     changed = history.get((low, high))
     return LinkedFile(
@@ -195,8 +198,10 @@ def _fellow(link: FileLink, edge: CoAccessEdge | None, history: Pairs) -> Linked
 
 
 def _write(engine: Engine, project: str, *, gone: Iterable[tuple[str, str]] = ()) -> int:
-    """Set what both say; pairs that neither knows any more weigh nothing."""
-    links = combine_links(_of_history(engine, project), co_access(engine, project))[:MAX_LINKS]
+    """Write the links of history and sessions combined; `gone` pairs get the weight 0."""
+    links = combine_links(_links_from_history(engine, project), co_access(engine, project))[
+        :MAX_LINKS
+    ]
     known = {(link.file_a, link.file_b) for link in links}
     dropped = [FileLink(a, b, 0.0, 0) for a, b in gone if (a, b) not in known]
     if links or dropped:
@@ -204,8 +209,8 @@ def _write(engine: Engine, project: str, *, gone: Iterable[tuple[str, str]] = ()
     return len(links)
 
 
-def _of_history(engine: Engine, project: str) -> Pairs:
-    value = engine.store.get_value(_SHELF, project)
+def _links_from_history(engine: Engine, project: str) -> Pairs:
+    value = engine.store.get_value(_NAMESPACE, project)
     found: Pairs = {}
     for pair, weighed in value.items() if isinstance(value, dict) else ():
         file_a, _, file_b = pair.partition("\n")
@@ -217,22 +222,22 @@ def _of_history(engine: Engine, project: str) -> Pairs:
     return found
 
 
-# -- What a module needs read ---------------------------------------------------------------------
+# -- Prefetch patterns ----------------------------------------------------------------------------
 
 
 def learn_prefetch(engine: Engine, project: str) -> list[PrefetchPattern]:
-    """Keep what sessions of a module nearly always read, and drop what they no longer do; returns
-    the patterns that were written."""
+    """Store which files sessions of a module nearly always read, and close outdated patterns.
+    Returns the patterns written."""
     accesses = engine.store.signals(
-        project=project, kinds=(SignalKind.FILE_ACCESS,), limit=_LOOKED_AT
+        project=project, kinds=(SignalKind.FILE_ACCESS,), limit=_MAX_ROWS
     )
     written: list[PrefetchPattern] = []
-    for habit in module_prefetches(accesses):
-        if habit.pattern is None:
-            close_running_record(engine, _key(habit.module), project=project)
-        elif _is_news(engine, project, habit.pattern):
-            _keep(engine, project, habit, habit.pattern)
-            written.append(habit.pattern)
+    for prefetch in module_prefetches(accesses):
+        if prefetch.pattern is None:
+            close_running_record(engine, _key(prefetch.module), project=project)
+        elif _is_worth_storing(engine, project, prefetch.pattern):
+            _store_pattern(engine, project, prefetch, prefetch.pattern)
+            written.append(prefetch.pattern)
     return written
 
 
@@ -240,9 +245,9 @@ def _key(module: str) -> str:
     return f"prefetch:{module}"
 
 
-def _is_news(engine: Engine, project: str, pattern: PrefetchPattern) -> bool:
-    """Whether the files changed, or so many sessions came that the pattern is surer; one that a
-    person removed has to be twice as sure."""
+def _is_worth_storing(engine: Engine, project: str, pattern: PrefetchPattern) -> bool:
+    """Whether the files changed, or the sessions grew enough to raise the confidence. A pattern
+    that a user removed needs twice the sessions."""
     key = _key(pattern.module_trigger)
     known = engine.store.find_key(key, project=project, user_scope=False)
     if known is None or not isinstance(known.payload, PrefetchPattern):
@@ -254,47 +259,49 @@ def _is_news(engine: Engine, project: str, pattern: PrefetchPattern) -> bool:
         pattern.always_read_files,
         pattern.frequently_read_files,
     )
-    return not same or pattern.session_count >= _GREW * old.session_count
+    return not same or pattern.session_count >= _GROWTH * old.session_count
 
 
-def _keep(engine: Engine, project: str, habit: ModulePrefetch, pattern: PrefetchPattern) -> None:
+def _store_pattern(
+    engine: Engine, project: str, prefetch: ModulePrefetch, pattern: PrefetchPattern
+) -> None:
     from wellkept.core.changes import PutExplanation
 
-    surety = pattern.session_count / (pattern.session_count + 1)
+    certainty = pattern.session_count / (pattern.session_count + 1)
     draft = MemoryDraft(
         content=prefetch_text(pattern),
         type=MemoryType.PREFETCH_PATTERN,
         key=_key(pattern.module_trigger),
         files=pattern.always_read_files,
         modules=(pattern.module_trigger,),
-        confidence=round(0.6 + 0.35 * surety, 3),
+        confidence=round(0.6 + 0.35 * certainty, 3),
         scope=Scope.MODULE,
         source=Source.OBSERVER_INFERRED,
-        session_id=habit.sessions[0],
-        evidence=tuple(Evidence(EvidenceKind.SESSION, one) for one in habit.sessions[:10]),
+        session_id=prefetch.sessions[0],
+        evidence=tuple(Evidence(EvidenceKind.SESSION, one) for one in prefetch.sessions[:10]),
         needs_review=True,
         payload=pattern,
     )
-    told = Explanation(
+    explanation = Explanation(
         memory_id="",
         project=project,
         rule="prefetch",
         subject=pattern.module_trigger,
         at=engine.clock(),
         validated_by="sessions that held up",
-        sessions=habit.sessions[:30],
+        sessions=prefetch.sessions[:30],
         signals=tuple(
             f"{path}: used in {share:.0%} of {pattern.session_count} sessions"
-            for path, share in habit.shares.items()
+            for path, share in prefetch.shares.items()
         ),
-        score=min(habit.shares[path] for path in pattern.always_read_files),
+        score=min(prefetch.shares[path] for path in pattern.always_read_files),
         threshold=ALWAYS,
     )
     remember(
         engine,
         draft,
         project=project,
-        beside=lambda memory: (PutExplanation(replace(told, memory_id=memory.id)),),
+        beside=lambda memory: (PutExplanation(replace(explanation, memory_id=memory.id)),),
     )
     record_session_count(
         engine, _key(pattern.module_trigger), pattern.session_count, project=project

@@ -1,9 +1,8 @@
-"""A ranking that starts from shipped weights and goes on learning from one repository.
+"""A linear ranker that starts from shipped weights and learns online from one repository.
 
-A choice is a table of candidates by signals; the score of a candidate is a weighted sum. After
-each choice the weights move so that what turned out right would have been likelier (softmax over
-the candidates, AdaGrad steps), and are drawn gently back to the shipped ones. Deterministic.
-Knows nothing of what the signals mean.
+Input is a table of candidates by signals; the score is a weighted sum. Each observed choice moves
+the weights so that the right candidates become more likely (softmax, AdaGrad), with a pull towards
+the shipped weights. Deterministic. Does not know what the signals mean.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Table = NDArray[np.float64]
 
 STEP = 0.15
 CAUTION = 50.0
-"""How much squared slope a weight has "seen" already: keeps the first steps small."""
+"""Initial sum of squared gradients: keeps the first steps small."""
 PULL_BACK = 1e-3
 
 
@@ -29,7 +28,7 @@ class OnlineRanker:
     ) -> None:
         self._start = np.array(weights, dtype=np.float64)
         self._weights = self._start.copy()
-        self._slopes = np.full(len(weights), caution)
+        self._squared_gradients = np.full(len(weights), caution)
         self._pull_back = pull_back
 
     def scores(self, table: Table) -> NDArray[np.float64]:
@@ -37,22 +36,24 @@ class OnlineRanker:
         return table @ self._weights
 
     def order(self, table: Table) -> list[int]:
-        """Rows from the best to the worst; equal ones stay in their order."""
+        """Row indices, best first; stable for equal scores."""
         return np.argsort(-self.scores(table), kind="stable").tolist()
 
     def learn(self, table: Table, right: NDArray[np.bool_]) -> None:
-        """Take in which of the candidates were right; a choice without any teaches nothing."""
+        """Learn which candidates were right; nothing if none was."""
         hits = int(right.sum())
         if not hits:
             return
         scores = self.scores(table)
         chances = np.exp(scores - scores.max())
         chances /= chances.sum()
-        slope = table.T @ (right / hits - chances) - self._pull_back * (self._weights - self._start)
-        self._slopes += slope * slope
-        self._weights += STEP * slope / np.sqrt(self._slopes)
+        gradient = table.T @ (right / hits - chances) - self._pull_back * (
+            self._weights - self._start
+        )
+        self._squared_gradients += gradient * gradient
+        self._weights += STEP * gradient / np.sqrt(self._squared_gradients)
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The weights as they stand."""
+        """The current weights."""
         return tuple(self._weights.tolist())

@@ -43,7 +43,7 @@ def without_conditionals(source: bytes) -> bytes:
 
 
 def _one_branch(lines: list[bytes]) -> Iterator[bytes]:
-    taken: list[bool] = []
+    branch_kept: list[bool] = []
     """For each open conditional, whether the current branch is kept."""
     goes_on = False
     for line in lines:
@@ -54,23 +54,23 @@ def _one_branch(lines: list[bytes]) -> Iterator[bytes]:
         found = _DIRECTIVE.match(line)
         word = found[1] if found is not None else b""
         if found is None:
-            yield line if all(taken) else _blank(line)
+            yield line if all(branch_kept) else _blank(line)
             continue
         if word == b"include":
             yield line
             continue
         if word in (b"if", b"ifdef", b"ifndef"):
-            taken.append(word == b"ifndef" or _NEVER.match(found[2]) is None)
-        elif word == b"endif" and taken:
-            taken.pop()
-        elif taken:  # if the first branch is false, the `else` branch is kept
-            taken[-1] = word == b"else" and not taken[-1]
+            branch_kept.append(word == b"ifndef" or _NEVER.match(found[2]) is None)
+        elif word == b"endif" and branch_kept:
+            branch_kept.pop()
+        elif branch_kept:  # if the first branch is false, the `else` branch is kept
+            branch_kept[-1] = word == b"else" and not branch_kept[-1]
         goes_on = line.rstrip().endswith(b"\\")
         yield _blank(line)
 
 
 def _blanked(found: re.Match[bytes]) -> bytes:
-    start, end = (place - found.start() for place in found.span(1))
+    start, end = (position - found.start() for position in found.span(1))
     return found[0][:start] + _blank(found[0][start:end]) + found[0][end:]
 
 

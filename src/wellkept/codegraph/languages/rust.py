@@ -34,9 +34,9 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
     if node.type == "mod_item":
         name = node.child_by_field_name("name")
         if node.child_by_field_name("body") is None and name is not None:
-            said = _path_of(node, text)
-            module = said or ".".join(("self", *around, text(name)))
-            form = "path" if said else "mod"
+            path_attribute = _path_of(node, text)
+            module = path_attribute or ".".join(("self", *around, text(name)))
+            form = "path" if path_attribute else "mod"
             yield Import(module, alias=text(name), form=form, line=line)
         return
     argument = node.child_by_field_name("argument")
@@ -107,11 +107,11 @@ def _leaves(written: str, before: str) -> Iterable[tuple[str, str]]:
 def _split(text: str) -> Iterable[str]:
     """Split at commas outside of braces."""
     depth, start = 0, 0
-    for place, character in enumerate(text):
+    for at, character in enumerate(text):
         depth += (character == "{") - (character == "}")
         if character == "," and depth == 0:
-            yield text[start:place].strip()
-            start = place + 1
+            yield text[start:at].strip()
+            start = at + 1
     if text[start:].strip():
         yield text[start:].strip()
 

@@ -171,9 +171,9 @@ def _mapping(config: str, context: ResolverContext, steps: int) -> _Mapping:
         base = normpath(join(folder, written.replace("${configDir}/", "")))
         found = found._replace(base="" if base == "." else base)
     if isinstance(paths, dict):
-        kept = {k: [t for t in _listed(v) if isinstance(t, str)]
+        targets = {k: [t for t in _listed(v) if isinstance(t, str)]
                 for k, v in cast("dict[str, object]", paths).items()}  # fmt: skip
-        found = found._replace(paths=kept, folder=folder)
+        found = found._replace(paths=targets, folder=folder)
     return found
 
 
@@ -262,10 +262,10 @@ def _is_open(manifest: str, path: str) -> bool:
     return all(path.startswith(f"{manifest[: found.end()]}/") for found in aside)
 
 
-def _mapped(table: Mapping[str, object], asked: str, folder: str) -> Iterator[str]:
+def _mapped(table: Mapping[str, object], subpath: str, folder: str) -> Iterator[str]:
     """Locations by a table of `exports` or `imports`; also the sources of build output."""
     patterns = {key: list(_flat(value)) for key, value in table.items()}
-    for target in _best(patterns, asked):
+    for target in _best(patterns, subpath):
         inner = normpath(target)
         yield join(folder, inner)
         source = _BUILT.sub("src/", inner)

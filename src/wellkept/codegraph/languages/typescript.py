@@ -259,11 +259,11 @@ _SHARED: dict[str, Any] = {
 
 def only_scripts(source: bytes) -> bytes:
     """The scripts of a component, with blanks for template and styles."""
-    kept, end = list[bytes](), 0
+    parts, end = list[bytes](), 0
     for script in _COMPONENT_SCRIPT.finditer(source):
-        kept += (_NOT_LINE_END.sub(b" ", source[end : script.start(1)]), script[1])
+        parts += (_NOT_LINE_END.sub(b" ", source[end : script.start(1)]), script[1])
         end = script.end(1)
-    return b"".join((*kept, _NOT_LINE_END.sub(b" ", source[end:])))
+    return b"".join((*parts, _NOT_LINE_END.sub(b" ", source[end:])))
 
 
 LANGUAGES = (

@@ -75,9 +75,11 @@ def read_answer(answer: str) -> ModuleAnswer:
         raise UsageError("The model's answer holds no summary.")
     rules = given.get("conventions")
     listed = cast("Sequence[object]", rules) if isinstance(rules, list) else ()
-    kept = [_line(rule, _RULE_CHARS) for rule in listed if isinstance(rule, str) and rule.strip()]
+    statements = [
+        _line(rule, _RULE_CHARS) for rule in listed if isinstance(rule, str) and rule.strip()
+    ]
     return ModuleAnswer(
-        summary=_line(summary, _SUMMARY_CHARS), conventions=tuple(kept[:_MAX_RULES])
+        summary=_line(summary, _SUMMARY_CHARS), conventions=tuple(statements[:_MAX_RULES])
     )
 
 

@@ -206,7 +206,7 @@ class _Reader:
         method = kind is NodeKind.FUNCTION and "." in frame.qualname
         if kind is NodeKind.FUNCTION and (returned := self._reader.returned(node)):
             self._returned.append(Binding(frame.qualname, RETURNED, returned))
-        place = seen[frame.qualname] = len(self._symbols)
+        index = seen[frame.qualname] = len(self._symbols)
         self._symbols.append(
             Symbol(
                 qualname=frame.qualname,
@@ -219,7 +219,7 @@ class _Reader:
                 signature=self._signature(node),
             )
         )
-        return place
+        return index
 
     def _signature(self, node: Node) -> str:
         end = self._source.find(b"\n", node.start_byte, node.start_byte + _MAX_SIGNATURE)
@@ -229,10 +229,10 @@ class _Reader:
 
     def _enclosing(self, position: int) -> _Frame | None:
         """The innermost definition at a position."""
-        place = bisect_right(self._starts, position) - 1
-        while place >= 0 and self._frames[place].end <= position:
-            place = self._frames[place].parent
-        return self._frames[place] if place >= 0 else None
+        index = bisect_right(self._starts, position) - 1
+        while index >= 0 and self._frames[index].end <= position:
+            index = self._frames[index].parent
+        return self._frames[index] if index >= 0 else None
 
     def _scope(self, position: int) -> str:
         frame = self._enclosing(position)
@@ -266,10 +266,10 @@ class _Reader:
         by_owner: dict[str, list[str]] = {}
         for base in bases:
             by_owner.setdefault(base.owner, []).append(base.name)
-        for place, symbol in enumerate(self._symbols):
+        for index, symbol in enumerate(self._symbols):
             if symbol.qualname in by_owner:
                 kind = decide(symbol.kind, tuple(by_owner[symbol.qualname]))
-                self._symbols[place] = symbol._replace(kind=kind)
+                self._symbols[index] = symbol._replace(kind=kind)
 
     def _exports(self) -> list[tuple[str, str]]:
         read = self._language.read_exports

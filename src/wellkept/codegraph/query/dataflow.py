@@ -455,14 +455,14 @@ class _Walk:
         given: _Origins = _NONE
         self._closure_arguments = receiver
         waiting: list[tuple[str, Node]] = []
-        for place, (key, value) in enumerate(syntax.arguments(node)):
+        for position, (key, value) in enumerate(syntax.arguments(node)):
             if value.type in syntax.CLOSURES or value.type == "block":
-                waiting.append((key or str(place), value))
+                waiting.append((key or str(position), value))
                 continue
             origins = self._value(value)
             self._closure_arguments |= origins
             given |= origins
-            self._emit(origins, ValueSink("argument", key or str(place), number), _line(value))
+            self._emit(origins, ValueSink("argument", key or str(position), number), _line(value))
         for key, value in waiting:
             closure = self._closure(value)
             self._emit(closure, ValueSink("argument", key, number), _line(value))

@@ -304,7 +304,7 @@ class Tracer:
         for node in readers:
             flow = self._files.flow(node) if node != state.node else None
             if flow is not None and origin in flow.moves:
-                how = f"kept in {origin.name}"
+                how = f"stored in {origin.name}"
                 step = FlowStep(node, EdgeKind.FLOWS_TO, how, move.line, _BY_FIELD)
                 yield _Transition(_State(node, origin, may_return=True), _BY_FIELD, step)
 

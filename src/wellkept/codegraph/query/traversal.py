@@ -105,12 +105,12 @@ class GraphSnapshot:
 
     def indices(self, numbers: Collection[int] | Ints) -> Ints:
         """Indices of nodes by number; -1 if unknown."""
-        wanted = np.asarray(list(numbers) if not isinstance(numbers, np.ndarray) else numbers,
+        requested = np.asarray(list(numbers) if not isinstance(numbers, np.ndarray) else numbers,
                             dtype=np.int64)  # fmt: skip
         if not len(self.numbers):
-            return np.full(len(wanted), -1, dtype=np.int64)
-        found = np.minimum(np.searchsorted(self.numbers, wanted), len(self.numbers) - 1)
-        return np.where(self.numbers[found] == wanted, found, -1)
+            return np.full(len(requested), -1, dtype=np.int64)
+        found = np.minimum(np.searchsorted(self.numbers, requested), len(self.numbers) - 1)
+        return np.where(self.numbers[found] == requested, found, -1)
 
     def nodes_in_files(self, paths: Iterable[int]) -> Ints:
         """Indices of the nodes in files, given by their indices in `paths`."""

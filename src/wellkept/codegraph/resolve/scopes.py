@@ -418,13 +418,13 @@ class NameResolver:
 
     def _star_files(self, path: str) -> tuple[str, ...]:
         seen: dict[str, None] = {}
-        waiting, asked = [path], {path}
+        waiting, queued = [path], {path}
         while waiting:
             for file, goes_on in self._next_stars(waiting.pop(0)):
                 if file != path:
                     seen[file] = None
-                if goes_on and file not in asked:
-                    asked.add(file)
+                if goes_on and file not in queued:
+                    queued.add(file)
                     waiting.append(file)
         return tuple(seen)
 
