@@ -41,7 +41,7 @@ _RULES, _MODEL = "rules", "model"
 
 
 @record(kw_only=True)
-class ModuleNote:
+class _ModuleNote:
     """One statement about the code. `outcome` is new, changed, unchanged, closed or left. "left":
     a user owns the memory."""
 
@@ -57,7 +57,7 @@ class ModuleSummaryReport:
     """Result of `ModuleNotes.save`. `model_problem` says why the model was not used."""
 
     modules: int
-    notes: tuple[ModuleNote, ...]
+    notes: tuple[_ModuleNote, ...]
     model_problem: str | None = None
     dry_run: bool = False
 
@@ -109,7 +109,7 @@ class ModuleNotes:
         progress: Progress | None = None,
     ) -> ModuleSummaryReport:
         """Store what is new or changed; each statement is written before the next."""
-        notes: list[ModuleNote] = [self._stored(_convention(one)) for one in conventions]
+        notes: list[_ModuleNote] = [self._stored(_convention(one)) for one in conventions]
         shown = [module for module in modules if module.purpose or module.gives]
         for done, module in enumerate(shown, 1):
             notes += [self._stored(statement) for statement in self._statements(module)]
@@ -174,7 +174,7 @@ class ModuleNotes:
 
     # -- Storing ----------------------------------------------------------------------------------
 
-    def _stored(self, statement: _Statement) -> ModuleNote:
+    def _stored(self, statement: _Statement) -> _ModuleNote:
         key = statement.draft.key or ""
         known, text = self._find(key), statement.draft.content
         if self._fingerprints.get(key) == statement.fingerprint and not self._again:
@@ -191,9 +191,9 @@ class ModuleNotes:
         )
         return _note(statement, outcome or "changed", result.memory)
 
-    def _closed(self, current: set[str]) -> list[ModuleNote]:
+    def _closed(self, current: set[str]) -> list[_ModuleNote]:
         """Close memories about modules and conventions that no longer exist."""
-        closed: list[ModuleNote] = []
+        closed: list[_ModuleNote] = []
         for key in sorted(self._fingerprints.keys() - current):
             memory = self._find(key)
             if not self._dry_run:
@@ -257,8 +257,8 @@ def _is_owned_by_user(memory: Memory) -> bool:
     return memory.user_verified or memory.pinned or memory.source is not Source.OBSERVER_INFERRED
 
 
-def _note(statement: _Statement, outcome: str, memory: Memory | None) -> ModuleNote:
-    return ModuleNote(
+def _note(statement: _Statement, outcome: str, memory: Memory | None) -> _ModuleNote:
+    return _ModuleNote(
         key=statement.draft.key or "",
         text=statement.draft.content,
         made_by=statement.made_by,

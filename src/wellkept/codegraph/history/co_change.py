@@ -66,7 +66,7 @@ WEIGHTS: Final = (
 
 
 @record
-class CoChangePartner:
+class _Partner:
     """A file that tends to change with another. `likelihood` is the fraction of such changes.
 
     `exists` is false for a file that is only expected by its name.
@@ -150,7 +150,7 @@ class CoChange:
 
     # -- Predicting -----------------------------------------------------------------------------
 
-    def partners(self, path: str, *, limit: int = 5) -> list[CoChangePartner]:
+    def partners(self, path: str, *, limit: int = 5) -> list[_Partner]:
         """The files most likely to change with `path`. Neither needs to exist yet."""
         view = _View(self, path)
         candidates = self._candidates(path, view)
@@ -160,9 +160,9 @@ class CoChange:
         best = self.ranker.order(table)[:limit]
         return [self._partner(path, candidates[row], table[row].tolist()) for row in best]
 
-    def _partner(self, path: str, other: str, signals: Sequence[float]) -> CoChangePartner:
+    def _partner(self, path: str, other: str, signals: Sequence[float]) -> _Partner:
         together = self.together(path, other).times
-        return CoChangePartner(
+        return _Partner(
             other,
             round(min(1.0, exp(signals[LONG])), 3),
             together,

@@ -33,7 +33,7 @@ _DEFINITION: Final = re.compile(
 
 
 @record
-class Grammar:
+class _Grammar:
     """A parser, the query for definitions and uses, and the query for syntax errors."""
 
     parser: tree_sitter.Parser
@@ -72,7 +72,7 @@ def is_installed(language: Language) -> bool:
 
 
 @cache
-def _loaded(module: str, function: str, query: str) -> Grammar:
+def _loaded(module: str, function: str, query: str) -> _Grammar:
     """A grammar with a query, cached per process."""
     import tree_sitter
 
@@ -88,7 +88,7 @@ def _loaded(module: str, function: str, query: str) -> Grammar:
         folder = files("wellkept.codegraph.parse") / "queries"
         text = "\n".join((folder / name).read_text("utf-8") for name in query.split())
     errors = tree_sitter.Query(loaded, "(ERROR) @error")
-    return Grammar(tree_sitter.Parser(loaded), tree_sitter.Query(loaded, text), errors)
+    return _Grammar(tree_sitter.Parser(loaded), tree_sitter.Query(loaded, text), errors)
 
 
 def definitions_of(node_kinds: Iterable[str]) -> str:
@@ -101,6 +101,6 @@ def definitions_of(node_kinds: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
-def grammar(language: Language) -> Grammar:
+def grammar(language: Language) -> _Grammar:
     """The grammar of a language."""
     return _loaded(*language.grammar, language.query)

@@ -40,7 +40,7 @@ class ValueSink(NamedTuple):
     call: int = -1
 
 
-class CallSite(NamedTuple):
+class _CallSite(NamedTuple):
     """One call as written."""
 
     callee: str
@@ -63,7 +63,7 @@ class FunctionFlow:
     """Names of each parameter, without `self`. Destructuring gives several."""
     returns_value: bool
     """Whether it returns anything."""
-    call_sites: tuple[CallSite, ...]
+    call_sites: tuple[_CallSite, ...]
     moves: Mapping[ValueOrigin, tuple[ValueMove, ...]]
 
     def parameter(self, key: str) -> str | None:
@@ -136,7 +136,7 @@ class _Walk:
         self._rules = self._rules_by_type()
         self.returns_value = False
         self.parameters: list[tuple[str, ...]] = []
-        self.call_sites: list[CallSite] = []
+        self.call_sites: list[_CallSite] = []
         self.moves: dict[tuple[ValueOrigin, ValueSink], int] = {}
 
     def _rules_by_type(self) -> dict[str, Callable[[Node], _Origins]]:
@@ -423,7 +423,7 @@ class _Walk:
         line = node.start_point.row + 1
         if node.id not in self._numbers:
             self._numbers[node.id] = len(self.call_sites)
-            self.call_sites.append(CallSite(callee, line))
+            self.call_sites.append(_CallSite(callee, line))
         number = self._numbers[node.id]
         receiver = self._receiver(node)
         self._emit(receiver, ValueSink("argument", RECEIVER, number), line)

@@ -48,7 +48,7 @@ _MAX_FUNCTIONS, _MAX_VALUES = 300, 5_000
 _MAX_RETURN_DEPTH = 4
 
 
-class FlowStep(NamedTuple):
+class _FlowStep(NamedTuple):
     """A value reaches a function. `line` is in the previous function; for a result, in this one."""
 
     node: str
@@ -62,7 +62,7 @@ class FlowPath(NamedTuple):
     """Steps from a start, and their combined confidence."""
 
     start: str
-    steps: tuple[FlowStep, ...]
+    steps: tuple[_FlowStep, ...]
     confidence: float
 
 
@@ -79,7 +79,7 @@ class _Transition(NamedTuple):
 
     state: _State
     confidence: float
-    step: FlowStep | None = None
+    step: _FlowStep | None = None
 
 
 class Tracer:
@@ -177,7 +177,7 @@ class Tracer:
                 edges = self._store.edges(self._tree, sources=[node])
                 self._noted_edges[node] = [edge for edge in edges if edge.kind in _NOTED_KINDS]
             for edge in self._noted_edges[node]:
-                step = FlowStep(edge.target, edge.kind, "noted", edge.line, edge.confidence)
+                step = _FlowStep(edge.target, edge.kind, "noted", edge.line, edge.confidence)
                 target = _State(edge.target, _ANY, may_return=True)
                 yield _Transition(target, edge.confidence, step)
 
@@ -193,7 +193,7 @@ class Tracer:
             callee_flow = self._files.flow(node)
             for name in _parameters_for(callee_flow, move.sink.name):
                 how = "its object" if name == SELF else f"passed as {name}"
-                step = FlowStep(node, EdgeKind.FLOWS_TO, how, move.line, confidence)
+                step = _FlowStep(node, EdgeKind.FLOWS_TO, how, move.line, confidence)
                 target = _State(node, ValueOrigin("parameter", name), may_return=False)
                 yield _Transition(target, confidence, step)
                 if _is_constructor(node) or self._may_return(node, name):
@@ -275,7 +275,7 @@ class Tracer:
                 called = self._files.called(edge.source, site.callee)
                 if called is not None and called[0] == state.node:
                     confidence = called[1]
-                    step = FlowStep(
+                    step = _FlowStep(
                         edge.source, EdgeKind.FLOWS_TO, "returned", site.line, confidence
                     )
                     result = ValueOrigin("result", str(number))
@@ -305,7 +305,7 @@ class Tracer:
             flow = self._files.flow(node) if node != state.node else None
             if flow is not None and origin in flow.moves:
                 how = f"stored in {origin.name}"
-                step = FlowStep(node, EdgeKind.FLOWS_TO, how, move.line, _BY_FIELD)
+                step = _FlowStep(node, EdgeKind.FLOWS_TO, how, move.line, _BY_FIELD)
                 yield _Transition(_State(node, origin, may_return=True), _BY_FIELD, step)
 
     # -- Returned arguments -----------------------------------------------------------------------
