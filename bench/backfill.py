@@ -129,7 +129,7 @@ def _taken_in(folder: Path, *, learn: bool) -> tuple[Took, TranscriptReport]:
         wk.engine.store.describe()
         wall, cpu = time.perf_counter(), time.process_time()
         report = import_transcripts(
-            wk,
+            wk.services,
             "claude-code",
             _found(folder),
             wanted=TranscriptFilter(),

@@ -7,22 +7,103 @@
         for hit in wk.recall("how do we deploy?"):
             print(hit.memory.content)
 
-Importing this package is cheap and has no side effects; the engine is loaded by `open`.
+Importing this package is cheap and has no side effects: each public name is loaded on first use.
 """
 
 # Not from typing: its import would double the start of the hook process.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from wellkept.app import Wellkept, open  # noqa: A004 - the package reads `wellkept.open()`
+    from wellkept.app.settings.model import Settings
+    from wellkept.app.wellkept import Wellkept, open  # noqa: A004 - reads `wellkept.open()`
+    from wellkept.app.wiring.hookspecs import hookimpl
+    from wellkept.core.errors import (
+        ConflictError,
+        NotFoundError,
+        PluginError,
+        ProviderError,
+        StoreBusyError,
+        StoreCorruptError,
+        StoreError,
+        StoreFullError,
+        StoreReadOnlyError,
+        StoreVersionError,
+        UsageError,
+        WellkeptError,
+    )
+    from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation, WorkUnitRef
+    from wellkept.core.ports.models import Embedder, Reranker, TextModel
+    from wellkept.core.query import Page, Stats
+    from wellkept.core.types import MemoryType, RelationType, Scope, Source
+    from wellkept.memory.context.packing import ContextPack
+    from wellkept.memory.recall.requests import RecallHit, RecallResult
+    from wellkept.memory.remember import RememberOutcome, RememberResult
 
-__all__ = ["Wellkept", "__version__", "open"]
+__all__ = [
+    "ConflictError",
+    "ContextPack",
+    "Embedder",
+    "Evidence",
+    "Memory",
+    "MemoryDraft",
+    "MemoryType",
+    "NotFoundError",
+    "Page",
+    "PluginError",
+    "ProviderError",
+    "RecallHit",
+    "RecallResult",
+    "Relation",
+    "RelationType",
+    "RememberOutcome",
+    "RememberResult",
+    "Reranker",
+    "Scope",
+    "Settings",
+    "Source",
+    "Stats",
+    "StoreBusyError",
+    "StoreCorruptError",
+    "StoreError",
+    "StoreFullError",
+    "StoreReadOnlyError",
+    "StoreVersionError",
+    "TextModel",
+    "UsageError",
+    "Wellkept",
+    "WellkeptError",
+    "WorkUnitRef",
+    "__version__",
+    "hookimpl",
+    "open",
+]
 
 __version__ = "0.1.0"
 
+_MODULES = {
+    "app.settings.model": "Settings",
+    "app.wellkept": "Wellkept open",
+    "app.wiring.hookspecs": "hookimpl",
+    "core.errors": "ConflictError NotFoundError PluginError ProviderError StoreBusyError"
+    " StoreCorruptError StoreError StoreFullError StoreReadOnlyError StoreVersionError UsageError"
+    " WellkeptError",
+    "core.memory": "Evidence Memory MemoryDraft Relation WorkUnitRef",
+    "core.ports.models": "Embedder Reranker TextModel",
+    "core.query": "Page Stats",
+    "core.types": "MemoryType RelationType Scope Source",
+    "memory.context.packing": "ContextPack",
+    "memory.recall.requests": "RecallHit RecallResult",
+    "memory.remember": "RememberOutcome RememberResult",
+}
+
 
 def __getattr__(name: str) -> object:
-    if name in {"Wellkept", "open"}:
-        from wellkept import app
+    for module, names in _MODULES.items():
+        if name in names.split():
+            from importlib import import_module
 
-        return getattr(app, name)
+            return getattr(import_module(f"wellkept.{module}"), name)
     raise AttributeError(f"module 'wellkept' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

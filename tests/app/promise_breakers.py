@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from wellkept.app.wiring.hookspecs import hookimpl
+from wellkept import hookimpl
 from wellkept.core.codec import Json
 from wellkept.core.memory import Memory, WorkUnitRef
 from wellkept.core.types import Phase

@@ -64,7 +64,7 @@ def take(
     found = transcripts("claude-code", folders=folders, paths=paths)
     wish = wanted or TranscriptFilter()
     return import_transcripts(
-        wk, "claude-code", found, wanted=wish, dry_run=dry_run, environment={}
+        wk.services, "claude-code", found, wanted=wish, dry_run=dry_run, environment={}
     )
 
 

@@ -42,7 +42,7 @@ kept, database = Path(sys.argv[1]), sys.argv[2]
 with wellkept.open(database, project="demo", embedder="none", environment={}) as wk:
     folders = ClientFolders(home=kept, project=kept, environment={})
     found = transcripts("claude-code", folders=folders, paths=[kept])
-    import_transcripts(wk, "claude-code", found, wanted=TranscriptFilter(), environment={})
+    import_transcripts(wk.services, "claude-code", found, wanted=TranscriptFilter(), environment={})
 """
 _COUNTED = ("prompt_count", "turn_count", "tool_count", "observation_count", "ended_at")
 
@@ -167,7 +167,7 @@ def test_a_transcript_that_goes_away_meanwhile_is_named(tmp_path: Path, shop: Pa
     gone.unlink()
     with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
         report = import_transcripts(
-            wk, "claude-code", found, wanted=TranscriptFilter(), environment={}
+            wk.services, "claude-code", found, wanted=TranscriptFilter(), environment={}
         )
     assert report.new == 1
     assert [one.path for one in report.unread] == [gone]

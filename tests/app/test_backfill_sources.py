@@ -24,7 +24,11 @@ def take(
     wk: wellkept.Wellkept, name: str, *paths: Path, everything: bool = False, dry_run: bool = False
 ) -> NotesReport:
     asked = SourceRequest(
-        wk=wk, home=wk.root / "home", environment={}, paths=paths, everything=everything
+        services=wk.services,
+        home=wk.root / "home",
+        environment={},
+        paths=paths,
+        everything=everything,
     )
     return import_source(name, asked, dry_run=dry_run)
 

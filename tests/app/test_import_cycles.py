@@ -56,6 +56,20 @@ def test_the_modules_of_app_import_each_other_without_a_cycle() -> None:
     assert _cycle(graph) == []
 
 
+@pytest.mark.feature("A3")
+def test_helpers_do_not_import_the_wellkept_class() -> None:
+    """They take `Services` or parts of it. Only modules that open memories need the class."""
+    opening = {"wellkept.app", "wellkept.app.background", "wellkept.app.hook_context"}
+    # They run whole operations on a memory, and on those of other projects.
+    running = {"wellkept.app.observer.ingest", "wellkept.app.skills.learn"}
+    importing = {
+        name
+        for name, path in _modules().items()
+        if _imports(path.read_text(encoding="utf-8"), {"wellkept.app.wellkept"})
+    }
+    assert importing <= opening | running
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -189,7 +189,7 @@ def test_a_type_of_a_methodology_is_kept_as_a_known_one_under_a_tag(tmp_path: Pa
         kept = wk.remember("A paid invoice is locked", type="acceptance_criterion").memory
         assert kept.type.value == "requirement"
         assert kept.tags == ("bmad:acceptance_criterion",)
-        with pytest.raises(UsageError, match="alone"):
+        with pytest.raises(UsageError, match="cannot be combined"):
             wk.list(types=["acceptance_criterion", "gotcha"])
         with pytest.raises(UsageError, match="Unknown memory type"):
             wk.list(types=["acceptance_kriterion"])

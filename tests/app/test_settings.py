@@ -167,7 +167,7 @@ def test_setting_a_value_keeps_comments_and_other_lines(tmp_path: Path) -> None:
     write_entry(path, "store.durability", "full")
     write_entry(path, "project", "me")
     assert path.read_text(encoding="utf-8") == (
-        '# mine\nproject = "me"\n[recall]\nlimit = 9  # enough\nmode = "words"\n\n'
+        '# mine\nproject = "me"\n\n[recall]\nlimit = 9  # enough\nmode = "words"\n\n'
         '[embedding]\nprovider = "static" # no # models\n\n[store]\ndurability = "full"\n'
     )
 
@@ -188,12 +188,29 @@ def test_a_new_settings_file_and_its_folder_are_private(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_what_a_line_edit_cannot_reach_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_an_inline_table_can_be_edited(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    path.write_text("recall = { limit = 3 }\n", encoding="utf-8")
+    path.write_text("recall = { limit = 3 } # few\n", encoding="utf-8")
+    write_entry(path, "recall.limit", 4)
+    assert path.read_text(encoding="utf-8") == "recall = { limit = 4 } # few\n"
+
+
+def test_removing_a_key_leaves_the_rest_alone(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    text = "[recall]\nlimit = 3\nmode = 'words'  # by hand\n\n# later\n[store]\npath = 'a'\n"
+    path.write_text(text, encoding="utf-8")
+    write_entry(path, "recall.limit", None)
+    write_entry(path, "embedding.model", None)
+    assert path.read_text(encoding="utf-8") == text.replace("limit = 3\n", "")
+
+
+@pytest.mark.parametrize("text", ["recall = 3\n", "[[recall]]\nlimit = 3\n"])
+def test_a_key_that_cannot_be_edited_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match="cannot be edited here"):
         write_entry(path, "recall.limit", 4)
-    assert path.read_text(encoding="utf-8") == "recall = { limit = 3 }\n"
+    assert path.read_text(encoding="utf-8") == text
 
 
 # -- Places ---------------------------------------------------------------------------------------

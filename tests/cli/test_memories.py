@@ -288,3 +288,20 @@ def test_stats_count_by_type(cli: Cli) -> None:
     assert stats["total"] == 2
     assert stats["by_type"] == {"fact": 1, "gotcha": 1}
     assert "gotcha" in cli("stats").out
+
+
+@pytest.mark.feature("A3")
+def test_a_listing_of_any_validity_marks_closed_memories(cli: Cli) -> None:
+    _remember(cli, "The port is 8080", "--key", "port")
+    _remember(cli, "The port is 9090", "--key", "port")
+    lines = cli("list", "--validity", "any").out.splitlines()
+    closed = next(line for line in lines if "8080" in line)
+    opened = next(line for line in lines if "9090" in line)
+    assert len(closed.split("\t")[3]) == len("2026-01-01")
+    assert opened.split("\t")[3] == ""
+    items = cli("list", "--json", "--validity", "any").json["items"]
+    assert {item["content"]: item.get("closed", False) for item in items} == {
+        "The port is 8080": True,
+        "The port is 9090": False,
+    }
+    assert "closed" not in cli("list").out

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, Unpack
 
 from wellkept.app.settings.paths import expanded
+from wellkept.app.wiring.requests import FILTER_KEYS, require_known
 from wellkept.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class DataMethods:
         """Write memories as JSONL, by default with closed and archived ones; returns the count."""
         from wellkept.memory.exchange.jsonl import export_jsonl, export_jsonl_file
 
+        require_known(self.export, filters, FILTER_KEYS)
         where = self._whole(filters)
         if not isinstance(target, (str, Path)):
             return export_jsonl(self._services.engine, where, target, progress=progress)
@@ -58,6 +60,7 @@ class DataMethods:
         """Write memories as a folder of Markdown that can be edited and imported again."""
         from wellkept.memory.exchange.markdown_export import export_markdown
 
+        require_known(self.export_markdown, filters, FILTER_KEYS)
         path, where = expanded(folder), self._whole(filters)
         return export_markdown(
             self._services.engine, where, path, overwrite=overwrite, progress=progress

@@ -117,8 +117,10 @@ class MaintenanceMethods:
         self, ref: WorkUnitRef, *, dry_run: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
         """Archive the memories of a finished work unit and of the units below it."""
+        from wellkept.app.wiring.requests import require_work_unit
         from wellkept.memory.lifecycle.pruning import archive_work_unit
 
+        require_work_unit(ref)
         return archive_work_unit(
             self._services.engine,
             ref=ref,

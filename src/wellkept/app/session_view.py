@@ -1,4 +1,4 @@
-"""One session with everything that was kept of it."""
+"""One session with its summary, prompts and observations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from wellkept.core.types import MemoryType
 from wellkept.observe.session.memory_changes import find_summary
 
 if TYPE_CHECKING:
-    from wellkept.app.wellkept import Wellkept
+    from wellkept.core.ports.store import Store
+    from wellkept.memory.engine import Engine
 
 MAX_SHOWN = 500
 
@@ -28,31 +29,30 @@ class SessionView:
     observations: tuple[Memory, ...]
 
 
-def view_session(wk: Wellkept, name: str, *, project: str | None = None) -> SessionView:
-    """The session that an id or the beginning of one stands for, in one project or in any."""
-    record = find_session(wk, name, project=project)
+def view_session(engine: Engine, name: str, *, project: str | None = None) -> SessionView:
+    """A session by id or unique prefix; `project` None means any project."""
+    record = find_session(engine.store, name, project=project)
     where = Filter(project=record.project, include_user=False, sessions=(record.id,))
-    rows = wk.engine.store.list(where, order=Order.EVENT, limit=MAX_SHOWN).items
+    rows = engine.store.list(where, order=Order.EVENT, limit=MAX_SHOWN).items
     return SessionView(
         record,
-        find_summary(wk.engine, record.id, project=record.project),
+        find_summary(engine, record.id, project=record.project),
         tuple(m for m in rows if m.type is MemoryType.PROMPT),
         tuple(m for m in rows if m.type is MemoryType.OBSERVATION),
     )
 
 
-def find_session(wk: Wellkept, name: str, *, project: str | None = None) -> SessionRecord:
-    """The one session of that name, in one project or in any."""
-    store = wk.engine.store
+def find_session(store: Store, name: str, *, project: str | None = None) -> SessionRecord:
+    """The session with that id or unique prefix; `project` None means any project."""
     named = map(store.get_session, store.resolve_session(name))
     found = [one for one in named if one is not None and project in (None, one.project)]
     if len(found) > 1:
         raise ConflictError(
-            f"{name!r} is the beginning of {len(found)} sessions.",
-            hint=f"Say more: {', '.join(one.id for one in found)}.",
+            f"{len(found)} session ids start with {name!r}.",
+            hint=f"Use a longer prefix: {', '.join(one.id for one in found)}.",
         )
     if not found:
         raise NotFoundError(
-            f"There is no session {name!r}.", hint="`wellkept sessions` lists them."
+            f"There is no session {name!r}.", hint="Run `wellkept sessions` to list them."
         )
     return found[0]

@@ -8,7 +8,7 @@ is in `maintenance_methods` and `data_methods`. Nothing below this module import
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -18,9 +18,10 @@ from wellkept.app.data_methods import DataMethods
 from wellkept.app.maintenance_methods import MaintenanceMethods
 from wellkept.app.settings import paths
 from wellkept.app.settings.sources import SettingSources, load_settings
-from wellkept.app.wiring.services import Services, store_path
+from wellkept.app.wiring.requests import EDIT_KEYS, FILTER_KEYS, MEMORY_KEYS, require_known
+from wellkept.app.wiring.services import Services, require_embedder, store_path
 from wellkept.core.clock import Clock, system_clock
-from wellkept.core.query import Order
+from wellkept.core.query import Order, Validity
 from wellkept.core.records import replace
 from wellkept.core.types import Phase, RelationType, parse_choice
 
@@ -67,6 +68,7 @@ def open(  # noqa: A001 - the package reads `wellkept.open()`
     `read_only` nothing is created, migrated or written; a database that is missing or has an older
     schema raises StoreError.
     """
+    require_embedder(embedder)
     env = os.environ if environment is None else environment
     folder = paths.current_folder() if cwd is None else Path(cwd)
     loaded = settings or load_settings(SettingSources.of(env, cwd=folder))
@@ -151,22 +153,24 @@ class Wellkept(MaintenanceMethods, DataMethods):
     ) -> RememberResult:
         """Store one statement. The result says whether it was inserted, merged with a duplicate,
         or replaced a memory that it contradicts."""
+        require_known(self.remember, fields, MEMORY_KEYS)
         draft = self._services.requests.draft(content, fields)
         return self.remember_many([draft], merge_similar=merge_similar)[0]
 
     def remember_many(
         self,
-        drafts: Sequence[MemoryDraft],
+        statements: Iterable[MemoryDraft | str],
         *,
         merge_similar: bool = True,
         progress: Progress | None = None,
     ) -> list[RememberResult]:
-        """Store several statements. All are validated before the first is written."""
+        """Store several statements: plain strings or drafts. All are validated before the first
+        is written."""
         from wellkept.memory.remember import remember_many
 
         return remember_many(
             self.engine,
-            drafts,
+            self._services.requests.drafts(statements),
             project=self.project,
             merge_similar=merge_similar,
             progress=progress,
@@ -182,6 +186,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
         """
         from wellkept.memory.edit import revise
 
+        require_known(self.edit, changes, EDIT_KEYS)
         old = self.get(name)
         patch = self._services.requests.patch(changes, of=old.type)
         if patch.confidence is not None:
@@ -256,6 +261,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
         """Find the memories that answer a question, best first."""
         from wellkept.memory.recall.requests import RecallRequest, SearchMode
 
+        require_known(self.recall, filters, FILTER_KEYS)
         settings, requests = self.settings, self._services.requests
         request = RecallRequest(
             query=query,
@@ -321,6 +327,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
         """The memories before and after one in time."""
         from wellkept.memory.recall.progressive import timeline
 
+        require_known(self.timeline, filters, FILTER_KEYS)
         where = self._services.requests.filter(filters)
         return timeline(self.engine, self.get(anchor).id, where=where, before=before, after=after)
 
@@ -338,7 +345,8 @@ class Wellkept(MaintenanceMethods, DataMethods):
         cursor: str | None = None,
         **filters: Unpack[FilterArgs],
     ) -> Page[Memory]:
-        """One page of the memories that match."""
+        """One page of the memories that match. Iterating it yields its memories."""
+        require_known(self.list, filters, FILTER_KEYS)
         return self.engine.store.list(
             self._services.requests.filter(filters),
             order=parse_choice(Order, order, what="order"),
@@ -348,11 +356,19 @@ class Wellkept(MaintenanceMethods, DataMethods):
 
     def iterate(self, **filters: Unpack[FilterArgs]) -> Iterable[Memory]:
         """Every memory that matches, oldest first."""
+        require_known(self.iterate, filters, FILTER_KEYS)
         return self.engine.store.iterate(self._services.requests.filter(filters))
 
     def stats(self, **filters: Unpack[FilterArgs]) -> Stats:
-        """Counts by type, scope and source."""
-        return self.engine.store.stats(self._services.requests.filter(filters))
+        """Counts by type, scope and source. `closed` counts closed memories in every case, the
+        other figures only memories that match."""
+        require_known(self.stats, filters, FILTER_KEYS)
+        where = self._services.requests.filter(filters)
+        found = self.engine.store.stats(where)
+        if where.validity is not Validity.OPEN or where.as_of is not None:
+            return found
+        closed = self.engine.store.stats(replace(where, validity=Validity.CLOSED))
+        return replace(found, closed=closed.total)
 
     def state(self, *, session: str | None = None) -> State:
         """Small named values with a lifetime: `temp:`, `session:` and `project:`."""

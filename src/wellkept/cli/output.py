@@ -75,7 +75,10 @@ def plain(value: object) -> Json:
     if isinstance(value, Memory):
         from wellkept.memory.exchange.memory_json import memory_to_json
 
-        return {"id": value.id, "short": value.short, **memory_to_json(value)}
+        head: dict[str, Json] = {"id": value.id, "short": value.short}
+        if not value.is_open:
+            head["closed"] = True
+        return {**head, **memory_to_json(value)}
     if is_record(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):

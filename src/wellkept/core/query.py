@@ -7,6 +7,7 @@ that language shows here.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
@@ -88,6 +89,13 @@ class Page(Generic[_Item]):
     items: tuple[_Item, ...]
     total: int
     next_cursor: str | None = None
+
+    def __iter__(self) -> Iterator[_Item]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        """How many items this page has; `total` counts all pages."""
+        return len(self.items)
 
 
 class SessionPosition(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from wellkept.app.wiring.hookspecs import hookimpl
+from wellkept import hookimpl
 from wellkept.core.codec import Json
 from wellkept.core.memory import Memory, WorkUnitRef
 from wellkept.core.types import MemoryType, Phase

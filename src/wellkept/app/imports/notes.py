@@ -1,8 +1,8 @@
-"""Taking in what is already written down: commits, instruction files, and other tools' memories.
+"""Stores statements from commits, instruction files and other memory tools.
 
-Each statement is kept under a key that its place gives, so taken in twice equals once; one whose
-words changed supersedes what it said before, and one that a person has forgotten since stays
-forgotten. Read-only on every source. Vectors are made later, by a re-index.
+Each statement has a key made of its location, so a second import changes nothing. A changed
+statement supersedes the old one; one that the user deleted stays deleted. Sources are only read.
+Vectors are made later, by a reindex.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from wellkept.memory.remember import RememberOutcome
 from wellkept.memory.text.redaction import redact
 
 if TYPE_CHECKING:
-    from wellkept.app.wellkept import Wellkept
     from wellkept.core.types import Progress
 
-# The same shelf as `init` uses: what it took in is not taken in again.
-_SHELF = "intake"
+# Shared with `repository`: what `init` imported is not imported again.
+_NAMESPACE = "intake"
 _CHUNK = 200
 
 
 @record
 class ProjectNote:
-    """A statement and the project that it belongs to; None when it is not asked for."""
+    """A statement and its project; None for a project that was not requested."""
 
     project: str | None
     passage: Passage
@@ -40,7 +39,7 @@ class ProjectNote:
 
 @record(frozen=False, kw_only=True)
 class NotesReport:
-    """What was found and what became of it."""
+    """Counts of one import."""
 
     source: str
     dry_run: bool = False
@@ -56,7 +55,7 @@ class NotesReport:
 
 
 def import_notes(
-    wk: Wellkept,
+    engine: Engine,
     source: str,
     notes: Iterable[ProjectNote | Skipped],
     *,
@@ -64,9 +63,10 @@ def import_notes(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> NotesReport:
-    """Keep statements, each in its own project."""
+    """Store statements, each in its own project."""
     report = NotesReport(source=source, dry_run=dry_run)
-    engine = replace(wk.engine, embedder=lambda: None)
+    # Vectors are made by a later reindex.
+    without_vectors = replace(engine, embedder=lambda: None)
     by_project: dict[str, list[Passage]] = {}
     for note in notes:
         if isinstance(note, Skipped):
@@ -83,39 +83,39 @@ def import_notes(
     total, done = sum(map(len, by_project.values())), 0
     for project, passages in by_project.items():
         for chunk in _chunks(passages):
-            _keep(engine, report, project, chunk)
+            _store(without_vectors, report, project, chunk)
             done += len(chunk)
             if progress is not None:
                 progress(done, total)
     return report
 
 
-def _keep(engine: Engine, report: NotesReport, project: str, chunk: Sequence[Passage]) -> None:
-    known: Json = engine.store.get_value(_SHELF, project)
-    taken = dict(known) if isinstance(known, dict) else {}
-    fresh = [p for p in chunk if taken.get(_key(p)) != fingerprint(p.draft.content)]
+def _store(engine: Engine, report: NotesReport, project: str, chunk: Sequence[Passage]) -> None:
+    known: Json = engine.store.get_value(_NAMESPACE, project)
+    imported = dict(known) if isinstance(known, dict) else {}
+    fresh = [p for p in chunk if imported.get(_key(p)) != fingerprint(p.draft.content)]
     report.unchanged += len(chunk) - len(fresh)
-    kept = _kept(engine, report, project, fresh)
-    for passage, outcome in kept:
-        taken[_key(passage)] = fingerprint(passage.draft.content)
+    stored = _outcomes(engine, report, project, fresh)
+    for passage, outcome in stored:
+        imported[_key(passage)] = fingerprint(passage.draft.content)
         _count(report, project, passage, outcome)
-    if kept and not report.dry_run:
-        engine.store.put_value(_SHELF, project, taken)
+    if stored and not report.dry_run:
+        engine.store.put_value(_NAMESPACE, project, imported)
 
 
-def _kept(
+def _outcomes(
     engine: Engine, report: NotesReport, project: str, fresh: Sequence[Passage]
 ) -> list[tuple[Passage, RememberOutcome]]:
-    """What became of each; one that cannot be kept is reported and does not keep others out."""
+    """The outcome of each; one that cannot be stored is reported and does not stop the others."""
     if not fresh:
         return []
     try:
         outcomes = keep_passages(engine, fresh, project=project, dry_run=report.dry_run)
     except UsageError as error:
         if len(fresh) == 1:
-            report.skipped.append(Skipped(fresh[0].ref, f"cannot be kept: {error.message}"))
+            report.skipped.append(Skipped(fresh[0].ref, f"cannot be stored: {error.message}"))
             return []
-        return [pair for one in fresh for pair in _kept(engine, report, project, [one])]
+        return [pair for one in fresh for pair in _outcomes(engine, report, project, [one])]
     return list(zip(fresh, outcomes, strict=True))
 
 
@@ -132,7 +132,7 @@ def _count(report: NotesReport, project: str, passage: Passage, outcome: Remembe
 
 
 def _key(passage: Passage) -> str:
-    """The key as its memory carries it, so also without secrets."""
+    """The key as stored: without secrets."""
     return redact(passage.draft.key or passage.ref).text
 
 

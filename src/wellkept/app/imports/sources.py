@@ -1,7 +1,7 @@
-"""What other places than transcripts have to tell: git, instruction files, other memory tools.
+"""Import sources besides transcripts: git, instruction files, other memory tools.
 
-Each source finds its own files when none are named, and turns what is there into statements with
-keys. A tool that knows projects by a folder's name gives this project what carries its name.
+Each source finds its files when none are named, and yields statements with keys. Tools that know a
+project only by its folder name match this project by that name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from wellkept.store.other_tools.records import DamagedRow, Notes, ToolNote, mome
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from wellkept.app.wellkept import Wellkept
+    from wellkept.app.wiring.services import Services
+    from wellkept.core.ports.store import Store
     from wellkept.core.types import Progress
 
 MAX_COMMITS: Final = 5_000
@@ -56,9 +57,9 @@ _MAX_TAGS: Final = 20
 
 @record(kw_only=True)
 class SourceRequest:
-    """What a source is asked for. `everything` takes in other projects' memories as well."""
+    """What to import. `everything` includes the memories of other projects."""
 
-    wk: Wellkept
+    services: Services
     home: Path
     environment: Mapping[str, str]
     paths: tuple[Path, ...] = ()
@@ -67,32 +68,34 @@ class SourceRequest:
 
 def import_source(
     name: str,
-    asked: SourceRequest,
+    request: SourceRequest,
     *,
     since: datetime | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> NotesReport:
-    """Take in what one of `SOURCES` has to tell."""
-    notes = SOURCES[name](asked)
-    report = import_notes(asked.wk, name, notes, since=since, dry_run=dry_run, progress=progress)
+    """Import one of `SOURCES`."""
+    notes = SOURCES[name](request)
+    report = import_notes(
+        request.services.engine, name, notes, since=since, dry_run=dry_run, progress=progress
+    )
     if name == "git" and not dry_run:
-        _link_files(asked)
+        _link_files(request)
     return report
 
 
 # -- git and instruction files --------------------------------------------------------------------
 
 
-def _roots(asked: SourceRequest) -> tuple[Path, ...]:
-    for path in asked.paths:
+def _roots(request: SourceRequest) -> tuple[Path, ...]:
+    for path in request.paths:
         if not path.is_dir():
             raise NotFoundError(f"There is no folder {path}.")
-    return asked.paths or (asked.wk.root,)
+    return request.paths or (request.services.identity.root,)
 
 
-def _git(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
-    for root in _roots(asked):
+def _git(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
+    for root in _roots(request):
         past = read_history(root, limit=MAX_COMMITS)
         if past is None:
             yield Skipped(root.as_posix(), "is no git checkout with commits, or git is missing")
@@ -100,34 +103,34 @@ def _git(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
         for commit in reversed(past):
             draft = commit_draft(commit)
             if draft is not None:
-                yield ProjectNote(asked.wk.project, Passage(commit.sha, draft))
+                yield ProjectNote(request.services.project, Passage(commit.sha, draft))
 
 
-def _link_files(asked: SourceRequest) -> None:
+def _link_files(request: SourceRequest) -> None:
     links = [
         link
-        for root in _roots(asked)
+        for root in _roots(request)
         for link in history_links(read_past(root, limit=MAX_COMMITS) or [])
     ]
     if links:
-        link_history(asked.wk.engine, asked.wk.project, links)
+        link_history(request.services.engine, request.services.project, links)
 
 
-def _instructions(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
-    """The instructions that a project gives its agents, and those that a person gives all."""
-    for root in _roots(asked):
+def _instructions(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
+    """Instruction files of the project, and the user's own."""
+    for root in _roots(request):
         rules = (p for folder in _RULE_FOLDERS for p in sorted((root / folder).glob("**/*.md*")))
         names = [*_INSTRUCTIONS, *(path.relative_to(root).as_posix() for path in rules)]
         for name in names:
             if (root / name).is_file():
-                yield from _document(asked, root, name, personal=False)
-    for name in () if asked.paths else _PERSONAL:
-        if (asked.home / name).is_file():
-            yield from _document(asked, asked.home, name, personal=True)
+                yield from _document(request, root, name, personal=False)
+    for name in () if request.paths else _PERSONAL:
+        if (request.home / name).is_file():
+            yield from _document(request, request.home, name, personal=True)
 
 
 def _document(
-    asked: SourceRequest, root: Path, name: str, *, personal: bool
+    request: SourceRequest, root: Path, name: str, *, personal: bool
 ) -> Iterator[ProjectNote | Skipped]:
     text = read_document(root, name)
     if isinstance(text, Skipped):
@@ -136,39 +139,39 @@ def _document(
     for passage in passages(f"~/{name}" if personal else name, text):
         scope = Scope.USER if personal else passage.draft.scope
         draft = replace(passage.draft, scope=scope, files=() if personal else passage.draft.files)
-        yield ProjectNote(asked.wk.project, Passage(passage.ref, draft))
+        yield ProjectNote(request.services.project, Passage(passage.ref, draft))
 
 
 # -- Other tools ----------------------------------------------------------------------------------
 
 
-def _claude_mem(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
+def _claude_mem(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
     from wellkept.store.other_tools import claude_mem
 
-    folder = Path(asked.environment.get("CLAUDE_MEM_DATA_DIR") or asked.home / ".claude-mem")
-    for path in _files(asked, folder / "claude-mem.db", tool="claude-mem"):
-        yield from _placed(asked, claude_mem.read(path))
+    folder = Path(request.environment.get("CLAUDE_MEM_DATA_DIR") or request.home / ".claude-mem")
+    for path in _files(request, folder / "claude-mem.db", tool="claude-mem"):
+        yield from _in_projects(request, claude_mem.read(path))
 
 
-def _mem0(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
+def _mem0(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
     from wellkept.store.other_tools import mem0
 
-    folder = Path(asked.environment.get("MEM0_DIR") or asked.home / ".mem0")
-    for path in _files(asked, folder / "history.db", tool="Mem0"):
+    folder = Path(request.environment.get("MEM0_DIR") or request.home / ".mem0")
+    for path in _files(request, folder / "history.db", tool="Mem0"):
         read = _mem0_export(path) if path.suffix in (".json", ".jsonl") else mem0.read(path)
-        yield from _placed(asked, read)
+        yield from _in_projects(request, read)
 
 
 def _mem0_export(path: Path) -> Notes:
-    """What `get_all` gives, saved as JSON: a list, or an object with `results`."""
+    """The result of `get_all`, saved as JSON: a list, or an object with `results`."""
     for number, item in enumerate(_json_items(path)):
         text = item.get("memory") or item.get("text") or item.get("data")
         if not isinstance(text, str) or not text.strip():
-            yield DamagedRow(f"{path.name}#{number}", "holds no memory")
+            yield DamagedRow(f"{path.name}#{number}", "has no memory text")
             continue
         name = item.get("id") or number
-        told = item.get("categories")
-        tags = [str(tag) for tag in cast("list[object]", told)] if isinstance(told, list) else []
+        names = item.get("categories")
+        tags = [str(tag) for tag in cast("list[object]", names)] if isinstance(names, list) else []
         yield ToolNote(
             ref=f"mem0:{name}",
             content=text,
@@ -193,27 +196,27 @@ def _json_items(path: Path) -> list[Mapping[str, object]]:
     if isinstance(read, dict):
         read = cast("dict[str, object]", read).get("results")
     if not isinstance(read, list):
-        raise UsageError(f"{path} holds no list of memories.", hint="Save what `get_all` returns.")
+        raise UsageError(f"{path} has no list of memories.", hint="Save what `get_all` returns.")
     items = cast("list[object]", read)
     return [cast("Mapping[str, object]", item) for item in items if isinstance(item, dict)]
 
 
-def _mcp_memory_service(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
+def _mcp_memory_service(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
     from wellkept.store.other_tools import mcp_memory_service
 
-    given = asked.environment.get("MCP_MEMORY_SQLITE_PATH")
+    given = request.environment.get("MCP_MEMORY_SQLITE_PATH")
     usual = [
-        asked.home / folder / "mcp-memory" / "sqlite_vec.db"
+        request.home / folder / "mcp-memory" / "sqlite_vec.db"
         for folder in (".local/share", "Library/Application Support", "AppData/Local")
     ]
-    place = Path(given) if given else next((p for p in usual if p.is_file()), usual[0])
-    for path in _files(asked, place, tool="mcp-memory-service"):
-        yield from _placed(asked, mcp_memory_service.read(path))
+    default = Path(given) if given else next((p for p in usual if p.is_file()), usual[0])
+    for path in _files(request, default, tool="mcp-memory-service"):
+        yield from _in_projects(request, mcp_memory_service.read(path))
 
 
-def _basic_memory(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
+def _basic_memory(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
     """Notes are Markdown files; the tool's database only indexes them."""
-    for folder in asked.paths or _basic_memory_folders(asked):
+    for folder in request.paths or _basic_memory_folders(request):
         if not folder.is_dir():
             raise NotFoundError(f"There is no folder {folder}.", hint="Name the notes' folder.")
         for path in sorted(folder.rglob("*.md")):
@@ -227,51 +230,53 @@ def _basic_memory(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
             for passage in passages(name, f"# {title}\n\n{body}" if title not in body else text):
                 ref = f"basic-memory:{passage.ref}"
                 draft = replace(passage.draft, key=ref, tags=("basic-memory",), files=())
-                yield ProjectNote(asked.wk.project, Passage(ref, draft))
+                yield ProjectNote(request.services.project, Passage(ref, draft))
 
 
-def _basic_memory_folders(asked: SourceRequest) -> list[Path]:
+def _basic_memory_folders(request: SourceRequest) -> list[Path]:
     try:
-        config: object = json.loads((asked.home / ".basic-memory" / "config.json").read_bytes())
+        config: object = json.loads((request.home / ".basic-memory" / "config.json").read_bytes())
     except (OSError, ValueError):
         config = {}
-    told = cast("dict[str, object]", config).get("projects") if isinstance(config, dict) else None
+    projects = (
+        cast("dict[str, object]", config).get("projects") if isinstance(config, dict) else None
+    )
     folders: list[Path] = []
-    for value in cast("dict[str, object]", told).values() if isinstance(told, dict) else ():
+    for value in cast("dict[str, object]", projects).values() if isinstance(projects, dict) else ():
         path = cast("dict[str, object]", value).get("path") if isinstance(value, dict) else value
         if isinstance(path, str):
             folders.append(Path(path).expanduser())
-    return folders or [asked.home / "basic-memory"]
+    return folders or [request.home / "basic-memory"]
 
 
-def _files(asked: SourceRequest, usual: Path, *, tool: str) -> Sequence[Path]:
-    if not asked.paths and not usual.is_file():
+def _files(request: SourceRequest, usual: Path, *, tool: str) -> Sequence[Path]:
+    if not request.paths and not usual.is_file():
         raise NotFoundError(
             f"There is no data of {tool} in {readable(usual.parent)}.", hint="Name its file."
         )
-    return asked.paths or (usual,)
+    return request.paths or (usual,)
 
 
-def _placed(asked: SourceRequest, notes: Notes) -> Iterator[ProjectNote | Skipped]:
-    wk = asked.wk
-    names = {name.casefold() for name in (wk.root.name, wk.project_name)}
+def _in_projects(request: SourceRequest, notes: Notes) -> Iterator[ProjectNote | Skipped]:
+    services, identity = request.services, request.services.identity
+    names = {name.casefold() for name in (identity.root.name, identity.name)}
     for note in notes:
         if isinstance(note, DamagedRow):
             yield Skipped(note.ref, note.reason)
             continue
         mine = note.project is None or note.project.rsplit("/", 1)[-1].casefold() in names
-        if not mine and not asked.everything:
+        if not mine and not request.everything:
             yield ProjectNote(None, _passage(note))
             continue
-        if note.kind == "prompt" and _is_known(wk, note.session_id):
+        if note.kind == "prompt" and _has_session(services.store, note.session_id):
             continue
-        project = wk.project if mine else f"name:{note.project}"
-        yield ProjectNote(wk.engine.store.canonical_project(project), _passage(note))
+        project = services.project if mine else f"name:{note.project}"
+        yield ProjectNote(services.store.canonical_project(project), _passage(note))
 
 
-def _is_known(wk: Wellkept, session_id: str | None) -> bool:
-    """Whether the prompts of a session are here already."""
-    return session_id is not None and wk.engine.store.get_session(session_id) is not None
+def _has_session(store: Store, session_id: str | None) -> bool:
+    """Whether the session, and so its prompts, were captured already."""
+    return session_id is not None and store.get_session(session_id) is not None
 
 
 def _passage(note: ToolNote) -> Passage:

@@ -1,9 +1,8 @@
-"""Taking in transcripts that coding clients left on this machine: the cold start of a memory.
+"""Imports the transcripts that coding clients left on this machine.
 
-Read-only on everything but the store. A transcript's own folder decides its project, through the
-same resolver as everything else; one whose folder is not known is left out and reported. How a
-client writes its transcripts is known above `app`, which hands them in. What comes in has no
-vectors yet: `Wellkept.reindex` makes them.
+Writes only to the store. The folder of a transcript decides its project; one without a folder is
+skipped and reported. Parsing client formats is done in `clients`. Imported memories have no vectors
+until `Wellkept.reindex`.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wellkept.app.observer.api import Observer
 from wellkept.app.observer.ingest import drain_rules, machine_environment, read_source
 from wellkept.core.records import field, record, replace
 from wellkept.core.transcripts import ReadStats, Transcript, UnreadableFile
-from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.ingest import CommandPolicy, EventIngester, IngestRules
 from wellkept.observe.ingest.transcript_import import (
     ImportedTranscript,
@@ -28,7 +27,7 @@ from wellkept.observe.ingest.transcript_import import (
 from wellkept.observe.reading.environment import Environment
 
 if TYPE_CHECKING:
-    from wellkept.app.wellkept import Wellkept
+    from wellkept.app.wiring.services import Services
     from wellkept.core.types import Progress
 
 _KEPT_SOURCES = 32
@@ -36,7 +35,7 @@ _KEPT_SOURCES = 32
 
 @record(kw_only=True)
 class TranscriptFilter:
-    """Which transcripts are meant. `project` None means every one."""
+    """Which transcripts to import; `project` None means all projects."""
 
     project: str | None = None
     since: datetime | None = None
@@ -44,7 +43,7 @@ class TranscriptFilter:
 
 @record(frozen=False, kw_only=True)
 class TranscriptReport:
-    """What was found and what became of it; sessions by what happened to them."""
+    """Counts of one import."""
 
     source: str
     dry_run: bool = False
@@ -68,12 +67,12 @@ class TranscriptReport:
 
     @property
     def sessions(self) -> int:
-        """How many sessions brought something."""
+        """How many sessions added something."""
         return self.new + self.continued
 
 
 def import_transcripts(
-    wk: Wellkept,
+    services: Services,
     source: str,
     found: Iterable[Transcript | UnreadableFile],
     *,
@@ -83,31 +82,28 @@ def import_transcripts(
     environment: Mapping[str, str] | None = None,
     learn: bool = True,
 ) -> TranscriptReport:
-    """Take in a client's transcripts, each into the project of its own folder, and then learn from
-    the sessions that are over."""
+    """Import a client's transcripts into their projects, then learn from finished sessions."""
     env = os.environ if environment is None else environment
     rules = IngestRules(
-        turns_between_summaries=drain_rules(wk.settings).turns_between_summaries,
+        turns_between_summaries=drain_rules(services.settings).turns_between_summaries,
         commands=CommandPolicy.NONE if dry_run else CommandPolicy.REMEMBER,
     )
-    taker = EventIngester(_without_vectors(wk.engine), _world_of_then(wk, env), rules)
-    run = _Run(wk, taker, TranscriptReport(source=source, dry_run=dry_run), progress)
+    taker = EventIngester(
+        replace(services.engine, embedder=lambda: None), _past_environment(services, env), rules
+    )
+    run = _Run(services, taker, TranscriptReport(source=source, dry_run=dry_run), progress)
     run.take(run.chosen(found, wanted))
     if learn and taker.due and not dry_run:
-        learned = wk.observer.learn(list(taker.due), daily_model_tokens=0, with_vectors=False)
+        learned = Observer(services).learn(
+            list(taker.due), daily_model_tokens=0, with_vectors=False
+        )
         run.report.problems.extend(learned.problems)
-    return run.told()
+    return run.finish()
 
 
-def _without_vectors(engine: Engine) -> Engine:
-    """The engine for much at once: found by words as soon as it is in; vectors, which take many
-    times as long, are a re-index that can be broken off."""
-    return replace(engine, embedder=lambda: None)
-
-
-def _world_of_then(wk: Wellkept, environment: Mapping[str, str]) -> Environment:
-    """This machine, asked only for what may still be as it was."""
-    now = machine_environment(wk.engine.store, environment)
+def _past_environment(services: Services, environment: Mapping[str, str]) -> Environment:
+    """The environment without its git state, which has changed since the session."""
+    now = machine_environment(services.store, environment)
     return Environment(
         locate=now.locate,
         read_file=lru_cache(maxsize=_KEPT_SOURCES)(read_source),
@@ -116,7 +112,7 @@ def _world_of_then(wk: Wellkept, environment: Mapping[str, str]) -> Environment:
 
 
 def _if_there(world: Environment) -> Callable[[str, str], tuple[str, ...]]:
-    """Asking git costs a process, so a folder that is gone is not asked about."""
+    """Skip folders that are gone: each question to git costs a process."""
 
     @lru_cache(maxsize=256)
     def is_checkout(folder: str) -> bool:
@@ -130,9 +126,9 @@ def _if_there(world: Environment) -> Callable[[str, str], tuple[str, ...]]:
 
 @record(frozen=False)
 class _Run:
-    """The running account of one import."""
+    """The state of one import."""
 
-    wk: Wellkept
+    services: Services
     taker: EventIngester
     report: TranscriptReport
     progress: Progress | None
@@ -142,13 +138,13 @@ class _Run:
     def chosen(
         self, found: Iterable[Transcript | UnreadableFile], wanted: TranscriptFilter
     ) -> list[Transcript]:
-        """The transcripts that are meant; the others are counted."""
+        """The transcripts that match; the others are counted."""
         kept: list[Transcript] = []
         for one in found:
             if isinstance(one, UnreadableFile):
                 self.report.unread.append(one)
             elif one.cwd is None:
-                reason = "does not tell its folder, so its project is not known"
+                reason = "names no folder, so its project is not known"
                 self.report.unread.append(UnreadableFile(one.parts[0].path, reason))
             elif wanted.since is not None and one.last_at < wanted.since:
                 self.report.too_old += 1
@@ -160,7 +156,7 @@ class _Run:
         return kept
 
     def take(self, transcripts: Iterable[Transcript]) -> None:
-        """Take one after the other; one that cannot be read does not keep the others out."""
+        """Import one after the other; an unreadable one does not stop the others."""
         for transcript in transcripts:
             try:
                 taken = take_transcript(
@@ -176,8 +172,8 @@ class _Run:
             else:
                 self._count(transcript, taken)
 
-    def told(self) -> TranscriptReport:
-        """The account of everything."""
+    def finish(self) -> TranscriptReport:
+        """The report with the counts of the ingester."""
         counts = self.taker.counts
         return replace(
             self.report,
@@ -190,8 +186,8 @@ class _Run:
         )
 
     def _is_quiet(self, transcript: Transcript) -> bool:
-        minutes = self.wk.settings.capture_idle_minutes
-        return self.wk.engine.clock() - transcript.last_at >= timedelta(minutes=minutes)
+        minutes = self.services.settings.capture_idle_minutes
+        return self.services.clock() - transcript.last_at >= timedelta(minutes=minutes)
 
     def _advance(self, size: int) -> None:
         self._done += size

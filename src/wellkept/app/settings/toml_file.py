@@ -1,15 +1,15 @@
-"""One settings file: its values by dotted key, with the line each stands on, and editing one.
+"""Reads and edits one TOML settings file.
 
-An edit changes the one line that it concerns; comments, order and everything else stay as they
-are. Knows TOML tables and scalars, not what the keys mean.
+Reading uses `tomllib` and gives values by dotted key with their line. Editing uses `tomlkit`, which
+keeps comments and order, and parses the result again before it is written. The meaning of the keys
+is in `model`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -19,15 +19,14 @@ from wellkept.core.records import record
 
 Scalar: TypeAlias = str | int | float | bool
 
-# Texts and not compiled: most people have no settings file, and `re` keeps what it compiled.
+# Not compiled: most users have no settings file, and `re` caches what it compiled.
 _TABLE = r"\s*\[\s*([A-Za-z0-9_.\-\s]+?)\s*\]\s*(?:#.*)?$"
 _ENTRY = r"\s*([A-Za-z0-9_.\-]+)\s*="
-_COMMENT = r"""(?:[^"'#]|"(?:[^"\\]|\\.)*"|'[^']*')*?(\s*#.*)"""
 
 
 @record
 class TomlEntry:
-    """One value in a file. `line` is 0 when it could not be told."""
+    """One value in a file. `line` is 0 when it is not known."""
 
     key: str
     value: object
@@ -35,7 +34,7 @@ class TomlEntry:
 
 
 def read_entries(path: Path) -> list[TomlEntry]:
-    """Every value of the file by dotted key; an absent file has none."""
+    """Every value of the file by dotted key; a missing file has none."""
     text = _text(path)
     if not text:
         return []
@@ -44,7 +43,7 @@ def read_entries(path: Path) -> list[TomlEntry]:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path} is not valid TOML: {error}.", hint="Mend that line.") from None
+        raise UsageError(f"{path} is not valid TOML: {error}.", hint="Fix that line.") from None
     except RecursionError:
         raise UsageError(f"{path} is nested too deeply.", hint="Write it anew.") from None
     lines = {key: number for number, key in _keys(text)}
@@ -52,23 +51,53 @@ def read_entries(path: Path) -> list[TomlEntry]:
 
 
 def write_entry(path: Path, key: str, value: Scalar | None) -> None:
-    """Set one key, or take it out when the value is None; a parse of the result is checked."""
-    text = _text(path)
-    read_entries(path)
-    edited = _edited(text, key, None if value is None else _literal(value))
-    import tomllib
-
-    # An inline table or another way of writing the key that a line edit cannot reach.
-    try:
-        now = dict(_flat(tomllib.loads(edited)))
-    except tomllib.TOMLDecodeError:
-        now = {}
-    if now.get(key) != value:
+    """Set one key, or remove it when the value is None; nothing else in the file changes."""
+    expected = {entry.key: entry.value for entry in read_entries(path)}
+    if value is None:
+        expected.pop(key, None)
+    else:
+        expected[key] = value
+    edited = _edited(_text(path), key, value)
+    if edited is None or _values(edited) != expected:
         raise UsageError(
             f"{key} in {path} is written in a way that cannot be edited here.",
             hint="Edit the file by hand.",
         )
     _replace_file(path, edited)
+
+
+def _edited(text: str, key: str, value: Scalar | None) -> str | None:
+    """The text with one key changed; None when it cannot be."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    *tables, name = key.split(".")
+    try:
+        document = tomlkit.parse(text)
+        table = cast("MutableMapping[str, object]", document)
+        for part in tables:
+            if part not in table and value is None:
+                return text
+            inner = table.setdefault(part, tomlkit.table())
+            if not isinstance(inner, MutableMapping):
+                return None
+            table = cast("MutableMapping[str, object]", inner)
+        if value is None:
+            table.pop(name, None)
+        else:
+            table[name] = value
+        return tomlkit.dumps(document)
+    except (TOMLKitError, RecursionError):
+        return None
+
+
+def _values(text: str) -> dict[str, object] | None:
+    import tomllib
+
+    try:
+        return dict(_flat(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _text(path: Path) -> str:
@@ -99,49 +128,8 @@ def _keys(text: str) -> Iterator[tuple[int, str]]:
             yield number, table + entry[1]
 
 
-def _edited(text: str, key: str, literal: str | None) -> str:
-    lines = text.splitlines()
-    at = next((number - 1 for number, found in _keys(text) if found == key), None)
-    if at is not None:
-        lines[at : at + 1] = [] if literal is None else [_rewritten(lines[at], literal)]
-    elif literal is not None:
-        _add(lines, key, literal)
-    return "\n".join(lines) + "\n" if lines else ""
-
-
-def _rewritten(line: str, literal: str) -> str:
-    before = line[: line.index("=") + 1]
-    comment = re.fullmatch(_COMMENT, line[len(before) :])
-    return f"{before} {literal}{comment[1] if comment else ''}"
-
-
-def _add(lines: list[str], key: str, literal: str) -> None:
-    """Put the key at the end of its table, or start the table at the end of the file."""
-    table, _, name = key.rpartition(".")
-    headers = [
-        (i, m[1].replace(" ", "")) for i, line in enumerate(lines) if (m := re.match(_TABLE, line))
-    ]
-    begin = next((i + 1 for i, found in headers if found == table), 0 if not table else None)
-    if begin is None:
-        lines += ([""] if lines else []) + [f"[{table}]", f"{name} = {literal}"]
-        return
-    end = next((i for i, _ in headers if i >= begin), len(lines))
-    while end > begin and not lines[end - 1].strip():
-        end -= 1
-    lines.insert(end, f"{name} = {literal}")
-
-
-def _literal(value: Scalar) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if not isinstance(value, str):
-        return repr(value)
-    # A JSON string is a TOML basic string, once DEL is escaped too.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def _replace_file(path: Path, text: str) -> None:
-    """Swap the file in one step; it may hold a key, so only its owner may read it."""
+    """Replace the file atomically. It may hold a key, so only its owner may read it."""
     target = path.resolve()
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:

@@ -1,13 +1,13 @@
-"""From the plain words of a caller (strings, names, dates) to the records that memory takes.
+"""Builds filters, drafts and patches from plain arguments: strings, names, dates.
 
-Both edges that people type at, the library and the command line, say things the same way and get
-the same errors. Knows the vocabularies, not what is done with them.
+Library, command line and HTTP share it, so they accept the same values and raise the same errors.
+It parses arguments and does not read or write memories.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from wellkept.core.clock import parse_moment, whole_ms
 from wellkept.core.codec import Json, Payload, payload_from_json
 from wellkept.core.errors import UsageError
-from wellkept.core.memory import MemoryDraft, MemoryPatch
+from wellkept.core.memory import MemoryDraft, MemoryPatch, WorkUnitRef
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import record, replace
 from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source, parse_choice, parse_type
@@ -29,75 +29,127 @@ _AGO = r"\s*(\d{1,5})\s*(m|h|d|w)[a-z]*(?:\s+ago)?\s*"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
+# The keys of the TypedDicts in `keyword_types`, which take milliseconds to import.
+FILTER_KEYS = frozenset(
+    """types scopes sources tags files modules sessions authors min_confidence min_importance since
+    until as_of validity include_stale archived needs_review user_verified pinned
+    all_projects""".split()
+)
+MEMORY_KEYS = frozenset(
+    """type key tags files modules importance confidence scope source author session seq at pinned
+    payload evidence relations work_unit graph_node commit half_life_days needs_review citation
+    work_tokens""".split()
+)
+EDIT_KEYS = frozenset(
+    """content type key tags files modules importance confidence scope needs_review user_verified
+    pinned citation relations half_life_days payload""".split()
+)
+
+
+def require_known(
+    method: Callable[..., object], given: Mapping[str, object], known: frozenset[str]
+) -> None:
+    """Raise TypeError for a keyword that a method does not take, with the closest one it does."""
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is None:
+        return
+    from difflib import get_close_matches
+    from inspect import signature
+
+    named = (p.name for p in signature(method).parameters.values() if p.kind is p.KEYWORD_ONLY)
+    accepted = sorted({*known, *named})
+    close = get_close_matches(unknown, accepted, n=1)
+    hint = f"Did you mean {close[0]!r}?" if close else f"It takes {', '.join(accepted)}."
+    raise TypeError(f"{method.__name__}() got an unexpected keyword argument {unknown!r}. {hint}")
+
+
+def require_work_unit(value: object) -> None:
+    """Raise UsageError for anything but a `WorkUnitRef`."""
+    if not isinstance(value, WorkUnitRef):
+        raise UsageError(
+            f"A work unit must be a WorkUnitRef, not {type(value).__name__}.",
+            hint='Pass wellkept.WorkUnitRef("native", ("auth", "login"), "login"): methodology,'
+            " path from the outermost unit, label.",
+        )
+
+
 @record
 class RequestBuilder:
-    """Who asks: in which project, from which folder, at what time."""
+    """Parses the arguments of a caller in one project and folder, at one time."""
 
     project: str
     root: Path
     folder: Path
     now: datetime
 
-    def filter(self, which: FilterArgs) -> Filter:
-        """The filter that the words stand for."""
-        types, own_tags = _types(_texts(which.get("types", ())))
+    def filter(self, args: FilterArgs) -> Filter:
+        """A filter from keyword arguments."""
+        types, own_tags = _types(_texts(args.get("types", ())))
         return Filter(
-            project=None if which.get("all_projects", False) else self.project,
+            project=None if args.get("all_projects", False) else self.project,
             types=types,
-            scopes=_choices(Scope, which.get("scopes", ()), what="scope"),
-            sources=_choices(Source, which.get("sources", ()), what="source"),
-            tags=(*_texts(which.get("tags", ())), *own_tags),
-            files=self.files(which.get("files", ())),
-            modules=_texts(which.get("modules", ())),
-            sessions=_texts(which.get("sessions", ())),
-            authors=_texts(which.get("authors", ())),
-            min_confidence=which.get("min_confidence", 0.0),
-            min_importance=which.get("min_importance", 0.0),
-            since=self.moment(which.get("since")),
-            until=self.moment(which.get("until")),
-            as_of=self.moment(which.get("as_of")),
-            validity=parse_choice(Validity, which.get("validity", "open"), what="validity"),
-            stale=None if which.get("include_stale", True) else False,
-            archived=which.get("archived", False),
-            needs_review=which.get("needs_review"),
-            user_verified=which.get("user_verified"),
-            pinned=which.get("pinned"),
+            scopes=_choices(Scope, args.get("scopes", ()), what="scope"),
+            sources=_choices(Source, args.get("sources", ()), what="source"),
+            tags=(*_texts(args.get("tags", ())), *own_tags),
+            files=self.files(args.get("files", ())),
+            modules=_texts(args.get("modules", ())),
+            sessions=_texts(args.get("sessions", ())),
+            authors=_texts(args.get("authors", ())),
+            min_confidence=args.get("min_confidence", 0.0),
+            min_importance=args.get("min_importance", 0.0),
+            since=self.moment(args.get("since")),
+            until=self.moment(args.get("until")),
+            as_of=self.moment(args.get("as_of")),
+            validity=parse_choice(Validity, args.get("validity", "open"), what="validity"),
+            stale=None if args.get("include_stale", True) else False,
+            archived=args.get("archived", False),
+            needs_review=args.get("needs_review"),
+            user_verified=args.get("user_verified"),
+            pinned=args.get("pinned"),
         )
 
-    def draft(self, content: str, details: MemoryArgs) -> MemoryDraft:
-        """The draft that the words stand for."""
-        kind, own_tags = _type(details.get("type", "fact"))
-        scope = details.get("scope")
+    def drafts(self, statements: Iterable[MemoryDraft | str]) -> list[MemoryDraft]:
+        """Drafts from drafts or plain strings."""
+        if isinstance(statements, (str, MemoryDraft)):
+            raise TypeError("remember_many() takes a list. Use remember() for one statement.")
+        return [self.draft(one, {}) if isinstance(one, str) else one for one in statements]
+
+    def draft(self, content: str, args: MemoryArgs) -> MemoryDraft:
+        """A draft from keyword arguments."""
+        if args.get("work_unit") is not None:
+            require_work_unit(args.get("work_unit"))
+        kind, own_tags = _type(args.get("type", "fact"))
+        scope = args.get("scope")
         return MemoryDraft(
             content=content,
             type=kind,
-            key=details.get("key"),
-            tags=(*_texts(details.get("tags", ())), *own_tags),
-            files=self.files(details.get("files", ())),
-            modules=_texts(details.get("modules", ())),
-            importance=details.get("importance"),
-            confidence=details.get("confidence"),
+            key=args.get("key"),
+            tags=(*_texts(args.get("tags", ())), *own_tags),
+            files=self.files(args.get("files", ())),
+            modules=_texts(args.get("modules", ())),
+            importance=args.get("importance"),
+            confidence=args.get("confidence"),
             scope=None if scope is None else parse_choice(Scope, scope, what="scope"),
-            source=parse_choice(Source, details.get("source", "agent_explicit"), what="source"),
-            author=details.get("author"),
-            session_id=details.get("session"),
-            seq=details.get("seq"),
-            commit_sha=details.get("commit"),
-            work_unit=details.get("work_unit"),
-            relations=tuple(details.get("relations", ())),
-            evidence=tuple(details.get("evidence", ())),
-            graph_node=details.get("graph_node"),
-            half_life_days=details.get("half_life_days"),
-            needs_review=details.get("needs_review", False),
-            pinned=details.get("pinned", False),
-            citation=details.get("citation"),
-            work_tokens=details.get("work_tokens"),
-            payload=_payload(kind, details.get("payload")),
-            valid_from=self.moment(details.get("at")),
+            source=parse_choice(Source, args.get("source", "agent_explicit"), what="source"),
+            author=args.get("author"),
+            session_id=args.get("session"),
+            seq=args.get("seq"),
+            commit_sha=args.get("commit"),
+            work_unit=args.get("work_unit"),
+            relations=tuple(args.get("relations", ())),
+            evidence=tuple(args.get("evidence", ())),
+            graph_node=args.get("graph_node"),
+            half_life_days=args.get("half_life_days"),
+            needs_review=args.get("needs_review", False),
+            pinned=args.get("pinned", False),
+            citation=args.get("citation"),
+            work_tokens=args.get("work_tokens"),
+            payload=_payload(kind, args.get("payload")),
+            valid_from=self.moment(args.get("at")),
         )
 
     def patch(self, changes: EditArgs, *, of: MemoryType) -> MemoryPatch:
-        """The patch of a memory of that type that the words stand for."""
+        """A patch from keyword arguments, for a memory of type `of`."""
         patch = MemoryPatch(
             content=changes.get("content"),
             key=changes.get("key"),
@@ -126,9 +178,9 @@ class RequestBuilder:
         return patch
 
     def files(self, paths: Names) -> tuple[str, ...]:
-        """Paths as memories name them: from the project's root, with forward slashes.
+        """Paths relative to the project's root, with forward slashes.
 
-        A path that exists from the asker's folder is meant from there; any other from the root.
+        A path that exists below the caller's folder is relative to it; any other to the root.
         """
         from wellkept.app.projects.resolver import path_exists, relative_path
 
@@ -139,7 +191,7 @@ class RequestBuilder:
         return tuple(relative_path(self.root, start(text)) for text in _texts(paths) if text)
 
     def moment(self, when: When) -> datetime | None:
-        """A moment from a datetime, an ISO date, or how long ago."""
+        """Parse a datetime, an ISO date, or an age such as `7d`."""
         if when is None or isinstance(when, datetime):
             return whole_ms(when) if when else None
         if when.strip().casefold() in {"now", "today", "yesterday"}:
@@ -164,7 +216,7 @@ def _choices(kind: type[_Choice], names: Names, *, what: str) -> tuple[_Choice, 
 
 
 def _type(name: str) -> tuple[MemoryType, tuple[str, ...]]:
-    """A type by name; one that a methodology adds is kept as a known type under a tag."""
+    """A type by name. A methodology's own type is stored as a built-in type with a tag."""
     try:
         return parse_type(name), ()
     except UsageError:
@@ -177,13 +229,13 @@ def _type(name: str) -> tuple[MemoryType, tuple[str, ...]]:
 
 
 def _types(names: tuple[str, ...]) -> tuple[tuple[MemoryType, ...], tuple[str, ...]]:
-    """Several types by name, with the tags that narrow them down."""
+    """Types by name, and the tags that select a methodology's own type."""
     found = [_type(name) for name in names]
     tags = tuple(tag for _, own in found for tag in own)
     if tags and len(found) > 1:
         raise UsageError(
-            "A type that a methodology adds can only be asked for alone.",
-            hint="Ask once for each type.",
+            "A methodology's own type cannot be combined with other types.",
+            hint="Search once per type.",
         )
     return tuple(kind for kind, _ in found), tags
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 DATABASE_NAME = "memory.db"
 _CALIBRATIONS = "calibration"
 _ADOPTED = "adopted"
+_EMBEDDER_NAMES = ("model_id", "dimension", "embed_documents", "embed_query")
 # A question is answered even when its side notes cannot be written down.
 _NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
 
@@ -46,6 +47,23 @@ _NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
 def store_path(settings: Settings, environment: Mapping[str, str]) -> Path:
     """The database file that the settings mean."""
     return settings.store_path or paths.data_folder(environment) / DATABASE_NAME
+
+
+def require_embedder(embedder: object) -> None:
+    """Refuse an object that cannot be an embedder, before anything is opened."""
+    if embedder is None or isinstance(embedder, str):
+        return
+    # `dir` and not `hasattr`: reading `model_id` may load the model.
+    known = dir(embedder)
+    missing = [n for n in _EMBEDDER_NAMES if n not in known and not hasattr(embedder, n)]
+    if missing or isinstance(embedder, type):
+        what = embedder.__name__ if isinstance(embedder, type) else type(embedder).__name__
+        problem = f"has no {', '.join(missing)}" if missing else "is a class, not an object"
+        raise UsageError(
+            f"{what} is not an embedder: it {problem}.",
+            hint="Pass a provider's name, or an object with the properties model_id and dimension"
+            " and the methods embed_documents(texts) and embed_query(text).",
+        )
 
 
 class Services:

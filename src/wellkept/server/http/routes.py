@@ -161,7 +161,7 @@ def _add_sessions(router: APIRouter, crossing: WorkerThreads) -> None:
         return await crossing.ask(
             project,
             lambda wk: SessionDetail.of(
-                view_session(wk, name, project=None if all_projects else wk.project)
+                view_session(wk.engine, name, project=None if all_projects else wk.project)
             ),
         )
 

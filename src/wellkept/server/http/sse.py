@@ -11,16 +11,20 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncGenerator
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from wellkept.app.activity import ActivityItem, activity_range, read_activity
+from wellkept.app.activity import ActivityItem, read_activity
+from wellkept.core.activity import ActivityRange
 from wellkept.core.errors import StoreBusyError, UsageError, WellkeptError
 from wellkept.core.records import record
 from wellkept.server.http.records import NewsRecord
 from wellkept.server.http_errors import problem_of
 from wellkept.server.threads import WorkerThreads
+
+if TYPE_CHECKING:
+    from wellkept.app import Wellkept
 
 MAX_SUBSCRIBERS: Final = 64
 PAGE: Final = 100
@@ -70,12 +74,12 @@ class EventFeed:
                 f"{MAX_SUBSCRIBERS} subscribers are listening already.", hint="Try again later."
             )
         # A project that cannot be opened is told now, while there is a status to tell it with.
-        await self._crossing.ask(wanted.project, activity_range)
+        await self._crossing.ask(wanted.project, _activity_range)
         start, gap = await self._start(wanted)
         return self._lines(wanted, start, gap)
 
     async def _start(self, wanted: Subscription) -> tuple[int, bytes]:
-        span = await self._crossing.ask("", activity_range)
+        span = await self._crossing.ask("", _activity_range)
         after = wanted.after
         if after is None:
             return span.newest, b""
@@ -110,7 +114,7 @@ class EventFeed:
             if newest < after:
                 # Either the number was asked for earlier than the page, or a backup was put in
                 # place: then the news begin again at a smaller one.
-                span = await self._crossing.ask("", activity_range)
+                span = await self._crossing.ask("", _activity_range)
                 if span.newest < after:
                     yield _gap(after, span.oldest, span.newest)
                     after, spoken_at = span.newest, monotonic()
@@ -122,7 +126,12 @@ class EventFeed:
     async def _page(self, wanted: Subscription, after: int) -> list[ActivityItem]:
         return await self._crossing.ask(
             wanted.project,
-            lambda wk: read_activity(wk, after=after, limit=PAGE, all_projects=wanted.all_projects),
+            lambda wk: read_activity(
+                wk.engine.store,
+                project=None if wanted.all_projects else wk.project,
+                after=after,
+                limit=PAGE,
+            ),
         )
 
     async def _newest_number(self) -> int:
@@ -130,7 +139,7 @@ class EventFeed:
         async with self._looking:
             looked = self._looked_at
             if looked is None or monotonic() - looked >= self._pace.look_every_s:
-                self._newest = (await self._crossing.ask("", activity_range)).newest
+                self._newest = (await self._crossing.ask("", _activity_range)).newest
                 self._looked_at = monotonic()
         return self._newest
 
@@ -163,3 +172,7 @@ def _gap(after: int, oldest: int, newest: int) -> bytes:
 def _line(kind: str, data: str) -> bytes:
     # JSON has no raw line breaks, so one data line holds it all.
     return f"event: {kind}\ndata: {data}\n\n".encode()
+
+
+def _activity_range(wk: Wellkept) -> ActivityRange:
+    return wk.engine.store.activity_range()

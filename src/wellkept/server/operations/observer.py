@@ -153,7 +153,7 @@ def _session(wk: Wellkept, name: str) -> SessionRecord:
     from wellkept.app.session_view import find_session
 
     if name.strip():
-        return find_session(wk, name, project=wk.project)
+        return find_session(wk.engine.store, name, project=wk.project)
     latest = wk.engine.store.sessions(project=wk.project, limit=1)
     if not latest:
         raise NotFoundError(

@@ -7,7 +7,7 @@ sources, files or text budgets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
@@ -63,6 +63,12 @@ class SkillSelection:
     choices: tuple[SkillChoice, ...]
     considered: int
     notes: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[SkillChoice]:
+        return iter(self.choices)
+
+    def __len__(self) -> int:
+        return len(self.choices)
 
 
 def select_skills(

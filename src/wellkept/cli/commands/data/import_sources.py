@@ -69,7 +69,7 @@ def _transcripts(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> 
     wanted = TranscriptFilter(project=None if every else wk.project, since=wk.moment(request.since))
     with output.progress_bar("Reading") as progress:
         return import_transcripts(
-            wk,
+            wk.services,
             source,
             transcripts(source, folders=folders, paths=request.paths),
             wanted=wanted,
@@ -82,7 +82,7 @@ def _notes(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> NotesR
     from wellkept.app.imports.sources import SourceRequest, import_source
 
     asked = SourceRequest(
-        wk=wk,
+        services=wk.services,
         home=Path.home(),
         environment=os.environ,
         paths=request.paths,

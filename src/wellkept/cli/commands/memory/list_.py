@@ -66,10 +66,15 @@ def list_(
         output.print_json(page)
         return
     everywhere = which.get("all_projects", False)
-    rows = [_cells(memory, everywhere=everywhere) for memory in page.items]
-    headings = ("id", "type", "date", "weight", "memory")
+    has_closed = any(not memory.is_open for memory in page)
+    rows = [_cells(memory, closed=has_closed, everywhere=everywhere) for memory in page]
+    headings = ["id", "type", "date", "weight", "memory"]
+    if has_closed:
+        headings.insert(3, "closed")
+    if everywhere:
+        headings.append("project")
     output.print_table(
-        (*headings, "project") if everywhere else headings,
+        headings,
         rows,
         empty="Nothing of that kind is known here: `wellkept remember` keeps a statement,"
         " `wellkept init` takes in this project's documents and history.",
@@ -80,12 +85,14 @@ def list_(
         output.note(f"More: --cursor {page.next_cursor}")
 
 
-def _cells(memory: Memory, *, everywhere: bool) -> tuple[str, ...]:
-    cells = (
+def _cells(memory: Memory, *, closed: bool, everywhere: bool) -> list[str]:
+    cells = [
         memory.short,
         memory.type.value,
         output.day(memory.valid_from),
         f"{memory.importance:.2f}",
         output.title(memory, limit=100),
-    )
-    return (*cells, memory.project) if everywhere else cells
+    ]
+    if closed:
+        cells.insert(3, output.day(memory.valid_to))
+    return [*cells, memory.project] if everywhere else cells

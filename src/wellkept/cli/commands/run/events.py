@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 import wellkept
-from wellkept.app.activity import ActivityItem, activity_range, latest_activity, read_activity
+from wellkept.app.activity import ActivityItem, latest_activity, read_activity
 from wellkept.cli import options, output
 from wellkept.core.codec import Json
 
@@ -43,9 +43,11 @@ def events(
     is one line of JSON.
     """
     with options.opened(project) as wk:
-        start = activity_range(wk).newest
+        start = wk.engine.store.activity_range().newest
         known = (
-            latest_activity(wk, limit=limit, all_projects=all_projects)
+            latest_activity(
+                wk.engine.store, project=None if all_projects else wk.project, limit=limit
+            )
             if after is None
             else list(_from(wk, after, until=start, all_projects=all_projects))
         )
@@ -63,8 +65,9 @@ def events(
 def _from(
     wk: wellkept.Wellkept, after: int, *, until: int, all_projects: bool
 ) -> Iterator[ActivityItem]:
+    project = None if all_projects else wk.project
     while after < until:
-        page = read_activity(wk, after=after, limit=_PAGE, all_projects=all_projects)
+        page = read_activity(wk.engine.store, project=project, after=after, limit=_PAGE)
         yield from page
         after = page[-1].news.number if len(page) == _PAGE else until
 
@@ -72,7 +75,7 @@ def _from(
 def _follow(wk: wellkept.Wellkept, after: int, *, all_projects: bool, as_json: bool) -> None:
     try:
         while True:
-            newest = activity_range(wk).newest
+            newest = wk.engine.store.activity_range().newest
             for item in _from(wk, after, until=newest, all_projects=all_projects):
                 _print(item, as_json=as_json)
                 newest = max(newest, item.news.number)

@@ -85,7 +85,7 @@ def verdict(
     from wellkept.app.session_view import find_session
 
     with options.opened(project) as wk:
-        found = find_session(wk, session)
+        found = find_session(wk.engine.store, session)
         given = wk.observer.verdict(
             found.id,
             cast("Literal['passed', 'failed']", word),

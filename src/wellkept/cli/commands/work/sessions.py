@@ -47,7 +47,7 @@ def show(*, session: str, as_json: bool) -> None:
     from wellkept.app.session_view import view_session
 
     with options.opened() as wk:
-        view = view_session(wk, session)
+        view = view_session(wk.engine, session)
     if as_json:
         output.print_json(
             {
