@@ -266,7 +266,7 @@ def test_a_section_that_cannot_be_kept_does_not_stop_the_rest(
     repository.commit("<private>all of it</private>", note="x")
     report = take(engine, repository.root)
     assert [skipped.reason for skipped in report.skipped] == [
-        "cannot be kept: There is nothing to remember: the content is empty once private parts are"
+        "cannot be stored: There is nothing to remember: the content is empty once private parts are"
         " taken out."
     ]
     assert "doc:README.md#install" in found(engine)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
-from wellkept.app.projects.renames import followed, read_moves
+from wellkept.app.projects.renames import current_names, read_moves
 from wellkept.codegraph.history.commits import ChangeStatus, CommitFile, PastCommit
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
 from wellkept.testing.fakes import ManualClock
@@ -169,7 +169,7 @@ def test_names_lead_to_where_their_files_are(steps: list[tuple[str, str, str]]) 
             files[two] = last_owner[two] = files.pop(one)
             told(ChangeStatus.RENAMED, one, two)
     places = {owner: name for name, owner in files.items()}
-    renamed, deleted = followed(commits)
+    renamed, deleted = current_names(commits)
     for name, owner in last_owner.items():
         expected = places.get(owner)
         if expected is None:

@@ -1,9 +1,8 @@
-"""What a long-lived process does for memory besides its own work: it drains the spool as events
-come in, then lets a model sum up what is due and keeps up the projects that were worked in.
+"""Background work of a long-lived process: drain the spool, summarize sessions, maintain projects.
 
-Any number of processes may do so at once: the spool's lock lets one drain at a time, and each event
-counts once. Slow work (a model, maintenance) is done in a second thread, without that lock, so that
-events never wait. How payloads become events is handed in, as everywhere in `app`.
+Several processes may run it at once: the spool lock lets one drain at a time, and each event counts
+once. Slow work (a model, maintenance) runs in a second thread without that lock, so events never
+wait. The caller passes the function that parses client payloads.
 """
 
 from __future__ import annotations
@@ -27,8 +26,10 @@ if TYPE_CHECKING:
 
 @record(kw_only=True)
 class WorkerIntervals:
-    """How often the spool is looked at, and drained although nothing seems to have come: sessions
-    that went quiet are summed up, and files that are done removed."""
+    """How often the spool is polled, and how often it is drained without new events.
+
+    The latter summarizes idle sessions and removes finished files.
+    """
 
     look_every_s: float = 0.5
     drain_every_s: float = 60.0
@@ -58,7 +59,7 @@ class BackgroundWorker:
         self._later: SimpleQueue[DrainReport | None] = SimpleQueue()
         self._seen: tuple[tuple[str, int, int], ...] | None = None
         self._drained_at = 0.0
-        # Daemons: a model that takes minutes to answer must not keep a process from ending.
+        # Daemons: a model that takes minutes must not keep the process from exiting.
         works = {"wellkept-drain": self._drain_on, "wellkept-maintenance": self._follow_up_on}
         self._threads = [
             threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
@@ -73,7 +74,7 @@ class BackgroundWorker:
         self.stop()
 
     def start(self) -> None:
-        """Begin to look at the spool."""
+        """Start both threads."""
         for thread in self._threads:
             thread.start()
 
@@ -85,7 +86,7 @@ class BackgroundWorker:
             self._threads[0].join()
 
     def drain_if_needed(self, wk: Wellkept) -> DrainReport | None:
-        """Drain when something came in or it is time again; None when nothing was done."""
+        """Drain if there are new events or the interval has passed; None when nothing was done."""
         now = monotonic()
         seen = self._spool.signature()
         is_time = now - self._drained_at >= self._pace.drain_every_s

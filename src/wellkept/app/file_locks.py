@@ -1,8 +1,7 @@
-"""Locks of the operating system on files, in whichever process their holders are.
+"""Operating-system file locks between processes.
 
-The system itself lets go of a lock when its holder ends, however it ends, so nobody who died stands
-in the way. A file that is locked stays where it is: removing one while another waits for it would
-make two locks of it.
+The system releases a lock when its process ends, even after a crash. Lock files are never removed:
+removing one while another process waits for it would make two locks.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ _LOOK_EVERY_S = 0.01
 
 
 def open_lock(folder: Path, key: str) -> BinaryIO:
-    """The file that stands for a key, not yet locked; closing it lets go."""
+    """Open the lock file of a key, not yet locked; closing it releases the lock."""
     path = folder / f"{sha256(key.encode('utf-8', 'replace')).hexdigest()[:32]}.lock"
     try:
         make_private_folder(folder)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise UsageError(
-            f"{path} cannot be opened: {error.strerror}.", hint="Mend its permissions."
+            f"{path} cannot be opened: {error.strerror}.", hint="Fix its permissions."
         ) from None
     return os.fdopen(handle, "r+b")
 
 
 def lock_within(file: BinaryIO, seconds: float) -> bool:
-    """Whether the lock could be had in that time."""
+    """Wait for the lock; False after the timeout."""
     end = monotonic() + seconds
     while not lock(file):
         if monotonic() >= end:
@@ -46,10 +45,10 @@ def lock_within(file: BinaryIO, seconds: float) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
-    _FAR = 1 << 20  # locked bytes cannot be read by others, so none of the first ones is
+    _FAR = 1 << 20  # locked bytes cannot be read, so lock one far beyond the content
 
     def lock(file: BinaryIO) -> bool:
-        """Whether the lock could be had at once."""
+        """Try to lock without waiting; False when it is held elsewhere."""
         file.seek(_FAR)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
@@ -63,7 +62,7 @@ else:
     import fcntl
 
     def lock(file: BinaryIO) -> bool:
-        """Whether the lock could be had at once."""
+        """Try to lock without waiting; False when it is held elsewhere."""
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

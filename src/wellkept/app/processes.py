@@ -1,7 +1,7 @@
-"""Which long-lived Wellkept processes run on this machine, for people who want to know.
+"""Lists the long-lived Wellkept processes on this machine.
 
-Each keeps a small file in the state folder and holds a lock on it for as long as it lives, so a
-process that died is never taken for one that runs, whatever number the system gives the next one.
+Each writes a small file to the state folder and holds a lock on it while it lives. A file without a
+lock belongs to a dead process, even when its process id was reused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DRAFT_S = 3_600
 
 @record(kw_only=True)
 class RunningProcess:
-    """One process: what it does, where it is reached, and since when."""
+    """One process: its kind, address and start time."""
 
     kind: str
     pid: int
@@ -34,14 +34,14 @@ class RunningProcess:
 
 @contextmanager
 def announced(state: Path, process: RunningProcess) -> Generator[None]:
-    """Let others know of this process until the end of the block."""
+    """Register this process until the end of the block."""
     folder = state / FOLDER_NAME
     spool.make_private_folder(str(folder))
-    _clear_the_dead(folder)
+    _remove_stale(folder)
     path = folder / f"{process.pid}.json"
     draft = folder / f".{process.pid}"
     with os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
-        # It is locked before it can be seen, so nobody takes it for a dead one's.
+        # Locked before it is visible, so that no reader takes it for a dead process's file.
         _lock(file)
         file.write(json.dumps(_as_json(process)).encode())
         file.flush()
@@ -53,14 +53,14 @@ def announced(state: Path, process: RunningProcess) -> Generator[None]:
 
 
 def running_processes(state: Path) -> list[RunningProcess]:
-    """Those that are alive, the oldest first; what the dead left behind is removed."""
-    _clear_the_dead(state / FOLDER_NAME)
+    """Live processes, oldest first. Files of dead processes are removed."""
+    _remove_stale(state / FOLDER_NAME)
     found = [_read(path) for path in (state / FOLDER_NAME).glob("*.json")]
     return sorted(filter(None, found), key=lambda process: process.started_at)
 
 
-def _clear_the_dead(folder: Path) -> None:
-    """Files of processes that were killed, and drafts that one was killed over long ago."""
+def _remove_stale(folder: Path) -> None:
+    """Remove files of dead processes, and old temporary files."""
     for path in folder.glob("*.json"):
         _read(path)
     for draft in folder.glob(".[0-9]*"):
@@ -79,7 +79,7 @@ def _read(path: Path) -> RunningProcess | None:
 
 
 def _lock(file: BinaryIO) -> bool:
-    """Whether nobody else holds the file; without locks it is taken for held."""
+    """Try to lock; False when it is held, or when the platform has no locks."""
     if spool.fcntl is None:
         return False
     try:

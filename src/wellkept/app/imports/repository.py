@@ -1,9 +1,8 @@
-"""Taking in what a repository already says about itself: its documents and its history.
+"""Imports a repository's documents and commits, and links files that change together.
 
-The first project of a fresh store, and the cold start of the links between files. Read-only on the
-repository. Invariant: taken in twice equals once; a changed section supersedes what it said before,
-a section that is gone closes it; what a person has forgotten or corrected since stays that way.
-The store's shelf keeps what was taken in, so an unchanged repository costs next to nothing.
+The repository is only read. Invariant: a second run changes nothing. A changed section supersedes
+the old one, a removed section closes it, and what the user deleted or corrected stays that way. The
+store remembers what was imported, so an unchanged repository costs almost nothing.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from wellkept.memory.exchange.passages import Passage, fingerprint, keep_passage
 from wellkept.memory.remember import RememberOutcome
 from wellkept.memory.text.redaction import redact
 
-_SHELF = "intake"
+_NAMESPACE = "intake"
 
 
 @record(kw_only=True)
 class RepositoryReport:
-    """What was found and what became of it. `history` is False when git could not be asked."""
+    """Counts of one import. `history` is False when git failed."""
 
     documents: int = 0
     commits: int = 0
@@ -60,30 +59,30 @@ def import_repository(
     refresh: bool = False,
     progress: Progress | None = None,
 ) -> RepositoryReport:
-    """Take in a repository's documents and latest commits.
+    """Import a repository's documents and latest commits.
 
-    With `refresh`, what was taken in before and has since been forgotten is taken in again.
+    With `refresh`, imported memories that were deleted since are imported again.
     """
     if not root.is_dir():
         raise NotFoundError(f"There is no folder {root}.")
     if limit_commits < 0:
         raise UsageError("The number of commits cannot be negative.", hint="Use 0 for none.")
     home = engine.store.canonical_project(project)
-    intake = _Intake(engine, project=home, taken={} if refresh else _taken(engine, home))
+    run = _Import(engine, project=home, imported={} if refresh else _imported(engine, home))
     known = list_files(root)
-    said = intake.read_documents(root, known)
+    passages_now = run.read_documents(root, known)
     past = read_history(root, limit=limit_commits)
-    intake.keep(said, _commit_passages(past or []), progress=progress)
-    intake.close_gone(said)
+    run.store(passages_now, _commit_passages(past or []), progress=progress)
+    run.close_removed(passages_now)
     if past:
-        intake.link_files(read_past(root, limit=limit_commits) or [], present=known)
-    engine.store.put_value(_SHELF, home, dict(intake.taken))
-    return replace(intake.report, commits=len(past or []), history=past is not None)
+        run.link_files(read_past(root, limit=limit_commits) or [], present=known)
+    engine.store.put_value(_NAMESPACE, home, dict(run.imported))
+    return replace(run.report, commits=len(past or []), history=past is not None)
 
 
-def _taken(engine: Engine, project: str) -> dict[str, str]:
-    """What was taken in before: the mark of each key's text."""
-    known: Json = engine.store.get_value(_SHELF, project)
+def _imported(engine: Engine, project: str) -> dict[str, str]:
+    """What was imported before: key -> fingerprint."""
+    known: Json = engine.store.get_value(_NAMESPACE, project)
     return {key: str(mark) for key, mark in known.items()} if isinstance(known, dict) else {}
 
 
@@ -94,12 +93,12 @@ def _commit_passages(commits: Iterable[Commit]) -> list[Passage]:
 
 
 @record(frozen=False)
-class _Intake:
-    """The running account of one intake."""
+class _Import:
+    """The state of one import."""
 
     engine: Engine
     project: str
-    taken: dict[str, str]
+    imported: dict[str, str]
     report: RepositoryReport = field(default_factory=RepositoryReport)
     unread: set[str] = field(default_factory=set[str])
 
@@ -118,25 +117,25 @@ class _Intake:
             self._skip(Skipped(path, f"is beyond the first {MAX_DOCUMENTS} documents"))
         return found
 
-    def keep(self, *groups: Sequence[Passage], progress: Progress | None) -> None:
-        """Keep what was not taken in before with the same words."""
+    def store(self, *groups: Sequence[Passage], progress: Progress | None) -> None:
+        """Store passages that are new or changed."""
         total = sum(map(len, groups))
         done = 0
         for group in groups:
-            fresh = [p for p in group if self.taken.get(_key(p)) != _mark(p)]
+            fresh = [p for p in group if self.imported.get(_key(p)) != _fingerprint(p)]
             self._count(RememberOutcome.UNCHANGED, len(group) - len(fresh))
-            self._keep_fresh(fresh, progress=_after(progress, done=done, total=total))
+            self._store_new(fresh, progress=_after(progress, done=done, total=total))
             done += len(group)
         if progress and total:
             progress(total, total)
 
-    def close_gone(self, said: Iterable[Passage]) -> None:
-        """Close what documents no longer say, unless a person stands behind it."""
-        current = {_key(passage) for passage in said}
-        for key in [key for key in self.taken if key.startswith("doc:")]:
+    def close_removed(self, current_passages: Iterable[Passage]) -> None:
+        """Close memories of removed sections, unless the user verified or pinned them."""
+        current = {_key(passage) for passage in current_passages}
+        for key in [key for key in self.imported if key.startswith("doc:")]:
             if key in current or _path(key) in self.unread:
                 continue
-            del self.taken[key]
+            del self.imported[key]
             memory = self.engine.store.find_key(key, project=self.project, user_scope=False)
             if memory is not None and not memory.user_verified and not memory.pinned:
                 at = max(self.engine.clock(), memory.valid_from)
@@ -144,24 +143,24 @@ class _Intake:
                 self.report = replace(self.report, closed=self.report.closed + 1)
 
     def link_files(self, past: Sequence[PastCommit], *, present: frozenset[str] | None) -> None:
-        """Note which files change together."""
-        links = [link for link in history_links(past, present=present) if _may_keep(link)]
+        """Link files that change together."""
+        links = [link for link in history_links(past, present=present) if _has_no_secret(link)]
         count = link_history(self.engine, self.project, links)
         self.report = replace(self.report, links=count)
 
-    def _keep_fresh(self, fresh: Sequence[Passage], *, progress: Progress | None) -> None:
+    def _store_new(self, fresh: Sequence[Passage], *, progress: Progress | None) -> None:
         try:
             outcomes = keep_passages(self.engine, fresh, project=self.project, progress=progress)
         except UsageError as error:
-            # Nothing was written yet. One at a time shows which one cannot be kept.
+            # Nothing was written yet. One at a time shows which one fails.
             if len(fresh) == 1:
-                self._skip(Skipped(fresh[0].ref, f"cannot be kept: {error.message}"))
+                self._skip(Skipped(fresh[0].ref, f"cannot be stored: {error.message}"))
             else:
                 for passage in fresh:
-                    self._keep_fresh([passage], progress=None)
+                    self._store_new([passage], progress=None)
             return
         for passage, outcome in zip(fresh, outcomes, strict=True):
-            self.taken[_key(passage)] = _mark(passage)
+            self.imported[_key(passage)] = _fingerprint(passage)
             self._count(outcome, 1)
 
     def _count(self, outcome: RememberOutcome, number: int) -> None:
@@ -176,15 +175,15 @@ class _Intake:
 
 
 def _key(passage: Passage) -> str:
-    """The key as its memory carries it, so also without secrets."""
+    """The key as stored: without secrets."""
     return redact(passage.draft.key or passage.ref).text
 
 
-def _may_keep(link: FileLink) -> bool:
+def _has_no_secret(link: FileLink) -> bool:
     return not (redact(link.file_a).changed or redact(link.file_b).changed)
 
 
-def _mark(passage: Passage) -> str:
+def _fingerprint(passage: Passage) -> str:
     return fingerprint(passage.draft.content)
 
 
@@ -195,7 +194,7 @@ def _path(key: str) -> str:
 def _after(
     progress: Progress | None, *, done: int, total: int
 ) -> Callable[[int, int], None] | None:
-    """The progress of a part, told as progress of the whole."""
+    """Report the progress of a part as progress of the whole."""
     if progress is None:
         return None
     return lambda part, _: progress(done + part, total)

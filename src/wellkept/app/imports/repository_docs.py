@@ -1,8 +1,8 @@
-"""A repository's own documents as statements, one for each section.
+"""Reads a repository's Markdown documents as statements, one per section.
 
-Takes what people write for people: read-me files, the docs folders, change log, contribution and
-agent instructions; Markdown only. Files that are huge, binary, in another encoding or links out of
-the project are reported and left alone. The type of a statement goes by rule, and by a shy one.
+Covers read-me files, docs folders, change log, contribution and agent instructions. Huge, binary,
+non-UTF-8 files and links out of the project are skipped and reported. A cautious rule picks the
+type of a statement.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _CONTENTS_LINE = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$")
 
 @record
 class Skipped:
-    """A file that was left alone, and why."""
+    """A file that was skipped, and why."""
 
     path: str
     reason: str
@@ -69,7 +69,7 @@ def list_files(root: Path) -> frozenset[str] | None:
 
 
 def find_documents(root: Path, known: frozenset[str] | None) -> list[str]:
-    """The documents of a project that people write, relative to its root, in order."""
+    """The hand-written documents of a project, relative to its root, sorted."""
     names = filter(_is_document, known if known is not None else _walk(root))
     found = sorted(name for name in names if os.path.lexists(root / name))
     generated = _generated(root, found)
@@ -77,7 +77,7 @@ def find_documents(root: Path, known: frozenset[str] | None) -> list[str]:
 
 
 def read_document(root: Path, path: str) -> str | Skipped:
-    """The text of a document, or why it is left alone."""
+    """The text of a document, or why it is skipped."""
     file = root / path
     try:
         if not file.resolve().is_relative_to(root.resolve()):
@@ -117,12 +117,12 @@ def passages(path: str, text: str) -> list[Passage]:
 
 
 def _generated(root: Path, names: Iterable[str]) -> frozenset[str]:
-    """Those that `.gitattributes` calls generated: they say nothing that their source does not."""
-    asked = "\0".join(names).encode("utf-8", errors="surrogateescape")
-    answer = ask_git(root, ["check-attr", "-z", "--stdin", "linguist-generated"], stdin=asked)
+    """Files that `.gitattributes` marks as generated."""
+    stdin = "\0".join(names).encode("utf-8", errors="surrogateescape")
+    answer = ask_git(root, ["check-attr", "-z", "--stdin", "linguist-generated"], stdin=stdin)
     fields = (answer or b"").decode("utf-8", errors="surrogateescape").split("\0")
-    told = zip(fields[::3], fields[2::3], strict=False)
-    return frozenset(name for name, value in told if value in ("set", "true"))
+    pairs = zip(fields[::3], fields[2::3], strict=False)
+    return frozenset(name for name, value in pairs if value in ("set", "true"))
 
 
 def _walk(root: Path) -> Iterator[str]:
@@ -191,7 +191,7 @@ def _passage(path: str, slug: str, content: str, kind: MemoryType) -> Passage:
 
 
 def _type(path: str, titles: tuple[str, ...], body: str) -> MemoryType:
-    """Decisions by their folder, rules and traps by their place; else a plain fact."""
+    """Decisions by folder, conventions and gotchas by file or heading, else facts."""
     stem = PurePosixPath(path).stem.lower()
     if _is_decision(path):
         return MemoryType.DECISION
@@ -206,7 +206,7 @@ def _type(path: str, titles: tuple[str, ...], body: str) -> MemoryType:
 
 
 def _is_module_document(path: str) -> bool:
-    """A read-me or the like inside a source folder speaks for that folder."""
+    """Whether a document describes the source folder it is in."""
     folders = PurePosixPath(path).parts[:-1]
     return bool(folders) and folders[0].lower() not in _FOLDERS and folders[0] != ".github"
 
@@ -234,16 +234,16 @@ def _is_contents(body: str) -> bool:
 
 
 def _parts(body: str) -> Iterator[str]:
-    """A long section in pieces that end between paragraphs, else between lines."""
-    for blocks in _packed(body.split("\n\n"), joint="\n\n"):
+    """Split a long section between paragraphs, else between lines."""
+    for blocks in _grouped(body.split("\n\n"), joint="\n\n"):
         if len(blocks) <= 2 * MAX_PASSAGE_CHARS:
             yield blocks
         else:
-            for lines in _packed(blocks.split("\n"), joint="\n"):
+            for lines in _grouped(blocks.split("\n"), joint="\n"):
                 yield from _cut(lines)
 
 
-def _packed(pieces: Iterable[str], *, joint: str) -> Iterator[str]:
+def _grouped(pieces: Iterable[str], *, joint: str) -> Iterator[str]:
     kept: list[str] = []
     size = 0
     for piece in pieces:
@@ -257,6 +257,6 @@ def _packed(pieces: Iterable[str], *, joint: str) -> Iterator[str]:
 
 
 def _cut(text: str) -> Iterator[str]:
-    """A single line that is too long (data, minified text) in pieces of fixed length."""
+    """Split an overlong line (data, minified text) at fixed length."""
     step = 2 * MAX_PASSAGE_CHARS
     return (text[start : start + step] for start in range(0, len(text), step))

@@ -1,7 +1,7 @@
-"""Looking a memory over: the file, its indexes, the models, the settings; and mending what it can.
+"""Checks the database file, its indexes, models, settings and spool, and repairs derived data.
 
-Looking changes nothing, not even by creating a database. Repairing touches only what is derived
-from the rows; whatever needs a person is left and named.
+Checking changes nothing and creates no database. Repair only rebuilds what is derived from the
+rows; anything else is reported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @record
 class ModelInUse:
-    """The embedder that answers now, and how much of the store it has seen."""
+    """The embedder in use, and how many memories have its vectors."""
 
     model_id: str | None
     reason: str
@@ -38,7 +38,7 @@ class ModelInUse:
 
 @record(kw_only=True)
 class DoctorReport:
-    """Everything a look brought to light."""
+    """The result of all checks."""
 
     facts: dict[str, str]
     findings: tuple[Finding, ...] = ()
@@ -53,7 +53,7 @@ class DoctorReport:
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing is wrong; warnings are no illness."""
+        """Whether there are no errors; warnings are allowed."""
         return self.errors == 0
 
 
@@ -64,7 +64,7 @@ def examine(
     repair: bool = False,
     progress: Progress | None = None,
 ) -> DoctorReport:
-    """Look at everything."""
+    """Run all checks."""
     from wellkept.providers.registry import detect
 
     health = DoctorReport(
@@ -82,9 +82,9 @@ def examine(
 
 
 def embedding_note(services: Services) -> str | None:
-    """What a person should know about the vectors in use, if anything.
+    """A warning about the vectors in use, or None.
 
-    A store without vectors says nothing and looks for no embedder.
+    A store without vectors needs none and loads no embedder.
     """
     stored = services.stored_model_id
     if stored is None:
@@ -121,13 +121,13 @@ def _with_store(
         "memories": f"{sum(count for _, count in services.store.projects()):,}",
         "index version": str(index_version(services.store)),
         "project": services.project,
-        **_meter(services),
+        **_token_usage(services),
     }
     return replace(health, facts=facts, findings=tuple(findings), mended=mended, model=model)
 
 
-def _meter(services: Services) -> dict[str, str]:
-    """What the text model has taken today, where there is one."""
+def _token_usage(services: Services) -> dict[str, str]:
+    """Tokens that the text model used today, if there is one."""
     if not services.settings.text_model_name:
         return {}
     from wellkept.observe.model.session_summaries import tokens_used_today
@@ -169,7 +169,7 @@ def _index_findings(services: Services, model: ModelInUse) -> list[Finding]:
 
 
 def _weight_findings(services: Services) -> list[Finding]:
-    """Whether the bundled model in use is the one its figures were measured with."""
+    """Check the weights of the bundled model against their checksum."""
     from wellkept.providers.registry import LazyEmbedder, verify_weights
 
     embedder = services.embedder
@@ -190,24 +190,24 @@ def _file_findings(services: Services) -> list[Finding]:
 
 
 def _code_findings(services: Services, *, deep: bool) -> list[Finding]:
-    """What is wrong with the files of the code graph and of code search, and how to renew them."""
+    """Problems of the code graph and code search files, and how to rebuild them."""
     from wellkept.store import check_derived_file
 
-    cures = {
+    fixes = {
         ".graph.db": "delete it and run `wellkept graph build` (only notes in it would be lost)",
         ".words.db": "delete it; the next `wellkept graph search` reads the code again",
     }
     found: list[Finding] = []
-    for suffix, cure in cures.items():
+    for suffix, fix in fixes.items():
         path = services.path.with_suffix(suffix)
         finding = check_derived_file(path, deep=deep) if path.exists() else None
         if finding is not None:
-            found.append(replace(finding, message=f"{finding.message} To renew {path}: {cure}."))
+            found.append(replace(finding, message=f"{finding.message} To renew {path}: {fix}."))
     return found
 
 
 def _spool_findings(services: Services) -> list[Finding]:
-    """What hooks caught and nobody took in; without a home there is no spool."""
+    """Events that are waiting, set aside or lost; without a home folder there is no spool."""
     try:
         status = SpoolFolder.of(services.environment).status(services.store)
     except UsageError:
@@ -226,7 +226,7 @@ def _spool_findings(services: Services) -> list[Finding]:
 
 
 def _plugin_findings(services: Services) -> list[Finding]:
-    """Plugins that were left out, and a way of working that none of them brings."""
+    """Plugins that failed, and a configured methodology that is not installed."""
     from wellkept.app.wiring.plugins import installed_plugins
 
     plugins, chosen = installed_plugins(), services.settings.methodology

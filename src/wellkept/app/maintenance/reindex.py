@@ -1,8 +1,8 @@
-"""Bringing the derived indexes up to the model in use and to the current index texts.
+"""Rebuilds search indexes for the model in use and the current index text version.
 
-Search goes on meanwhile: vectors of the former model are dropped only once every memory has its
-new one. A run that was stopped is taken up where its last page ended, because the place is kept
-on the shelf with each page. Running it on a store that is up to date changes nothing.
+Search keeps working: vectors of the old model are dropped once every memory has a new one. The
+position is saved after each page, so an interrupted run resumes there. On an up-to-date store
+nothing changes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from wellkept.memory.index_text import INDEX_VERSION
 SPACE = "index"
 PAGE = 256
 _EMBEDDED_AT_ONCE = 64
-_VERSION, _PLACE = "version", "reindex"
+_VERSION, _POSITION = "version", "reindex"
 _EVERYTHING = Filter(project=None, validity=Validity.ANY, archived=None)
 _NOT_EMBEDDED = tuple(kind.value for kind, rule in TYPE_RULES.items() if not rule.embedded)
 
 
 @record
 class ReindexReport:
-    """What a run did. `dropped` counts the former models' vectors that went."""
+    """Counts of one run. `dropped` counts vectors of other models."""
 
     model_id: str | None
     indexed: int
@@ -39,8 +39,8 @@ class ReindexReport:
 
 
 @record
-class _Place:
-    """Where a walk over all memories stands."""
+class _Position:
+    """How far a pass over all memories has come. Saved as JSON."""
 
     model_id: str | None
     cursor: str | None = None
@@ -56,114 +56,116 @@ class _Place:
 
 
 def index_version(store: Store) -> int:
-    """The version of the texts that the store's indexes were made from."""
+    """The index text version of the store's indexes."""
     found = store.get_value(SPACE, _VERSION)
     return found if isinstance(found, int) else 1
 
 
 def set_index_version(store: Store) -> None:
-    """Note that every index text in the store is of the current version."""
+    """Record that all indexes are of the current version."""
     store.put_value(SPACE, _VERSION, INDEX_VERSION)
 
 
 def reindex(
     engine: Engine, *, force: bool = False, progress: Progress | None = None
 ) -> ReindexReport:
-    """Fill in what is missing; after a change of model or index texts, go over everything."""
+    """Add missing vectors; after a change of model or version, rebuild everything."""
     strict = replace(engine, on_embedding_failure=_stop)
     embedder = strict.embedder()
     model_id = embedder.model_id if embedder is not None else None
     former = [
         s.model_id for s in engine.store.vector_models() if model_id and s.model_id != model_id
     ]
-    place = _kept_place(engine.store, model_id)
+    position = _saved_position(engine.store, model_id)
     outdated = index_version(engine.store) != INDEX_VERSION
     indexed = 0
-    if force or former or outdated or place is not None:
-        indexed += _walk(strict, place or _Place(model_id), progress)
+    if force or former or outdated or position is not None:
+        indexed += _walk(strict, position or _Position(model_id), progress)
     if model_id is not None:
-        indexed += _fill(strict, _lacking(engine.store, model_id), progress)
+        indexed += _fill(strict, _without_vector(engine.store, model_id), progress)
     dropped = sum(engine.store.drop_vectors(model_id=name) for name in former)
     if outdated:
         set_index_version(engine.store)
-    if place is not None or indexed:
-        engine.store.put_value(SPACE, _PLACE, None)
-    return ReindexReport(model_id, indexed, dropped, resumed=place is not None)
+    if position is not None or indexed:
+        engine.store.put_value(SPACE, _POSITION, None)
+    return ReindexReport(model_id, indexed, dropped, resumed=position is not None)
 
 
 def fill_vectors(engine: Engine, *, most: int) -> int:
-    """Make some of the vectors that are missing, unless the store is between two models: to go over
-    all of it is a person's decision. Returns how many were made."""
+    """Make up to `most` missing vectors and return how many were made.
+
+    Does nothing between two models: rebuilding everything is the user's decision.
+    """
     embedder = engine.embedder()
     if embedder is None or any(
         s.model_id != embedder.model_id for s in engine.store.vector_models()
     ):
         return 0
     strict = replace(engine, on_embedding_failure=_stop)
-    return _fill(strict, islice(_lacking(engine.store, embedder.model_id), most), None)
+    return _fill(strict, islice(_without_vector(engine.store, embedder.model_id), most), None)
 
 
 def vector_coverage(store: Store, model_id: str | None) -> tuple[int, int]:
-    """How many open memories have a vector of the model, and how many ought to."""
+    """How many open memories have a vector of the model, and how many should."""
     kinds = tuple(kind for kind, rule in TYPE_RULES.items() if rule.embedded)
     open_ones = Filter(project=None, types=kinds, archived=None)
     stats = store.stats(open_ones)
     wanted = stats.total - stats.by_source.get("commit_auto", 0)
     if model_id is None:
         return 0, wanted
-    lacking = sum(is_embedded(memory) for memory in _lacking(store, model_id))
-    return wanted - lacking, wanted
+    missing = sum(is_embedded(memory) for memory in _without_vector(store, model_id))
+    return wanted - missing, wanted
 
 
 def _stop(error: ProviderError) -> None:
     raise error
 
 
-def _kept_place(store: Store, model_id: str | None) -> _Place | None:
-    kept = store.get_value(SPACE, _PLACE)
+def _saved_position(store: Store, model_id: str | None) -> _Position | None:
+    kept = store.get_value(SPACE, _POSITION)
     if not isinstance(kept, dict) or kept.get("model") != model_id:
         return None
     cursor, done = kept.get("cursor"), kept.get("done")
     if kept.get("version") != INDEX_VERSION or not isinstance(cursor, str):
         return None
-    return _Place(model_id, cursor, done if isinstance(done, int) else 0)
+    return _Position(model_id, cursor, done if isinstance(done, int) else 0)
 
 
-def _walk(engine: Engine, place: _Place, progress: Progress | None) -> int:
+def _walk(engine: Engine, position: _Position, progress: Progress | None) -> int:
     """Make the cards of every memory anew, page by page; returns how many were made."""
     made = 0
     while True:
-        page = _page(engine.store, place)
+        page = _page(engine.store, position)
         if page is None:
-            place = _Place(place.model_id)
+            position = _Position(position.model_id)
             continue
         for start in range(0, len(page.items), _EMBEDDED_AT_ONCE):
             batch = page.items[start : start + _EMBEDDED_AT_ONCE]
             made += _make_cards(engine, batch)
-            place = replace(place, done=place.done + len(batch))
+            position = replace(position, done=position.done + len(batch))
             if progress:
-                progress(place.done, max(page.total, place.done))
+                progress(position.done, max(page.total, position.done))
         if page.next_cursor is None:
             return made
-        place = replace(place, cursor=page.next_cursor)
-        engine.store.put_value(SPACE, _PLACE, place.as_json())
+        position = replace(position, cursor=page.next_cursor)
+        engine.store.put_value(SPACE, _POSITION, position.as_json())
 
 
-def _page(store: Store, place: _Place) -> Page[Memory] | None:
-    """The next page; None when the kept cursor is of another version of the engine."""
+def _page(store: Store, position: _Position) -> Page[Memory] | None:
+    """The next page; None when the saved cursor is of another engine version."""
     try:
-        return store.list(_EVERYTHING, order=Order.OLDEST, limit=PAGE, cursor=place.cursor)
+        return store.list(_EVERYTHING, order=Order.OLDEST, limit=PAGE, cursor=position.cursor)
     except UsageError:
-        if place.cursor is None:
+        if position.cursor is None:
             raise
         return None
 
 
-def _fill(engine: Engine, lacking: Iterable[Memory], progress: Progress | None) -> int:
+def _fill(engine: Engine, missing: Iterable[Memory], progress: Progress | None) -> int:
     """Make the cards of memories that have no vector of the model yet."""
     made = 0
     waiting: list[Memory] = []
-    for memory in lacking:
+    for memory in missing:
         if is_embedded(memory):
             waiting.append(memory)
         if len(waiting) == _EMBEDDED_AT_ONCE:
@@ -177,7 +179,7 @@ def _fill(engine: Engine, lacking: Iterable[Memory], progress: Progress | None) 
     return made
 
 
-def _lacking(store: Store, model_id: str) -> Iterator[Memory]:
+def _without_vector(store: Store, model_id: str) -> Iterator[Memory]:
     after: str | None = None
     while batch := store.memories_without_vector(
         model_id=model_id, skip_types=_NOT_EMBEDDED, after=after, limit=PAGE

@@ -1,6 +1,6 @@
-"""Putting a backup in the place of the database, whatever state that is in.
+"""Replaces the database with a backup.
 
-Looking at it first changes nothing. The store is not opened for it: a damaged one could not be.
+A dry run changes nothing. The current store is not opened: a damaged one could not be.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @record(kw_only=True)
 class RestoreReport:
-    """What takes the place of what. `present` is None where there is nothing, or where `problem`
-    says why it cannot be read; `kept` is the copy that was made of it. A database that is not
-    replaced `in_place` is a new file: processes that had the old one open must be started again."""
+    """What replaces what. `present` is None when there is no database, or when `problem` says why
+    it cannot be read; `kept` is the copy of it. Without `in_place` the database is a new file:
+    restart processes that had the old one open."""
 
     source: Path
     target: Path
@@ -35,7 +35,7 @@ class RestoreReport:
 def restore(
     services: Services, source: Path, *, dry_run: bool = False, progress: Progress | None = None
 ) -> RestoreReport:
-    """Verify a backup, and unless it is only to be looked at, put it in place."""
+    """Verify a backup and, unless it is a dry run, put it in place."""
     from wellkept.app.wiring.services import make_private_file
     from wellkept.store import restore_store, verify_backup
 

@@ -1,5 +1,4 @@
-"""Everything that makes a memory stale, wired: files that moved or went, recipes that no longer
-hold, parts of the code graph that are no more.
+"""Marks memories as stale: files moved or deleted, recipes that failed, code that is gone.
 
 `refresh_project` is the whole pass. It follows renames first: only files that are gone count.
 Invariant: refreshing twice equals refreshing once.
@@ -63,7 +62,7 @@ def refresh_project(
 
 @contextmanager
 def stale_reasons(services: Services) -> Generator[StaleReason]:
-    """Why memories are stale although their files are there."""
+    """A function that says why a memory is stale although its files exist."""
     graph = _built_graph(services)
     recipe = _recipe_reason(services)
     node = _node_reason(graph, services.identity.root) if graph is not None else _no_reason
@@ -79,7 +78,7 @@ def _no_reason(_: Memory) -> str | None:
 
 
 def _recipe_reason(services: Services) -> StaleReason:
-    """A recipe is stale when following it failed, a file of it changed since, or it lay unused."""
+    """A recipe is stale when it failed, one of its files changed, or it was not used for long."""
     from wellkept.observe.learning.recipes import stale_reason
 
     changed, now = changed_since(services.identity.root), services.clock()
@@ -116,20 +115,20 @@ def _built_graph(services: Services) -> GraphApi | None:
 
 
 def _node_reason(graph: GraphApi, root: Path) -> StaleReason:
-    """A memory about a part of the code is stale when that part is gone, though its file is not."""
+    """A memory about a symbol is stale when its file no longer has the symbol."""
     refreshed: set[str] = set()
 
     def reason(memory: Memory) -> str | None:
         name = (memory.graph_node or "").strip()
         path, _, symbol = name.partition("::")
         if not symbol:
-            # A name with a colon was noted by somebody; it stands for itself.
+            # A name with a colon is a user's note, not a path.
             gone = bool(name) and ":" not in name and not (root / name).exists()
         else:
             if path not in refreshed:
                 refreshed.add(path)
                 _refresh(graph, path)
-            # A file of which nothing could be read says nothing about its parts.
+            # A file without readable symbols proves nothing.
             read = graph.store.symbols(graph.tree, [path])
             gone = bool(read) and not graph.store.find(graph.tree, name, limit=1)
         return f"the code has no {name} any more" if gone else None
@@ -138,7 +137,7 @@ def _node_reason(graph: GraphApi, root: Path) -> StaleReason:
 
 
 def _refresh(graph: GraphApi, path: str) -> None:
-    """Read a file again that changed since; without grammars what is known has to do."""
+    """Read a changed file again; without grammars the last known state is used."""
     try:
         graph.update([path])
     except WellkeptError:

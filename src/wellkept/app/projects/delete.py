@@ -1,5 +1,6 @@
-"""Emptying a project: its memories, its sessions with what was noticed in them, and the skills
-made of them go in one go, for good. What is about the person belongs to no project, and stays.
+"""Deletes a project's memories, sessions and generated skills for good.
+
+Memories about the user belong to no project and stay.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ _ALL_SESSIONS = 1_000_000
 
 @record
 class DeletedCounts:
-    """How many memories and sessions went, or would."""
+    """How many memories and sessions were deleted, or would be."""
 
     memories: int
     sessions: int
 
 
 def clear_project(store: Store, project: str, *, dry_run: bool) -> DeletedCounts:
-    """Empty a project; a dry run only counts."""
+    """Delete everything of a project; a dry run only counts."""
     own = Filter(project=project, include_user=False, validity=Validity.ANY, archived=None)
     memories = [Delete(m.id) for m in store.iterate(own) if m.scope is not Scope.USER]
     sessions = store.sessions(project=project, limit=_ALL_SESSIONS)

@@ -1,7 +1,7 @@
-"""Asking the `git` program, safely: no shell, no prompt, no network, no lock, no helper programs.
+"""Runs read-only `git` commands: no shell, prompt, network, lock or helper programs.
 
-Invariant: a question never changes the repository and never outlives its time-out. `None` means
-that git could not answer (missing, refused, broken repository, too slow); callers have another way.
+Invariant: a command never changes the repository and never outlives its timeout. `None` means that
+git failed (missing, refused, broken repository, too slow); callers have a fallback.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 TIMEOUT_S = 20.0
 
-# Everything a repository's own configuration could use to start another program is switched off.
+# Disable everything that a repository's configuration could use to start another program.
 _OPTIONS = (
     "--no-pager",
     "--literal-pathspecs",
@@ -37,7 +37,7 @@ _ENVIRONMENT = {
 
 
 def git_program() -> str | None:
-    """Where git is, or None when it is not installed."""
+    """The path of git, or None when it is not installed."""
     from shutil import which
 
     return which("git")
@@ -50,11 +50,11 @@ def ask_git(
     stdin: bytes = b"",
     timeout_s: float = TIMEOUT_S,
 ) -> bytes | None:
-    """What git prints for a question about the repository of a folder, or None."""
+    """The output of a git command in a folder, or None."""
     program = git_program()
     if program is None:
         return None
-    # Imported here because most commands know their project without asking git.
+    # Imported here because most commands find their project without git.
     import subprocess
 
     try:

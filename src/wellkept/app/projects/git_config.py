@@ -1,8 +1,7 @@
-"""Reading a git configuration file without git.
+"""Parses a git configuration file without git.
 
-Covers what git writes and people type: sections with quoted or dotted subsections, quotes,
-escapes, comments, continued lines. Includes are seen but not followed: `GitConfig.has_includes`
-says that only git itself knows the whole truth.
+Covers quoted and dotted subsections, quotes, escapes, comments and continued lines. Includes are
+not followed: when `GitConfig.has_includes`, ask git itself.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ class GitConfig:
 
     @property
     def has_includes(self) -> bool:
-        """Whether some of the truth is in other files."""
+        """Whether other files are included."""
         return any(section in {"include", "includeif"} for section, *_ in self.entries)
 
     def remote_urls(self) -> dict[str, str]:
-        """The address each remote is fetched from: the first of its urls."""
+        """The fetch address of each remote: the first of its urls."""
         found: dict[str, str] = {}
         for section, subsection, name, value in self.entries:
             if section == "remote" and subsection and name == "url" and value:
@@ -54,7 +53,7 @@ def read_config(path: Path) -> GitConfig:
 
 
 def parse_config(text: str) -> GitConfig:
-    """The entries of a text; lines that make no sense are passed over."""
+    """The entries of a text; invalid lines are skipped."""
     entries: list[tuple[str, str, str, str]] = []
     section, subsection = "", ""
     for line in _logical_lines(text.removeprefix("\ufeff")):

@@ -1,7 +1,7 @@
-"""Finding the git repository that a folder belongs to, by reading its files.
+"""Finds the git repository of a folder by reading files, without running git.
 
-Follows git's own rules for `.git` folders, `.git` files (worktrees, submodules), the common folder
-that worktrees share, and bare repositories. Never writes and never starts a program.
+Follows git's rules for `.git` folders, `.git` files (worktrees, submodules), the common folder of
+worktrees, and bare repositories.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Repository:
 
 @record
 class BrokenRepository:
-    """A `.git` that leads nowhere; `root` is the folder it stands in."""
+    """A `.git` that points nowhere; `root` is its folder."""
 
     root: Path
     reason: str
@@ -102,7 +102,7 @@ def _is_file_or_absent(path: Path) -> bool:
 
 
 def _pointer(path: Path) -> str:
-    """What a file that only names another place says; empty when it says nothing."""
+    """The path in a pointer file such as `.git`; empty when there is none."""
     if not _is_file(path):
         return ""
     try:

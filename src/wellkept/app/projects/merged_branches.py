@@ -1,9 +1,8 @@
-"""Units of work that are merged, as git tells, so that what belongs to them can be archived.
+"""Archives the memories of work units whose branches are merged.
 
-A unit is merged when its sessions worked on branches of their own, their commits are part of the
-main branch, and none of those branches has anything left to merge. Work straight on the main branch
-is never merged in this sense, and a squashed merge cannot be told from none; for those there is
-`wellkept archive`. Invariant: doing it again changes nothing.
+A unit counts as merged when its sessions worked on their own branches, their commits are in the
+main branch, and nothing is left to merge. Work on the main branch and squashed merges cannot be
+detected; use `wellkept archive` for them. Invariant: a second run changes nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _TIMEOUT_S = 5.0
 def archive_merged(
     engine: Engine, *, project: str, root: Path, dry_run: bool = False
 ) -> list[MaintenanceReport]:
-    """Archive what belongs to units that are merged; one report for each."""
+    """Archive the memories of merged units; one report per unit."""
     units: dict[WorkUnitRef, list[Memory]] = defaultdict(list)
     where = Filter(project=project, include_user=False, scopes=(Scope.WORK_UNIT,))
     for memory in engine.store.iterate(where):
@@ -64,7 +63,7 @@ def _is_merged(engine: Engine, memory: Memory, branches: _Branches) -> bool:
 
 @record
 class _Branches:
-    """The main branch of a repository, and what is part of it."""
+    """The main branch of a repository, and what is merged into it."""
 
     main: str
     has: Callable[[str], bool]
@@ -74,22 +73,22 @@ class _Branches:
     def of(cls, root: Path) -> _Branches | None:
         """The branches of the repository at a folder; None when it has no main one."""
 
-        def told(*arguments: str) -> str | None:
+        def git(*arguments: str) -> str | None:
             answer = ask_git(root, arguments, timeout_s=_TIMEOUT_S)
             return None if answer is None else answer.decode("utf-8", "replace").strip()
 
-        main = next((ref for ref in _MAIN if told("rev-parse", "-q", "--verify", ref)), None)
+        main = next((ref for ref in _MAIN if git("rev-parse", "-q", "--verify", ref)), None)
         if main is None:
             return None
 
         @cache
         def has(commit: str) -> bool:
-            return told("merge-base", "--is-ancestor", commit, main) is not None
+            return git("merge-base", "--is-ancestor", commit, main) is not None
 
         @cache
         def is_done(branch: str) -> bool:
             ref = f"refs/heads/{branch}"
-            return told("rev-parse", "-q", "--verify", ref) is None or has(ref)
+            return git("rev-parse", "-q", "--verify", ref) is None or has(ref)
 
-        name = told("symbolic-ref", "-q", "--short", main) or main
+        name = git("symbolic-ref", "-q", "--short", main) or main
         return cls(name.rpartition("/")[2], has, is_done)

@@ -1,8 +1,8 @@
-"""Files that moved or went, as the repository's history tells, so that memories can follow.
+"""Reads renames and deletions from git history and updates memories.
 
-Reads only what came since the last time; a history that was rewritten is read from its latest
-commits on. Invariant: following twice equals following once, and nothing outside the project is
-touched. Without git there is nothing to follow, and existence alone decides what is stale.
+Reads only commits since the last run; after a rewritten history, the latest ones. Invariant: a
+second run changes nothing, and other projects are not touched. Without git only the existence of
+files decides what is stale.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from wellkept.memory.lifecycle.report import MaintenanceReport, write_each
 from wellkept.memory.lifecycle.staleness import follow_renames
 
 MAX_COMMITS = 500
-_SHELF = "followed"
+_NAMESPACE = "followed"
 _TIMEOUT_S = 5.0
 _BATCH, _MOST_TIED = 200, 1_000
 
 
 @record
 class FileRenames:
-    """What became of files up to a commit: where each moved to, or that it went."""
+    """Renamed and deleted files up to a commit."""
 
     head: str
     renamed: dict[str, str]
@@ -41,7 +41,7 @@ class FileRenames:
 
 
 def read_moves(root: Path, *, since: str | None = None) -> FileRenames | None:
-    """What moved after a commit, or in the latest commits; None when git cannot tell."""
+    """Renames after a commit, or in the latest commits; None when git cannot tell."""
     head = current_commit(root)
     if head is None:
         return None
@@ -50,7 +50,7 @@ def read_moves(root: Path, *, since: str | None = None) -> FileRenames | None:
     past = read_past(root, limit=MAX_COMMITS, after=since) if since else None
     if past is None:
         past = read_past(root, limit=MAX_COMMITS)
-    return None if past is None else FileRenames(head, *followed(past))
+    return None if past is None else FileRenames(head, *current_names(past))
 
 
 def current_commit(root: Path) -> str | None:
@@ -59,43 +59,42 @@ def current_commit(root: Path) -> str | None:
     return answer.decode("ascii", "replace").strip() or None if answer else None
 
 
-def followed(past: Iterable[PastCommit]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Where files are now by the names they had, oldest commit first."""
-    trail = _Trail()
+def current_names(past: Iterable[PastCommit]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Old name -> current name, and deleted names; takes commits oldest first."""
+    names = _NameTracker()
     for change in (change for commit in past for change in commit.changes):
         if change.status is ChangeStatus.RENAMED:
-            trail.move(change.old, change.new)
+            names.move(change.old, change.new)
         elif change.status is ChangeStatus.DELETED:
-            trail.move(change.old, None)
+            names.move(change.old, None)
         else:
-            trail.take(change.new)
-    moved = {old: new for old, new in trail.now.items() if new is not None}
-    return moved, tuple(old for old, new in trail.now.items() if new is None)
+            names.reuse(change.new)
+    moved = {old: new for old, new in names.now.items() if new is not None}
+    return moved, tuple(old for old, new in names.now.items() if new is None)
 
 
-class _Trail:
-    """Where the files are that had a name once. A name that is in use again means the file that
-    has it now, so it leads nowhere else."""
+class _NameTracker:
+    """Maps former names to current ones. A name that is in use again means the new file."""
 
     def __init__(self) -> None:
         self.now: dict[str, str | None] = {}
         self._names: dict[str, set[str]] = {}
 
     def move(self, old: str, new: str | None) -> None:
-        """A file is called otherwise from here on, or is gone."""
+        """A file was renamed, or deleted when `new` is None."""
         names = self._names.pop(old, set[str]()) | {old}
         if new is not None:
-            self.take(new)
+            self.reuse(new)
             names.discard(new)
             self._names.setdefault(new, set()).update(names)
         for name in names:
             self.now[name] = new
 
-    def take(self, name: str) -> None:
-        """A name is in use."""
+    def reuse(self, name: str) -> None:
+        """A file has this name now."""
         place = self.now.pop(name, None)
         if place is not None:
-            # There are none left of a file that goes back to this very name.
+            # The file at `place` no longer has this former name.
             self._names.get(place, set[str]()).discard(name)
 
 
@@ -112,7 +111,7 @@ def follow_history(
     A rename counts when the old file is gone and the new one is there. With `mark_deleted`, what
     speaks of files that were deleted becomes stale at once, without waiting for a refresh.
     """
-    before = engine.store.get_value(_SHELF, _place(project, root))
+    before = engine.store.get_value(_NAMESPACE, _position_key(project, root))
     moves = read_moves(root, since=before if isinstance(before, str) else None)
     if moves is None or not root.is_dir():
         return None
@@ -128,9 +127,9 @@ def follow_history(
         follow_learning(engine, project, renames, deleted=gone)
     if mark_deleted and not dry_run:
         _mark_deleted(engine, project, gone)
-    # What changed meanwhile is looked at again the next time.
+    # Conflicting memories are tried again at the next run.
     if not dry_run and moves.head != before and not (report and report.notes):
-        engine.store.put_value(_SHELF, _place(project, root), moves.head)
+        engine.store.put_value(_NAMESPACE, _position_key(project, root), moves.head)
     return report
 
 
@@ -143,8 +142,8 @@ def _mark_deleted(engine: Engine, project: str, files: Sequence[str]) -> None:
         write_each(engine.store, [Mark(hit.id, "stale", now) for hit in hits])
 
 
-def _place(project: str, root: Path) -> str:
-    """A commit is checked out in a folder; worktrees of one project have each their own."""
+def _position_key(project: str, root: Path) -> str:
+    """One position per worktree of a project."""
     return f"{project} {root.as_posix()}"
 
 

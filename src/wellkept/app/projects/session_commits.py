@@ -1,7 +1,6 @@
-"""What git says about the work of a session: whether its commits stay, and whether a person
-committed it afterwards.
+"""Checks with git whether the commits of a session survive, and whether its work was committed.
 
-Where git cannot tell (no repository, another machine's, too slow), the session's word counts.
+When git cannot tell (no repository, another machine, too slow), the session's own record counts.
 """
 
 from __future__ import annotations
@@ -23,63 +22,62 @@ _SEVERAL = 2
 
 
 def commit_stays(cwd: str | None, sha: str) -> bool:
-    """Whether a commit is still on a branch, or what it wrote is: branches that were squashed into
-    another are gone, and their work is not."""
+    """Whether a commit is still on a branch, or its lines are: a squashed branch is gone, but its
+    work is not."""
     folder = _folder(cwd)
     if folder is None:
         return True
-    known = _ask(folder, "cat-file", "-e", f"{sha}^{{commit}}")
+    known = _git(folder, "cat-file", "-e", f"{sha}^{{commit}}")
     if known is None:
         return True
-    found = _ask(
+    found = _git(
         folder, "for-each-ref", "--contains", sha, "--count=1", "refs/heads", "refs/remotes"
     )
     return found is None or bool(found.strip()) or _lives_on(folder, sha)
 
 
 def committed_afterwards(cwd: str | None, files: Sequence[str], *, since: datetime) -> str | None:
-    """The last commit of those that hold most of a session's files, made within a day after it;
-    None when there is none."""
+    """The last commit within a day that contains most of a session's files, or None."""
     folder, edited = _folder(cwd), set(files)
     if folder is None or not edited:
         return None
-    told = _ask(
+    output = _git(
         folder, "log", "--branches", "--no-merges", "--name-only", "--no-renames", "-z",
         f"--max-count={_MOST_COMMITS}", "--format=%x01%H",
         f"--since={int((since - _SLACK).timestamp())}",
         f"--until={int((since + _WITHIN).timestamp())}",
     )  # fmt: skip
     mine = [
-        (sha, named & edited) for sha, named in _commits(told or "") if _is_about(named, edited)
+        (sha, named & edited) for sha, named in _commits(output or "") if _is_about(named, edited)
     ]
     covered = set[str]().union(*(found for _, found in mine))
     return mine[0][0][:12] if len(covered) >= _COVERED * len(edited) and mine else None
 
 
 def _is_about(named: set[str], edited: set[str]) -> bool:
-    """Whether a commit is mostly about a session's files, or, if it is about more, holds several
-    and nearly all of them: some people commit the work of a day at once."""
+    """Whether a commit is mostly about a session's files, or contains nearly all of several files:
+    some users commit the work of a day at once."""
     mine = len(named & edited)
     is_whole = len(edited) >= _SEVERAL and mine >= _WHOLE * len(edited)
     return mine > 0 and (mine >= _ABOUT * len(named) or is_whole)
 
 
-def _commits(told: str) -> Iterator[tuple[str, set[str]]]:
-    for part in told.split("\x01")[1:]:
+def _commits(output: str) -> Iterator[tuple[str, set[str]]]:
+    for part in output.split("\x01")[1:]:
         sha, *names = part.replace("\0", "\n").split("\n")
         yield sha, {name for name in names if name}
 
 
 def _lives_on(folder: Path, sha: str) -> bool:
     """Whether most of the lines that a commit added are in the same files now."""
-    told = _ask(folder, "show", "--format=", "--unified=0", "--no-ext-diff", "--no-renames", sha)
+    output = _git(folder, "show", "--format=", "--unified=0", "--no-ext-diff", "--no-renames", sha)
     added: dict[str, list[str]] = {}
-    for path, line in _added(told or ""):
+    for path, line in _added(output or ""):
         if path in added or len(added) < _MOST_FILES:
             added.setdefault(path, []).append(line)
     kept, total = 0, 0
     for path, lines in added.items():
-        now = set(map(str.strip, (_ask(folder, "show", f"HEAD:{path}") or "").splitlines()))
+        now = set(map(str.strip, (_git(folder, "show", f"HEAD:{path}") or "").splitlines()))
         kept += sum(line in now for line in lines[:_MOST_LINES])
         total += len(lines[:_MOST_LINES])
     return total > 0 and kept >= _LIVES * total
@@ -99,6 +97,6 @@ def _folder(cwd: str | None) -> Path | None:
     return folder if folder is not None and folder.is_dir() else None
 
 
-def _ask(folder: Path, *arguments: str) -> str | None:
-    told = ask_git(folder, arguments, timeout_s=_TIMEOUT_S)
-    return None if told is None else told.decode("utf-8", "replace")
+def _git(folder: Path, *arguments: str) -> str | None:
+    output = ask_git(folder, arguments, timeout_s=_TIMEOUT_S)
+    return None if output is None else output.decode("utf-8", "replace")

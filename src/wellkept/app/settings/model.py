@@ -1,8 +1,8 @@
-"""What a person can set, in one frozen record, and what may stand in each setting.
+"""All settings in one frozen record, with the rule for each value.
 
-A rule also says whether a project's file may have a setting: that file comes with a checkout, so a
-stranger may have written it. It can tune how memory is used there, but never say where data lies,
-where text is sent, or with which key. Knows nothing of files; see `setting_sources`.
+A rule also says whether a project's file may set a value. That file comes with a checkout, so a
+stranger may have written it: it may tune memory, but not say where data is stored, where text is
+sent, or with which key. Reading files is in `sources`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SWITCHES: Final = MappingProxyType(
         "WELLKEPT_HOOK_TIMEOUT_MS": "how long a hook may take to answer a client, usually 2000",
     }
 )
-"""Variables that are no settings: they say where to look, or are for one run only."""
+"""Variables that are not settings: they name folders or apply to one run."""
 
 
 _Kind: TypeAlias = type[str] | type[int] | type[float] | type[Path]
@@ -33,7 +33,7 @@ _Kind: TypeAlias = type[str] | type[int] | type[float] | type[Path]
 
 @record
 class SettingRule:
-    """What may stand in one setting, and who may say so."""
+    """The allowed values of one setting, and who may set it."""
 
     key: str
     doc: str
@@ -50,7 +50,7 @@ class SettingRule:
         return VARIABLE_PREFIX + self.key.upper().replace(".", "_")
 
 
-def _says(
+def _rule(
     key: str,
     kind: _Kind,
     doc: str,
@@ -67,15 +67,15 @@ def _says(
 # Without a repr: some values are keys, and a traceback may end up anywhere.
 @record(kw_only=True, repr=False)
 class Settings:
-    """Every setting with a usable value."""
+    """Every setting with a valid value."""
 
     project: str | None = field(
         default=None,
-        metadata=_says("project", str, "Name of the project, in place of what git says"),
+        metadata=_rule("project", str, "Name of the project, in place of what git says"),
     )
     methodology: str = field(
         default="native",
-        metadata=_says(
+        metadata=_rule(
             "methodology",
             str,
             "Way of working: native, bmad, tdd, agile, or one that a plugin brings",
@@ -84,13 +84,13 @@ class Settings:
     )
     store_path: Path | None = field(
         default=None,
-        metadata=_says(
+        metadata=_rule(
             "store.path", Path, "Database file; unset means memory.db in the data folder"
         ),
     )
     store_durability: str = field(
         default="normal",
-        metadata=_says(
+        metadata=_rule(
             "store.durability",
             str,
             "normal survives the death of any process; full also survives a power cut, slower",
@@ -99,7 +99,7 @@ class Settings:
     )
     store_busy_timeout_ms: int = field(
         default=5000,
-        metadata=_says(
+        metadata=_rule(
             "store.busy_timeout_ms",
             int,
             "How long a write waits for another process, in milliseconds",
@@ -109,7 +109,7 @@ class Settings:
     )
     embedding_provider: str = field(
         default="auto",
-        metadata=_says(
+        metadata=_rule(
             "embedding.provider",
             str,
             "Who makes the vectors; auto keeps the store's model, none searches by words only",
@@ -118,26 +118,26 @@ class Settings:
     )
     embedding_model: str | None = field(
         default=None,
-        metadata=_says(
+        metadata=_rule(
             "embedding.model", str, "Model name for ollama or openai; unset means its usual"
         ),
     )
     embedding_dimension: int = field(
         default=1024,
-        metadata=_says(
+        metadata=_rule(
             "embedding.dimension", int, "Vector length asked of ollama or openai", low=1, high=8192
         ),
     )
     embedding_base_url: str | None = field(
-        default=None, metadata=_says("embedding.base_url", str, "Address of the embedding server")
+        default=None, metadata=_rule("embedding.base_url", str, "Address of the embedding server")
     )
     embedding_api_key: str | None = field(
         default=None,
-        metadata=_says("embedding.api_key", str, "Key for the embedding server", secret=True),
+        metadata=_rule("embedding.api_key", str, "Key for the embedding server", secret=True),
     )
     embedding_timeout_s: float = field(
         default=60.0,
-        metadata=_says(
+        metadata=_rule(
             "embedding.timeout_s",
             float,
             "Longest wait for one answer, in seconds",
@@ -147,7 +147,7 @@ class Settings:
     )
     text_model_base_url: str | None = field(
         default=None,
-        metadata=_says(
+        metadata=_rule(
             "text_model.base_url",
             str,
             "Address of an OpenAI-compatible server for hypothetical answers; unset means none",
@@ -155,28 +155,28 @@ class Settings:
     )
     text_model_name: str | None = field(
         default=None,
-        metadata=_says(
+        metadata=_rule(
             "text_model.name", str, "Model to ask for hypothetical answers; unset means none"
         ),
     )
     text_model_api_key: str | None = field(
         default=None,
-        metadata=_says("text_model.api_key", str, "Key for the text model's server", secret=True),
+        metadata=_rule("text_model.api_key", str, "Key for the text model's server", secret=True),
     )
     reranker_base_url: str | None = field(
         default=None,
-        metadata=_says("reranker.base_url", str, "Address of a /rerank server; unset means none"),
+        metadata=_rule("reranker.base_url", str, "Address of a /rerank server; unset means none"),
     )
     reranker_name: str | None = field(
-        default=None, metadata=_says("reranker.name", str, "Model to rerank with; unset means none")
+        default=None, metadata=_rule("reranker.name", str, "Model to rerank with; unset means none")
     )
     reranker_api_key: str | None = field(
         default=None,
-        metadata=_says("reranker.api_key", str, "Key for the reranker's server", secret=True),
+        metadata=_rule("reranker.api_key", str, "Key for the reranker's server", secret=True),
     )
     recall_limit: int = field(
         default=10,
-        metadata=_says(
+        metadata=_rule(
             "recall.limit",
             int,
             "How many memories recall returns",
@@ -187,7 +187,7 @@ class Settings:
     )
     recall_mode: str = field(
         default="hybrid",
-        metadata=_says(
+        metadata=_rule(
             "recall.mode",
             str,
             "Which indexes recall looks in",
@@ -197,11 +197,11 @@ class Settings:
     )
     recall_profile: str = field(
         default="default",
-        metadata=_says("recall.profile", str, "Ranking profile of recall", by_project=True),
+        metadata=_rule("recall.profile", str, "Ranking profile of recall", by_project=True),
     )
     recall_neighbours: int = field(
         default=0,
-        metadata=_says(
+        metadata=_rule(
             "recall.neighbours",
             int,
             "How many memories before and after each hit in its session travel along",
@@ -212,7 +212,7 @@ class Settings:
     )
     context_budget_tokens: int = field(
         default=500,
-        metadata=_says(
+        metadata=_rule(
             "context.budget_tokens",
             int,
             "Room for the context pack, in tokens",
@@ -223,7 +223,7 @@ class Settings:
     )
     context_skills: str = field(
         default="names",
-        metadata=_says(
+        metadata=_rule(
             "context.skills",
             str,
             "Whether the context pack names skills that fit; off leaves the room to memories",
@@ -233,7 +233,7 @@ class Settings:
     )
     capture_summary_turns: int = field(
         default=3,
-        metadata=_says(
+        metadata=_rule(
             "capture.summary_turns",
             int,
             "After how many turns a session is summed up afresh",
@@ -243,7 +243,7 @@ class Settings:
     )
     capture_idle_minutes: float = field(
         default=10.0,
-        metadata=_says(
+        metadata=_rule(
             "capture.idle_minutes",
             float,
             "After how many quiet minutes a session is summed up",
@@ -253,7 +253,7 @@ class Settings:
     )
     capture_daily_model_tokens: int = field(
         default=100_000,
-        metadata=_says(
+        metadata=_rule(
             "capture.daily_model_tokens",
             int,
             "How many tokens a day the text model may take for telling sessions; 0 means none",
@@ -263,7 +263,7 @@ class Settings:
     )
     capture_before_tools: str = field(
         default="off",
-        metadata=_says(
+        metadata=_rule(
             "capture.before_tools",
             str,
             "Whether `wellkept install` also hooks the moment before a tool runs; it makes it wait",
@@ -272,7 +272,7 @@ class Settings:
     )
     skills_suggest: str = field(
         default="on",
-        metadata=_says(
+        metadata=_rule(
             "skills.suggest",
             str,
             "Whether a session that went well is looked at for a skill when it ends, by rule",
@@ -281,7 +281,7 @@ class Settings:
     )
     skills_generated: str = field(
         default="review",
-        metadata=_says(
+        metadata=_rule(
             "skills.generated",
             str,
             "Whether skills made from sessions wait for a review or are on at once",
@@ -290,7 +290,7 @@ class Settings:
     )
     output_colour: str = field(
         default="auto",
-        metadata=_says(
+        metadata=_rule(
             "output.colour",
             str,
             "Colour in the terminal; auto looks at the terminal and at NO_COLOR",
@@ -301,7 +301,7 @@ class Settings:
     """Where each value that is not a default came from, by key."""
 
     def origin(self, key: str) -> str:
-        """Where the value of a key came from, in words."""
+        """Where the value of a key came from."""
         return self.origins.get(key, "default")
 
     def value(self, key: str) -> Scalar | Path | None:
@@ -323,12 +323,12 @@ def rules() -> list[SettingRule]:
 
 
 def find_rule(key: str) -> SettingRule | None:
-    """The rule of a key, if it is one."""
+    """The rule of a key, or None."""
     return _RULES[key][1] if key in _RULES else None
 
 
 def rule_of(key: str) -> SettingRule:
-    """The rule of a key; an unknown key is answered with the nearest known ones."""
+    """The rule of a key; for an unknown key the error names the closest one."""
     found = find_rule(key)
     if found is None:
         raise UsageError(f"There is no setting {key!r}.", hint=nearest(key))
@@ -336,7 +336,7 @@ def rule_of(key: str) -> SettingRule:
 
 
 def nearest(key: str) -> str:
-    """A hint for a key that is none."""
+    """A hint for an unknown key."""
     from difflib import get_close_matches
 
     close = get_close_matches(key, list(_RULES), n=1, cutoff=0.6)

@@ -1,7 +1,7 @@
-"""Where Wellkept keeps its files on this machine.
+"""The folders of settings and data on this machine.
 
-`WELLKEPT_HOME` overrides everything: settings and data then live in that one folder. Otherwise
-each system's own habit is followed. Looking makes nothing: folders appear with the first write.
+`WELLKEPT_HOME` overrides everything with one folder. Otherwise the conventions of the system apply.
+Nothing is created here: folders appear with the first write.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def data_folder(environment: Mapping[str, str]) -> Path:
 def project_file(start: Path) -> Path | None:
     """The settings file of the project that a folder belongs to, if there is one.
 
-    It is looked for from the folder up to the root of its git checkout. Outside a checkout only
-    the folder itself counts: a file that somebody left in a shared parent must not matter.
+    Searched from the folder up to the root of its git checkout. Outside a checkout only the folder
+    itself counts, so that a file in a shared parent has no effect.
     """
     start = start.absolute()
     folders = [start, *start.parents]
@@ -43,7 +43,7 @@ def project_file(start: Path) -> Path | None:
 
 
 def current_folder() -> Path:
-    """The working folder; one that was deleted meanwhile is a clear error."""
+    """The working folder; UsageError when it was deleted."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -53,7 +53,7 @@ def current_folder() -> Path:
 
 
 def expanded(path: str | Path) -> Path:
-    """The path with a leading `~` followed; an unknown user's home is a clear error."""
+    """The path with a leading `~` expanded; UsageError for an unknown user."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -63,7 +63,7 @@ def expanded(path: str | Path) -> Path:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create a folder that only its owner may enter; one that exists is left as it is."""
+    """Create a folder that only its owner may enter; an existing one is not changed."""
     for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
 
@@ -96,7 +96,7 @@ def _folder(environment: Mapping[str, str], variable: str, fallback: str) -> Pat
 
 
 def _home() -> Path:
-    """The user's home; one that depends on the current folder is none."""
+    """The user's home; UsageError when there is none or it is relative."""
     try:
         home = Path.home()
     except RuntimeError:

@@ -1,8 +1,8 @@
-"""Where settings are read from, and what of it is taken.
+"""Loads settings from files, environment and arguments.
 
 Later sources win: defaults, the user's file, the project's file, the environment, explicit
-arguments. A value that cannot be used is told with its place; it never hides the others. Read only
-in `app`; other packages get plain values.
+arguments. An invalid value is reported with its location and does not hide the others. Only `app`
+reads settings; other packages get plain values.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class SettingSources:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], *, cwd: Path) -> SettingSources:
-        """The places that count for a process with that environment in that folder."""
+        """The sources for a process with that environment in that folder."""
         return cls(environment, paths.config_file(environment), paths.project_file(cwd))
 
 
 def load_settings(
     sources: SettingSources, *, explicit: Mapping[str, Scalar] | None = None
 ) -> Settings:
-    """The settings in force; the first value that cannot be used raises UsageError."""
+    """The effective settings; the first invalid value raises UsageError."""
     settings, problems = inspect_settings(sources, explicit=explicit)
     if problems:
         raise problems[0]
@@ -56,11 +56,11 @@ def load_settings(
 def inspect_settings(
     sources: SettingSources, *, explicit: Mapping[str, Scalar] | None = None
 ) -> tuple[Settings, list[UsageError]]:
-    """The settings in force without the values that cannot be used, and why those cannot."""
+    """The effective settings without invalid values, and the errors of those."""
     values: dict[str, Scalar | Path] = {}
     origins: dict[str, str] = {}
     problems: list[UsageError] = []
-    for key, raw, origin, by_project in _offers(sources, explicit or {}, problems):
+    for key, raw, origin, by_project in _values(sources, explicit or {}, problems):
         value = _accepted(key, raw, where=origin, by_project=by_project)
         if isinstance(value, UsageError):
             problems.append(value)
@@ -71,7 +71,7 @@ def inspect_settings(
 
 
 def parse_value(rule: SettingRule, text: str) -> Scalar | Path:
-    """The value that a typed text stands for; UsageError says what would fit."""
+    """Parse a value given as text; UsageError says what is allowed."""
     value = _checked(rule, _from_text(rule, text))
     if isinstance(value, UsageError):
         raise value
@@ -81,8 +81,8 @@ def parse_value(rule: SettingRule, text: str) -> Scalar | Path:
 
 
 def _require_methodology(id: str) -> None:
-    """Plugins add to the choices, so they are known only when asked for; a value that was in a
-    file already is no error, since its package may come back."""
+    """Check a new value against the installed plugins. A value already in a file is not checked:
+    its package may be installed again."""
     from wellkept.app.wiring.plugins import installed_plugins
 
     known = installed_plugins().methodologies
@@ -93,13 +93,13 @@ def _require_methodology(id: str) -> None:
         )
 
 
-# -- From the sources to offers -------------------------------------------------------------------
+# -- Reading the sources --------------------------------------------------------------------------
 
 
-def _offers(
+def _values(
     sources: SettingSources, explicit: Mapping[str, Scalar], problems: list[UsageError]
 ) -> Iterator[tuple[str, object, str, bool]]:
-    """Every value that some source offers, weakest source first: key, value, origin, by project."""
+    """Every given value, weakest source first: key, value, origin, by project."""
     yield from ((e.key, e.value, w, False) for e, w in _entries(sources.user_file, problems))
     if sources.project_file is not None:
         yield from ((e.key, e.value, w, True) for e, w in _entries(sources.project_file, problems))
@@ -120,7 +120,7 @@ def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[TomlEntry
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
-    """Variables that look like settings of Wellkept but are none."""
+    """Variables with our prefix that are not settings."""
     known = {rule.variable for rule in rules()} | set(SWITCHES)
     return sorted(v for v in environment if v.startswith(VARIABLE_PREFIX) and v not in known)
 
@@ -142,13 +142,13 @@ def _accepted(key: str, raw: object, *, where: str, by_project: bool) -> Scalar 
 
 
 def _checked(rule: SettingRule, raw: object, *, where: str = "") -> Scalar | Path | UsageError:
-    """The value as its rule has it, or the error that says what would fit (not raised)."""
+    """The value in the type of its rule, or an error (returned, not raised)."""
     before = f"{where}: " if where else ""
     value = float(raw) if rule.kind is float and type(raw) is int else raw
     if rule.kind is Path and isinstance(value, str) and value:
         return _expanded(value, before=before)
     if not _fits(rule, value):
-        return UsageError(f"{before}{rule.key} must be {_wanted(rule)}, not {raw!r}.")
+        return UsageError(f"{before}{rule.key} must be {_allowed(rule)}, not {raw!r}.")
     return cast("Scalar | Path", value)
 
 
@@ -170,14 +170,14 @@ def _in_range(rule: SettingRule, value: float) -> bool:
 
 
 def _from_text(rule: SettingRule, text: str) -> object:
-    """Numbers as numbers; what is none stays text and fails the check with a clear message."""
+    """Parse numbers; other text stays and fails the check with a clear message."""
     try:
         return rule.kind(text.strip()) if rule.kind in (int, float) else text.strip()
     except ValueError:
         return text
 
 
-def _wanted(rule: SettingRule) -> str:
+def _allowed(rule: SettingRule) -> str:
     if rule.choices:
         return f"one of {', '.join(rule.choices)}"
     noun = {int: "a whole number", float: "a number", Path: "a path", str: "a text"}[rule.kind]

@@ -1,7 +1,7 @@
-"""What the verbs of the library take by name, for type checkers alone.
+"""Types of the library's keyword arguments, for type checkers.
 
-The same words are understood from Python, on the command line and over HTTP; `asking` reads them.
-Import this under `TYPE_CHECKING`: making these types takes longer than reading a settings file.
+Python, command line and HTTP take the same keywords; `requests` parses them and has the key tables
+used at run time. Import this under `TYPE_CHECKING` only: creating the types takes milliseconds.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ When: TypeAlias = datetime | str | None
 
 
 class FilterArgs(TypedDict, total=False):
-    """Which memories are meant; what is left out sets no condition.
+    """Which memories match. A missing key sets no condition.
 
-    Within one field any value fits, except `tags`: all must be there. `since` and `until` bound
-    when a memory's event was; `as_of` asks what was believed then. Moments are datetimes, ISO
-    dates, or how long ago (`7d`, `12h`).
+    Within one field any value matches, except `tags`: all are required. `since` and `until` bound
+    the time of the event; `as_of` selects what was valid then. Times are datetimes, ISO dates, or
+    ages (`7d`, `12h`).
     """
 
     types: Names
@@ -48,7 +48,7 @@ class FilterArgs(TypedDict, total=False):
 
 
 class MemoryArgs(TypedDict, total=False):
-    """What can be said about a new memory besides its content."""
+    """Fields of a new memory besides its content."""
 
     type: str
     key: str | None
@@ -77,7 +77,7 @@ class MemoryArgs(TypedDict, total=False):
 
 
 class EditArgs(TypedDict, total=False):
-    """What can be changed about a memory. New content or a new type opens a successor."""
+    """Fields that can be edited. New content or a new type opens a successor."""
 
     content: str
     type: str

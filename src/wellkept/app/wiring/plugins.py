@@ -28,14 +28,14 @@ _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 @record
 class Plugins:
-    """What was found: ways of working by id with the plugin they came from, and what is wrong."""
+    """Methodologies by id, the plugin each came from, and problems."""
 
     methodologies: dict[str, Methodology]
     origins: dict[str, str]
     problems: tuple[str, ...] = ()
 
     def methodology(self, id: str) -> Methodology:
-        """A way of working by its id; an unknown one is answered with those there are."""
+        """A methodology by id; for an unknown one the error lists the choices."""
         found = self.methodologies.get(id)
         if found is None:
             known = ", ".join(sorted(self.methodologies))
@@ -46,7 +46,7 @@ class Plugins:
         return found
 
     def custom_type(self, name: str) -> tuple[CustomType, str] | None:
-        """A type that some methodology adds, in use or not, with the tag that it is kept under."""
+        """A type that some methodology adds, in use or not, and the tag it is stored with."""
         methodology, _, bare = name.strip().lower().rpartition(":")
         for one in self.methodologies.values():
             for custom in one.custom_types:
@@ -57,12 +57,12 @@ class Plugins:
 
 @cache
 def installed_plugins() -> Plugins:
-    """What comes with Wellkept and with the packages that are installed; looked for once."""
+    """The plugins of Wellkept and of installed packages; loaded once."""
     return load_plugins(entry_points(group=GROUP))
 
 
 def load_plugins(found: Iterable[EntryPoint] = ()) -> Plugins:
-    """The plugins that come with Wellkept, and those that the entry points name."""
+    """The built-in plugin, and those of the entry points."""
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(Hooks)
     manager.register(builtin_plugins, name=GROUP)
@@ -76,7 +76,7 @@ def _register(manager: pluggy.PluginManager, entry: EntryPoint) -> Iterable[str]
     try:
         manager.register(entry.load(), name=entry.name)
         manager.check_pending()
-    except Exception as error:  # noqa: BLE001 - the code of strangers may fail in any way
+    except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
         manager.unregister(name=entry.name)
         yield f"The plugin {entry.name} cannot be loaded: {type(error).__name__}: {error}"
 
@@ -99,13 +99,13 @@ def _gathered(manager: pluggy.PluginManager, problems: Sequence[str]) -> Plugins
 def _offered(
     manager: pluggy.PluginManager, name: str, plugin: object, wrong: list[str]
 ) -> list[Methodology]:
-    """What one plugin offers, asked alone so that its failure is not that of the others."""
+    """The methodologies of one plugin, called alone so that its failure affects no other."""
     others = [one for _, one in manager.list_name_plugin() if one is not plugin]
     ask = manager.subset_hook_caller("wellkept_methodologies", remove_plugins=others)
     try:
         answers = cast("list[Iterable[Methodology]]", ask())
         return [one for answer in answers for one in answer]
-    except Exception as error:  # noqa: BLE001 - the code of strangers may fail in any way
+    except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
         wrong.append(f"The plugin {name} failed: {type(error).__name__}: {error}")
         return []
 
@@ -116,7 +116,7 @@ def _taken(methodology: Methodology, origins: dict[str, str]) -> str | None:
 
 
 def _fault(methodology: Methodology) -> str | None:
-    """What is wrong with what a plugin brought, as far as it can be told by looking."""
+    """What is wrong with a methodology, as far as its attributes show."""
     try:
         if not _ID.fullmatch(methodology.id):
             return f"brings a methodology with the id {methodology.id!r}"

@@ -40,12 +40,12 @@ DATABASE_NAME = "memory.db"
 _CALIBRATIONS = "calibration"
 _ADOPTED = "adopted"
 _EMBEDDER_NAMES = ("model_id", "dimension", "embed_documents", "embed_query")
-# A question is answered even when its side notes cannot be written down.
+# A read must not fail because a side effect cannot be written.
 _NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
 
 
 def store_path(settings: Settings, environment: Mapping[str, str]) -> Path:
-    """The database file that the settings mean."""
+    """The database file according to the settings."""
     return settings.store_path or paths.data_folder(environment) / DATABASE_NAME
 
 
@@ -67,7 +67,7 @@ def require_embedder(embedder: object) -> None:
 
 
 class Services:
-    """Opens each part when it is first asked for, and closes what was opened."""
+    """Opens each part on first use, and closes what was opened."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Services:
 
     @cached_property
     def engine(self) -> Engine:
-        """What memory operations stand on."""
+        """Dependencies shared by all memory operations."""
         return Engine(
             store=self.store,
             embedder=lambda: self.embedder,
@@ -131,7 +131,7 @@ class Services:
 
     @cached_property
     def identity(self) -> ProjectIdentity:
-        """The project as the folder or the caller names it."""
+        """The project of the folder, or the one the caller named."""
         from wellkept.app.projects.resolver import (
             ProjectIdentity,
             identity_kind,
@@ -148,9 +148,9 @@ class Services:
 
     @cached_property
     def project(self) -> str:
-        """The identity that memories are kept under, aliases followed.
+        """The identity that memories are stored under, with aliases resolved.
 
-        The first time a folder is seen, what it was called before is taken along.
+        On the first use of a folder, memories under its earlier identities are adopted.
         """
         identity = self.identity
         seen = clean(f"{identity.identity}|{identity.root}")
@@ -164,19 +164,19 @@ class Services:
 
     @property
     def project_from_folder(self) -> bool:
-        """Whether the folder at hand decided on the project, so that it surely is its own."""
+        """Whether the project was derived from the folder, so that its files are here."""
         return self._project is None
 
     @property
     def requests(self) -> RequestBuilder:
-        """Who asks, for reading a caller's words."""
+        """Parses the arguments of a caller, as of now."""
         return RequestBuilder(self.project, self.identity.root, self.folder, self.clock())
 
     # -- Models ---------------------------------------------------------------------------------
 
     @cached_property
     def embedding_choice(self) -> EmbeddingChoice:
-        """What the caller or the settings ask for."""
+        """The embedder requested by the caller or the settings."""
         from wellkept.providers.embedders.settings import EmbeddingChoice
 
         known = self.settings
@@ -192,7 +192,7 @@ class Services:
 
     @cached_property
     def embedder(self) -> Embedder | None:
-        """The embedder in use; None without one. A caller's own wish that fails is an error."""
+        """The embedder in use, or None. One that the caller requested must open."""
         asked = self._given_embedder
         if asked is not None and not isinstance(asked, str):
             return asked
@@ -218,7 +218,7 @@ class Services:
 
     @cached_property
     def thresholds(self) -> Thresholds:
-        """Cut-offs of the model in use; a model that was never measured is measured once."""
+        """Similarity thresholds of the model in use; an unknown model is calibrated once."""
         from wellkept.providers.embedders.calibration import (
             Calibration,
             calibrate,
@@ -270,7 +270,7 @@ class Services:
         return HttpReranker(endpoint, model=known.reranker_name)
 
     def _note_failure(self, error: ProviderError) -> None:
-        """What is said is kept even when the embedder fails; a re-index adds the vector."""
+        """Memories are stored without vectors; a reindex adds them."""
         self.embedding_problem = str(error)
 
     def _endpoint(self, base_url: str, api_key: str | None) -> Endpoint:
@@ -279,7 +279,7 @@ class Services:
         return Endpoint(base_url, api_key=api_key, timeout_s=self.settings.embedding_timeout_s)
 
     def reset_model_state(self) -> None:
-        """Forget which model the store had and what went wrong before a re-index."""
+        """Forget the stored model id and the last error, after a reindex or restore."""
         self.embedding_problem = None
         self.__dict__.pop("stored_model_id", None)
 
@@ -294,7 +294,7 @@ class Services:
 
 
 def make_private_file(path: Path) -> bool:
-    """Make an empty file, and its folder, that only the owner can read; tells if it did."""
+    """Create an empty file that only the owner can read; False when it exists."""
     try:
         if path.exists():
             _require_file(path)
@@ -312,4 +312,4 @@ def make_private_file(path: Path) -> bool:
 def _require_file(path: Path) -> None:
     """Refuse a folder, a pipe or a device before anything is written to it."""
     if not path.is_file():
-        raise UsageError(f"{path} is not a file, so it is no database.", hint="Name another one.")
+        raise UsageError(f"{path} is not a database file.", hint="Name another path.")
