@@ -1,7 +1,7 @@
-"""A repository's past: its commits as statements, and as what they did to files.
+"""Reads commits with their messages and file changes.
 
-Reads with two questions to git, NUL-separated, so that no message or file name can be misread.
-Files are named as they are called today: renames are followed from new to old. Changes nothing.
+Two git commands with NUL-separated output, so that no message or file name can be misread. Files
+have their current names: renames are followed from new to old.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @record
 class Commit:
-    """One commit; `files` are those it added or changed, by today's names."""
+    """One commit; `files` are those it added or changed, by current name."""
 
     sha: str
     parents: int
@@ -48,12 +48,12 @@ class Commit:
 
     @property
     def is_merge(self) -> bool:
-        """Whether it joins histories rather than adding to one."""
+        """Whether it has several parents."""
         return self.parents > 1
 
     @property
     def is_bulk(self) -> bool:
-        """Whether it touches so much that it says little about any one file."""
+        """Whether it touches too many files to say much about one."""
         return len(self.files) > BULK_FILES
 
 
@@ -82,7 +82,7 @@ def read_past(
 
 
 def commit_draft(commit: Commit) -> MemoryDraft | None:
-    """A commit as a statement; None when its message says nothing of its own."""
+    """A commit as a draft; None when its message is automatic."""
     message = _message(commit)
     if not message:
         return None
@@ -126,7 +126,7 @@ def _commit(record: bytes) -> Commit | None:
 
 
 def _moment(seconds: str) -> datetime | None:
-    """The author's date; a date that cannot be (year 1 or 99999) is left open."""
+    """The author date; None when it is out of range."""
     try:
         at = _EPOCH + timedelta(seconds=int(seconds))
     except (ValueError, OverflowError):
@@ -180,7 +180,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _message(commit: Commit) -> str:
-    """The message without trailers; an automatic merge message is none."""
+    """The message without trailers; empty for an automatic merge message."""
     lines = commit.message.strip().split("\n")
     while len(lines) > 1 and (not lines[-1].strip() or _TRAILER.fullmatch(lines[-1].strip())):
         lines.pop()

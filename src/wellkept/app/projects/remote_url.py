@@ -1,8 +1,7 @@
-"""One name for a repository, however its remote is written.
+"""Normalizes the address of a git remote to `host/path`.
 
-Invariant: two addresses of the same repository (https, ssh, scp-like, with or without port, user,
-password, `.git`, trailing slash) give the same `host/path`, and nothing of the user part survives.
-Knows nothing of files or of git: it only reads a string.
+Invariant: all addresses of one repository (https, ssh, scp-like, with or without port, user,
+password, `.git`, trailing slash) give the same name, without the user part. Pure string parsing.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _DRIVE = re.compile(r"[A-Za-z]:([\\/]|$)")
 _HIDDEN = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _SCHEMES = frozenset("https http ssh git git+ssh ssh+git git+https git+http ftp ftps rsync".split())
 
-# Hosts that answer under a second name for ssh through a firewall.
+# Second host names, for ssh through a firewall.
 _SAME_HOST = {
     "ssh.github.com": "github.com",
     "www.github.com": "github.com",
@@ -27,7 +26,7 @@ _SAME_HOST = {
     "altssh.bitbucket.org": "bitbucket.org",
     "ssh.dev.azure.com": "dev.azure.com",
 }
-# Hosts known not to tell upper from lower case in the path.
+# Hosts whose paths are not case-sensitive.
 _CASELESS = frozenset(
     "github.com gitlab.com bitbucket.org codeberg.org dev.azure.com git.sr.ht".split()
 )

@@ -1,9 +1,7 @@
-"""What was learned from sessions, under the names that files have today.
+"""Applies file renames to learned data: session signals, file links, keys of learned memories.
 
-Memories follow a rename by themselves; so do, here, the sightings that they were concluded from,
-the links between files, and the keys of conclusions, which are made of names. Otherwise a renamed
-file would have to be learned anew, and what was concluded of it would stand there twice.
-Invariant: following twice equals following once.
+Without it a renamed file would be learned from scratch, and its memories would exist twice.
+Memories themselves are handled by `renames`. Invariant: a second run changes nothing.
 """
 
 from __future__ import annotations
@@ -42,8 +40,7 @@ Moves = Mapping[str, str]
 def follow_learning(
     engine: Engine, project: str, moves: Moves, *, deleted: Collection[str] = ()
 ) -> None:
-    """Let sightings, links and conclusions follow files to their new names; what sessions did to
-    files that were deleted since says nothing about work to come."""
+    """Rename files in signals, links and learned memories; drop usage signals of deleted files."""
     seen = _whole_sessions(engine.store.signals(project=project, kinds=_KINDS, limit=_LOOKED_AT))
     modules = moved_modules(seen, moves)
     gone = frozenset(deleted)
@@ -56,15 +53,15 @@ def follow_learning(
     forget_links(engine, project, [*moves, *deleted])
     if moves:
         move_history(engine, project, moves)
-        _move_conclusions(engine, project, moves)
+        _move_learned(engine, project, moves)
         _close_modules(engine, project, modules)
 
 
-# -- Sightings ------------------------------------------------------------------------------------
+# -- Signals --------------------------------------------------------------------------------------
 
 
 def moved_modules(seen: Iterable[SessionSignal], moves: Moves) -> dict[str, str]:
-    """The modules of which every file that sessions used has moved, and where most of them went."""
+    """Modules whose used files have all moved, and where most of them went."""
     used = {s.subject for s in seen if s.kind is SignalKind.FILE_ACCESS}
     left = {module_of(path) for path in used if path not in moves}
     gone = sorted(path for path in used if path in moves and module_of(path) not in left)
@@ -76,7 +73,7 @@ def moved_modules(seen: Iterable[SessionSignal], moves: Moves) -> dict[str, str]
 
 
 def _whole_sessions(seen: list[SessionSignal]) -> list[SessionSignal]:
-    """A session of which only a part was read is left as it is: the rest of it would be lost."""
+    """Skip a session that was only partly read: rewriting it would lose the rest."""
     if len(seen) < _LOOKED_AT:
         return seen
     return [one for one in seen if one.session_id != seen[-1].session_id]
@@ -88,7 +85,7 @@ def _rewrite(
     seen: Iterable[SessionSignal],
     now_of: Callable[[list[SessionSignal]], list[SessionSignal]],
 ) -> None:
-    """Only the sessions that have something to change are written."""
+    """Write only sessions that change."""
     by_session: dict[str, list[SessionSignal]] = defaultdict(list)
     for signal in seen:
         by_session[signal.session_id].append(signal)
@@ -99,14 +96,14 @@ def _rewrite(
 
 
 def renamed_signal(signal: SessionSignal, moves: Moves, modules: Moves) -> SessionSignal:
-    """A sighting with today's names in its subject, its module and its details."""
+    """A signal with current names in its subject, module and details."""
     named = signal.subject.split("\n")
     lines = [moves.get(line, line) for line in named]
     if signal.kind in _OF_MODULES:
         lines = [modules.get(signal.subject, signal.subject)]
     detail = _moved(signal.detail, moves)
     if signal.kind is SignalKind.CO_ACCESS and lines != sorted(lines):
-        # The pair is kept in order, and how often the first came first goes with it.
+        # Pairs are stored sorted, so the count of "first file first" flips too.
         lines.sort()
         detail = _turned(detail, signal.count)
     gone = {module_of(old): module_of(moves[old]) for old in named if old in moves}
@@ -119,12 +116,12 @@ def renamed_signal(signal: SessionSignal, moves: Moves, modules: Moves) -> Sessi
 
 
 def _is_of(signal: SessionSignal, files: frozenset[str]) -> bool:
-    """Whether a sighting is of the use of some of the files."""
+    """Whether a signal is about the use of some of the files."""
     return signal.kind in _OF_USE and not files.isdisjoint(signal.subject.split("\n"))
 
 
 def _joined(signals: Iterable[SessionSignal]) -> list[SessionSignal]:
-    """One sighting for each subject: a session may have known a file by both of its names."""
+    """One signal per subject: a session may have used a file under both names."""
     found: dict[tuple[SignalKind, str], SessionSignal] = {}
     for signal in signals:
         key = (signal.kind, signal.subject)
@@ -150,10 +147,10 @@ def _moved(value: Json, moves: Moves) -> Json:
     return value
 
 
-# -- What was concluded ---------------------------------------------------------------------------
+# -- Learned memories -----------------------------------------------------------------------------
 
 
-def _move_conclusions(engine: Engine, project: str, moves: Moves) -> None:
+def _move_learned(engine: Engine, project: str, moves: Moves) -> None:
     where = Filter(project=project, include_user=False, sources=(Source.OBSERVER_INFERRED,))
     known = [memory for memory in engine.store.iterate(where) if memory.key]
     for start in range(0, len(known), _BATCH):
@@ -161,11 +158,11 @@ def _move_conclusions(engine: Engine, project: str, moves: Moves) -> None:
         why = engine.store.explanations([memory.id for memory in some])
         for memory in some:
             if memory.id in why:
-                _move_conclusion(engine, memory, why[memory.id], moves)
+                _move_learned_memory(engine, memory, why[memory.id], moves)
 
 
-def _move_conclusion(engine: Engine, memory: Memory, why: Explanation, moves: Moves) -> None:
-    """Put a conclusion under the key that its rule makes of today's names."""
+def _move_learned_memory(engine: Engine, memory: Memory, why: Explanation, moves: Moves) -> None:
+    """Give a learned memory the key that its rule makes from current names."""
     lines = [_moved_line(line, moves) for line in why.subject.split("\n")]
     if memory.key != key_for(why.rule, why.subject):
         return
@@ -181,7 +178,7 @@ def _move_conclusion(engine: Engine, memory: Memory, why: Explanation, moves: Mo
             ]
         )
     except (ConflictError, NotFoundError):
-        # Somebody changed it meanwhile, or the new name has a conclusion of its own already.
+        # It was changed meanwhile, or the new name already has a memory.
         return
 
 
@@ -192,8 +189,7 @@ def _moved_line(line: str, moves: Moves) -> str:
 
 
 def _close_modules(engine: Engine, project: str, modules: Iterable[str]) -> None:
-    """What is kept for a module that is no more; it comes again under the new name, from the same
-    sightings."""
+    """Close per-module memories of moved modules; the same signals create them again."""
     where = Filter(
         project=project,
         include_user=False,

@@ -1,7 +1,7 @@
-"""Which project a folder belongs to: one resolver for reads and writes alike.
+"""Resolves a folder to its project.
 
-In this order: an explicit name from the settings, the normalised git remote, the root commit, the
-path. Worktrees and clones share an identity; a submodule is a project of its own.
+In this order: an explicit name from the settings, the normalized git remote, the root commit, the
+path. Worktrees and clones share an identity; a submodule is its own project.
 
 Rules where git leaves a choice:
 - remotes: `origin`, then `upstream`, then the others by name; the first that names a hosted
@@ -13,8 +13,8 @@ Rules where git leaves a choice:
   branch nor a merged-in history changes it. A shallow clone does not know it and goes by path.
 - a repository whose work tree is the home folder (kept settings) speaks for that folder alone.
 
-What a project was called before (a folder that became a repository, which then got a remote) is
-told by `earlier_identities`; the store follows aliases, `adopt_earlier` makes them.
+A folder may become a repository and then get a remote: `earlier_identities` lists its weaker
+identities, and `adopt_earlier` makes them aliases in the store.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SHA = r"[0-9a-f]{40}([0-9a-f]{24})?"
 
 
 class ProjectKind(StrEnum):
-    """By what a project is known, strongest first."""
+    """How a project was identified, strongest first."""
 
     NAME = "name"
     GIT = "git"
@@ -53,9 +53,9 @@ class ProjectKind(StrEnum):
 
 @record
 class ProjectIdentity:
-    """`identity` is what memories are kept under; `name` is for people; paths start at `root`.
+    """`identity` is the key of its memories, `name` its display name; paths start at `root`.
 
-    `note` says why a weaker kind had to do, when that was not the plain state of things.
+    `note` says why a weaker kind was used, when something was wrong.
     """
 
     identity: str
@@ -86,13 +86,13 @@ def resolve_project(start: Path, *, explicit_name: str | None = None) -> Project
 
 
 def identity_kind(given: str) -> ProjectKind | None:
-    """The kind of an identity; None for anything else, which can only be a name."""
+    """The kind of an identity; None for a plain name."""
     kind, _, name = given.partition(":")
     return ProjectKind(kind) if kind in set(ProjectKind) and name[:1].strip() else None
 
 
 def parse_identity(given: str) -> str:
-    """The identity that somebody means by a name, or by an identity as it is listed."""
+    """The identity for a name, or for an identity as listed."""
     kind = identity_kind(given)
     if kind is None:
         return f"{ProjectKind.NAME}:{_checked_name(' '.join(given.split()))}"
@@ -102,7 +102,7 @@ def parse_identity(given: str) -> str:
 
 
 def earlier_identities(project: ProjectIdentity) -> tuple[str, ...]:
-    """Weaker identities under which the same folder may have been known before."""
+    """Weaker identities that the same folder may have had before."""
     repository = _repository_of(project.root)
     if not isinstance(repository, Repository):
         return () if project.kind is ProjectKind.PATH else (path_identity(project.root),)
@@ -112,16 +112,16 @@ def earlier_identities(project: ProjectIdentity) -> tuple[str, ...]:
     return tuple(name for name in found if name != project.identity)
 
 
-def adopt_earlier(book: ProjectStore, project: ProjectIdentity) -> int:
-    """Move memories kept under earlier identities of this folder; returns how many moved."""
-    held = {name for name, _ in book.projects()}
+def adopt_earlier(store: ProjectStore, project: ProjectIdentity) -> int:
+    """Move memories from earlier identities of this folder; returns how many moved."""
+    held = {name for name, _ in store.projects()}
     if not any(name.startswith(("root:", "path:")) for name in held - {project.identity}):
         return 0
-    target = book.canonical_project(project.identity)
+    target = store.canonical_project(project.identity)
     moved = 0
     for earlier in earlier_identities(project):
-        if earlier in held and book.canonical_project(earlier) != target:
-            moved += book.merge_projects(earlier, into=target)
+        if earlier in held and store.canonical_project(earlier) != target:
+            moved += store.merge_projects(earlier, into=target)
     return moved
 
 
@@ -150,14 +150,14 @@ def relative_path(root: Path, path: str | Path) -> str:
             hint="Name a file inside the project.",
         )
     plain = root / given
-    # The name as given is kept where it is plainly inside, so that a linked file keeps its name.
+    # A path that is clearly inside stays as given, so that a linked file keeps its name.
     if ".." not in plain.parts and plain.is_relative_to(root):
         return plain.relative_to(root).as_posix()
     return real.relative_to(real_root).as_posix()
 
 
 def path_exists(path: Path) -> bool:
-    """Whether a file exists; a name that no file can have (too long, a NUL) names none."""
+    """Whether a file exists; False for an impossible name (too long, a NUL)."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -175,8 +175,8 @@ def _repository_of(folder: Path) -> Repository | BrokenRepository | None:
 
 
 def _remote_of(repository: Repository, *, hops: int) -> RemoteName | None:
-    """The hosted repository that a remote names, through remotes on this disk if need be."""
-    # A project with a name of its own never comes here, and need not load what reads addresses.
+    """The hosted repository of a remote, following remotes on this disk."""
+    # Imported here: a project with an explicit name does not need it.
     from wellkept.app.projects.remote_url import read_remote
 
     urls = _remote_urls(repository)
@@ -222,13 +222,13 @@ def _through_local(repository: Repository, url: str, *, hops: int) -> RemoteName
 
 
 def _root_commit(repository: Repository) -> tuple[str | None, str | None]:
-    """The commit a repository began with, or why it is not known."""
+    """The first commit, or why it is not known."""
     if repository.is_shallow:
         return None, "a shallow clone does not know its first commit"
     answer = ask_git(repository.root, [*_ROOTS, "--branches", "--"])
     if answer is None:
         return None, "git is not there or could not read the repository"
-    # Without a branch (a detached checkout) the commit at hand must do.
+    # Without a branch (a detached checkout) use the current commit.
     lines = _text(answer or ask_git(repository.root, [*_ROOTS, "HEAD", "--"]) or b"").splitlines()
     dated = sorted((int(at), sha) for at, sha in map(str.split, lines) if re.fullmatch(_SHA, sha))
     return (dated[0][1], None) if dated else (None, None)
@@ -242,7 +242,7 @@ def _text(raw: bytes) -> str:
 
 
 def _folder(start: Path) -> Path:
-    """The real folder of a path; a file stands for its folder, a vanished path for its own name."""
+    """The real folder of a path: of a file its folder; a missing path stays as it is."""
     real = _real(start.expanduser() if str(start).startswith("~") else start)
     return real.parent if real.is_file() else real
 
@@ -281,8 +281,8 @@ def _title(folder: Path) -> str:
 
 
 def require_no_secret(name: str) -> None:
-    """Refuse a name that looks like a secret: what names a project is kept as it is."""
-    # What is not even long or an assignment needs no reading of the rules, which takes a while.
+    """Refuse a name that looks like a secret: project names are stored unredacted."""
+    # Short words without an assignment need no check; loading the rules is slow.
     if not any(mark in name for mark in "=：:") and all(
         len(word) < _SHORTEST_SECRET for word in name.split()
     ):
