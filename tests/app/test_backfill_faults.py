@@ -147,7 +147,9 @@ def test_a_pipe_among_the_transcripts_is_named_and_not_waited_for(
     with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
         report = take(wk, tmp_path / "kept")
     assert report.new == 1
-    assert [(one.path.name, one.reason) for one in report.unread] == [("pipe.jsonl", "is no file")]
+    assert [(one.path.name, one.reason) for one in report.unread] == [
+        ("pipe.jsonl", "is not a regular file")
+    ]
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="everything may be read")
