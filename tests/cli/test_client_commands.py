@@ -16,7 +16,8 @@ from tests.clients.recorded import recorded
 from wellkept.clients.install.client_files import CLIENTS
 from wellkept.clients.registry import translate
 from wellkept.core.events import Event, PromptSubmitted, ToolCalled
-from wellkept.store.spool_reader import RawEntry, files, read
+from wellkept.core.sessions import SpoolEntry
+from wellkept.store.spool_reader import files, read
 
 pytestmark = pytest.mark.feature("C4")
 _AT = datetime(2026, 11, 15, tzinfo=UTC)
@@ -186,7 +187,7 @@ def _caught(home: Path) -> list[Event]:
         event
         for file in files(home / "spool")
         for entry in read(file.path)
-        if isinstance(entry, RawEntry)
+        if isinstance(entry, SpoolEntry)
         for event in translate(
             entry.client, entry.event, entry.payload, event_id=entry.event_id, at=_AT
         )

@@ -13,7 +13,8 @@ from pathlib import Path
 import wellkept
 from wellkept.app.settings.model import Settings
 from wellkept.clients import hook
-from wellkept.store.spool_reader import RawEntry, files, read
+from wellkept.core.sessions import SpoolEntry
+from wellkept.store.spool_reader import files, read
 
 HOOK = Path(hook.__file__)
 PYTHON = (sys.executable, "-I", "-S")
@@ -84,10 +85,10 @@ class Machine:
         """A payload in the form that most clients share."""
         return json.dumps({"session_id": session, "cwd": str(self.project), **more}).encode()
 
-    def caught(self) -> list[RawEntry]:
+    def caught(self) -> list[SpoolEntry]:
         """Every event in the spool."""
         items = [item for file in files(self.spool) for item in read(file.path)]
-        return [item for item in items if isinstance(item, RawEntry)]
+        return [item for item in items if isinstance(item, SpoolEntry)]
 
     def remember(self, *statements: str, files: tuple[str, ...] = (), type: str = "fact") -> None:
         """Keep something in the project's memory."""

@@ -13,8 +13,8 @@ from wellkept.store import open_store
 from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.store import SqliteStore
 from wellkept.testing import ModelStore
+from wellkept.testing.conformance import StoreConformance
 from wellkept.testing.conformance.search import SearchConformance
-from wellkept.testing.conformance.suite import StoreConformance
 from wellkept.testing.conformance.vectors import VectorConformance
 from wellkept.testing.model_store.data import ModelData
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wellkept.core.clock import to_ms
+from wellkept.core.sessions import SpoolDamage, SpoolEntry
 from wellkept.store import spool
 from wellkept.store.spool_reader import (
     DroppedEvents,
-    RawDamage,
-    RawEntry,
     clear_dropped,
     dropped,
     files,
@@ -55,11 +55,11 @@ def only_file(directory: Path) -> Path:
 
 
 def payloads(path: Path, *, offset: int = 0) -> list[bytes]:
-    return [item.payload for item in read(path, offset=offset) if isinstance(item, RawEntry)]
+    return [item.payload for item in read(path, offset=offset) if isinstance(item, SpoolEntry)]
 
 
-def damage(path: Path) -> list[RawDamage]:
-    return [item for item in read(path) if isinstance(item, RawDamage)]
+def damage(path: Path) -> list[SpoolDamage]:
+    return [item for item in read(path) if isinstance(item, SpoolDamage)]
 
 
 def is_owners_alone(path: Path) -> bool:
@@ -74,7 +74,7 @@ class TestRoundTrip:
         directory = tmp_path_factory.mktemp("spool")
         ids = [put(directory, payload) for payload in given_payloads]
         items = [item for file in files(directory) for item in read(file.path)]
-        entries = [item for item in items if isinstance(item, RawEntry)]
+        entries = [item for item in items if isinstance(item, SpoolEntry)]
         assert [entry.payload for entry in entries] == given_payloads
         assert [entry.event_id for entry in entries] == ids
         assert len(items) == len(entries)
@@ -82,8 +82,8 @@ class TestRoundTrip:
     def test_an_entry_says_what_when_and_from_whom(self, tmp_path: Path) -> None:
         event_id = put(tmp_path, b"{}", client="opencode", event="event:session.idle")
         (entry,) = read(only_file(tmp_path))
-        assert isinstance(entry, RawEntry)
-        assert (entry.event_id, entry.at_ms) == (event_id, NOW_MS)
+        assert isinstance(entry, SpoolEntry)
+        assert (entry.event_id, to_ms(entry.at)) == (event_id, NOW_MS)
         assert (entry.client, entry.event) == ("opencode", "event:session.idle")
         assert (entry.start, entry.end) == (0, only_file(tmp_path).stat().st_size)
 
@@ -111,9 +111,9 @@ class TestRoundTrip:
 
     def test_a_clock_that_jumps_back_changes_neither_order_nor_ids(self, tmp_path: Path) -> None:
         ids = [put(tmp_path, b"x", now_ms=ms) for ms in (NOW_MS, NOW_MS - 9_000_000, -5)]
-        entries = [item for item in read(only_file(tmp_path)) if isinstance(item, RawEntry)]
+        entries = [item for item in read(only_file(tmp_path)) if isinstance(item, SpoolEntry)]
         assert [entry.event_id for entry in entries] == ids
-        assert [entry.at_ms for entry in entries] == [NOW_MS, NOW_MS - 9_000_000, -5]
+        assert [to_ms(entry.at) for entry in entries] == [NOW_MS, NOW_MS - 9_000_000, -5]
 
     def test_reading_a_file_that_is_gone_gives_nothing(self, tmp_path: Path) -> None:
         assert list(read(tmp_path / "gone.spool")) == []
@@ -171,7 +171,7 @@ class TestDamage:
         put(tmp_path, b"half of this is missing")
         os.truncate(path, path.stat().st_size - 7)
         assert payloads(path) == [b"whole"]
-        assert damage(path) == [RawDamage(whole, path.stat().st_size, torn=True)]
+        assert damage(path) == [SpoolDamage(whole, path.stat().st_size, torn=True)]
 
     def test_entries_after_a_torn_one_are_found(self, tmp_path: Path) -> None:
         put(tmp_path, b"one")
@@ -182,7 +182,7 @@ class TestDamage:
         end = path.stat().st_size
         put(tmp_path, b"three")
         assert payloads(path) == [b"one", b"three"]
-        assert damage(path) == [RawDamage(start, end, torn=False)]
+        assert damage(path) == [SpoolDamage(start, end, torn=False)]
 
     @given(
         st.lists(st.binary(max_size=60), min_size=1, max_size=4),
@@ -238,7 +238,7 @@ class TestDamage:
         with path.open("ab") as file:
             file.write(spool.encode("0" * 36, client="c", event="E", payload=b"ok", now_ms=1))
         assert payloads(path) == [b"ok"]
-        assert damage(path) == [RawDamage(0, garbage, torn=False)]
+        assert damage(path) == [SpoolDamage(0, garbage, torn=False)]
 
 
 class TestRemoval:
@@ -276,9 +276,9 @@ class TestRemoval:
         with path.open("ab") as file:
             file.write(b"torn")
         items = read(path)
-        assert [type(next(items)), type(next(items))] == [RawEntry, RawDamage]
+        assert [type(next(items)), type(next(items))] == [SpoolEntry, SpoolDamage]
         put(tmp_path, b"y")
-        assert [item.payload for item in items if isinstance(item, RawEntry)] == [b"y"]
+        assert [item.payload for item in items if isinstance(item, SpoolEntry)] == [b"y"]
 
 
 class TestLimit:

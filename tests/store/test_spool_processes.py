@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.store.spool_reader import RawDamage, RawEntry, files, read, remove_drained
+from wellkept.core.sessions import SpoolDamage, SpoolEntry
+from wellkept.store.spool_reader import files, read, remove_drained
 
 pytestmark = [
     pytest.mark.feature("C2"),
@@ -55,7 +56,7 @@ def finish(processes: Sequence[subprocess.Popen[str]]) -> None:
 
 
 def labels(path: Path) -> list[tuple[str, int]]:
-    entries = [item for item in read(path) if isinstance(item, RawEntry)]
+    entries = [item for item in read(path) if isinstance(item, SpoolEntry)]
     parts = [entry.payload.split(b":") for entry in entries]
     return [(name.decode(), int(number)) for name, number, _ in parts]
 
@@ -64,7 +65,7 @@ def test_processes_that_append_at_once_lose_and_mix_nothing(tmp_path: Path) -> N
     names = [f"p{n}" for n in range(8)]
     finish([start(_APPEND, tmp_path, name, 60, 20_000) for name in names])
     (file,) = files(tmp_path)
-    assert not [item for item in read(file.path) if isinstance(item, RawDamage)]
+    assert not [item for item in read(file.path) if isinstance(item, SpoolDamage)]
     found = labels(file.path)
     assert sorted(found) == sorted((name, n) for name in names for n in range(60))
     for name in names:
@@ -79,13 +80,13 @@ def test_a_reader_that_removes_files_meanwhile_sees_each_event_once(tmp_path: Pa
         for file in files(tmp_path):
             offset = 0
             for item in read(file.path):
-                assert isinstance(item, RawEntry)
+                assert isinstance(item, SpoolEntry)
                 name, number, _ = item.payload.split(b":")
                 seen.append((name.decode(), int(number)))
                 offset = item.end
             while not remove_drained(file.path, offset=offset):
                 for item in read(file.path, offset=offset):
-                    assert isinstance(item, RawEntry)
+                    assert isinstance(item, SpoolEntry)
                     name, number, _ = item.payload.split(b":")
                     seen.append((name.decode(), int(number)))
                     offset = item.end
@@ -115,8 +116,8 @@ def test_a_full_disk_is_an_error_and_spoils_nothing_else(tmp_path: Path) -> None
     assert int(out) == 3
     (file,) = files(tmp_path)
     items = list(read(file.path))
-    assert [len(item.payload) for item in items if isinstance(item, RawEntry)] == [2_000, 2_000]
-    assert [item.torn for item in items if isinstance(item, RawDamage)] == [True]
+    assert [len(item.payload) for item in items if isinstance(item, SpoolEntry)] == [2_000, 2_000]
+    assert [item.torn for item in items if isinstance(item, SpoolDamage)] == [True]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

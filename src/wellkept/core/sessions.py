@@ -1,7 +1,7 @@
-"""A coding session as it is kept: whose it is, how far it got, and what its observer holds open.
+"""Stored sessions, read positions of event files, and items of the event spool.
 
-Sessions are small rows beside the memories that were made in them; a memory names its session by
-id. `work` belongs to whoever folds events into the session and means nothing to anyone else.
+A memory names its session by id. `SessionRecord.work` is the serialised state of the session
+builder and opaque to everything else.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ class SessionRecord:
 
     @property
     def is_open(self) -> bool:
-        """Whether the session may still go on."""
+        """Whether the session has not ended."""
         return self.ended_at is None
 
     @property
     def needs_summary(self) -> bool:
-        """Whether something happened since it was last summed up."""
+        """Whether there were events since the last summary."""
         return self.summarised_at is None or self.last_event_at > self.summarised_at
 
 
 @record
 class ReadPosition:
-    """How far a file of events was taken in.
+    """How far an event file was processed.
 
-    `head` is the id of the first event of the file: a new file under an old name has another one,
-    and is read from its beginning.
+    `head` is the id of the file's first event: a new file under an old name has another one and is
+    read from its start.
     """
 
     source: str
@@ -66,19 +66,21 @@ class ReadPosition:
 
 @record(kw_only=True)
 class SpoolEntry:
-    """One event as it was caught. `end` is where the next item of its file begins."""
+    """One captured event, from `start` to `end` of its file."""
 
     event_id: str
     at: datetime
     client: str
     event: str
     payload: bytes
+    start: int = 0
     end: int
 
 
 @record
 class SpoolDamage:
-    """Bytes of a spool file that are no entry."""
+    """Bytes of a spool file that are no entry; `torn` when nothing follows them."""
 
     start: int
     end: int
+    torn: bool = False

@@ -1,7 +1,12 @@
-"""Storage engines behind `wellkept.core.ports.store`. Knows nothing of ranking, clients or models.
+"""Storage: the engines behind `wellkept.core.ports`, the event spool, files of other memory tools.
 
-Importing this package costs nothing, because the hook process does it for the spool: the engine is
-loaded by the function that opens it, and numpy only by the first vector search.
+Open this file first, then `sqlite/store.py`. Code above `store` calls only the functions below and
+never names an engine. To add an engine: put it beside `sqlite` (for example `postgres`), pass
+`wellkept.testing.conformance`, and choose it inside these functions. Imports `core` only; knows
+nothing of ranking, clients or models.
+
+Importing this package is free, because the hook process imports it for `spool`: engines are
+imported by the functions that open them, numpy by the first vector search.
 """
 
 TYPE_CHECKING = False
@@ -36,14 +41,14 @@ def open_store(
     read_only: bool = False,
     clock: "Clock | None" = None,
 ) -> "Store":
-    """Open the SQLite store in a file, making or migrating it as needed.
+    """Open the store in a file; create or migrate it as needed.
 
     A committed write survives the death of any process, `kill -9` included. With `normal`
     durability a power cut may undo the last commits (never half of one, never a damaged file);
     `full` waits for the disk at every commit.
 
-    A file that cannot be written is still opened for reading: each write then raises
-    StoreReadOnlyError. `read_only` asks for that and leaves the file as it is.
+    A file that cannot be written is opened for reading: each write then raises
+    StoreReadOnlyError. `read_only` requests that and leaves the file unchanged.
     """
     from pathlib import Path
 
@@ -66,7 +71,7 @@ def open_graph(
     read_only: bool = False,
     clock: "Clock | None" = None,
 ) -> "GraphStore":
-    """Open the code graphs in an SQLite file, making or migrating it as needed."""
+    """Open the code graphs in a file; create or migrate it as needed."""
     from pathlib import Path
 
     from wellkept.core.clock import system_clock
@@ -87,7 +92,7 @@ def open_code_search(
     read_only: bool = False,
     clock: "Clock | None" = None,
 ) -> "CodeSearchStore":
-    """Open the words of source trees in an SQLite file, making it as needed."""
+    """Open the code search index in a file; create it as needed."""
     from pathlib import Path
 
     from wellkept.core.clock import system_clock
@@ -102,8 +107,8 @@ def open_code_search(
 
 
 def check_derived_file(path: "Path", *, deep: bool) -> "Finding | None":
-    """What is wrong with a file of code graphs (`.graph.db`) or of code words (`.words.db`), whose
-    content can be made again from source; None when nothing is. Changes nothing."""
+    """What is wrong with a code graph (`.graph.db`) or code search (`.words.db`) file, or None.
+    Both can be rebuilt from source. Changes nothing."""
     from wellkept.store.sqlite.graph import code_search, schema
     from wellkept.store.sqlite.opening import check_file
 
@@ -112,16 +117,16 @@ def check_derived_file(path: "Path", *, deep: bool) -> "Finding | None":
 
 
 def inspect_database(path: "Path") -> "StoreContents":
-    """What a database file holds, whatever its schema. Changes nothing."""
+    """Contents of a database file of any schema version. Changes nothing."""
     from wellkept.store.sqlite.maintenance.restore import inspect
 
     return inspect(path)
 
 
 def verify_backup(source: "Path", path: "Path") -> "StoreContents":
-    """What a backup for the database at a path holds. Changes nothing.
+    """Contents of a backup for the database at `path`. Changes nothing.
 
-    StoreError when it is damaged, of another program or of a newer Wellkept.
+    StoreError when it is corrupt, of another program or of a newer Wellkept.
     """
     from wellkept.store.sqlite.maintenance.restore import verify
 
@@ -137,10 +142,10 @@ def restore_store(
     clock: "Clock | None" = None,
     progress: "Progress | None" = None,
 ) -> "ReplacedFile":
-    """Put a backup in the place of a database, whatever state that is in.
+    """Restore a backup over a database in any state, all or nothing.
 
-    No method of a store, because a damaged database cannot be opened as one. What was there is
-    copied beside it first. It happens whole or not at all, also for processes that have it open.
+    Not a method of the store, because a damaged database cannot be opened. The old content is
+    copied beside it first.
     """
     from wellkept.core.clock import system_clock
     from wellkept.store.sqlite.maintenance.restore import restore

@@ -1,19 +1,17 @@
-"""The event spool, the side that writes: an event is on disk before the hook process returns.
+"""Event spool, writing side: an event is on disk before the hook process returns.
 
-A spool is a folder of append-only files, one for each client session. An entry is an ASCII header
-line, the payload as it came, and a newline, written by one append:
+A spool is a folder of append-only files, one per client session. An entry is an ASCII header line,
+the unchanged payload and a newline, written by one append:
 
     H1 <event id> <milliseconds> <client> <event> <payload length> <checksum>
 
-Invariants: appenders in any number of processes never mix or lose entries; a file that a reader is
-about to remove is not written to (both sides lock); what does not fit the size limit or the disk is
-counted in the `dropped` record as far as that can be written, never lost in silence. An entry
-survives the death of any process; a power cut may take the last seconds, as it may from the
-database.
+Invariants: concurrent appenders never mix or lose entries; a file that a reader is about to remove
+is not written to (both sides lock); events that exceed the size limit or the disk are counted in
+the `dropped` file where possible. An entry survives the death of any process; a power loss may
+take the last seconds.
 
-This module is imported by the hook process at every event, so it uses nothing but parts that the
-interpreter starts with or loads in microseconds. Payloads are opaque here; `spool_reading` has the
-side that reads.
+The hook process imports this module at every event, so it uses only modules that load in
+microseconds. Payloads are opaque here; `spool_reader` is the reading side.
 """
 
 import os
@@ -22,7 +20,7 @@ import zlib
 
 try:
     import fcntl
-except ImportError:  # Windows: a reader there removes only files that were long left alone
+except ImportError:  # Windows: readers remove only files not written for long
     fcntl = None
 
 TYPE_CHECKING = False
@@ -34,7 +32,7 @@ SUFFIX = ".spool"
 DROPPED_NAME = "dropped"
 MAX_ENTRY_BYTES = 64 << 20
 MAX_TOTAL_BYTES = 512 << 20
-# The room taken is looked at when a file begins and whenever it grows past another such step.
+# Total size is checked when a file is created and each time it grows past such a step.
 STEP_BYTES = 64 << 10
 
 _DETAILED_DROPS_BYTES = 64 << 10
@@ -50,7 +48,7 @@ _FLAGS = (
 
 
 class ShortWriteError(OSError):
-    """Only a part of an entry could be written; readers will skip and report that part."""
+    """Only part of an entry was written; readers skip and report it."""
 
 
 def append(
@@ -76,14 +74,14 @@ def append(
         small = size <= MAX_ENTRY_BYTES
         kept = small and _append_to(path, entry, max_total_bytes=max_total_bytes)
     finally:
-        # On a full disk too: a few bytes often fit where an event does not.
+        # Also on a full disk: a few bytes often fit where an event does not.
         if not kept:
             _record_drop(directory, client=client, event=event, size=size, now_ms=now_ms)
     return event_id if kept else None
 
 
 def encode(event_id: str, *, client: str, event: str, payload: bytes, now_ms: int) -> bytes:
-    """An entry as it stands in a file."""
+    """An entry in file format."""
     names = f"{plain_name(client)} {plain_name(event)}"
     head = f"H1 {event_id} {now_ms} {names} {len(payload)} ".encode("ascii")
     check = zlib.crc32(payload, zlib.crc32(head))
@@ -99,7 +97,7 @@ def new_event_id(now_ms: int) -> str:
 
 
 def file_name(client: str, session: str) -> str:
-    """The file of a session. A key that is not a plain name is marked by a hash of it."""
+    """The file of a session. A key with other characters gets a hash suffix."""
     name = plain_name(session).replace(":", "_")
     if name != session:
         name = f"{name[: _NAME_CHARS - 17]}-{_hash(session):016x}"
@@ -107,19 +105,19 @@ def file_name(client: str, session: str) -> str:
 
 
 def plain_name(text: str) -> str:
-    """The text as one word of a header; never empty and of bounded length."""
+    """The text as one header word; never empty, of bounded length."""
     return "".join(c if c in _PLAIN else "_" for c in text[:_NAME_CHARS]) or "_"
 
 
 def state_folder(environment: "Mapping[str, str]") -> str | None:
-    """Where state that outlives a process is kept on this machine; None when there is no home.
+    """The folder for persistent state; None when there is no home.
 
-    `WELLKEPT_HOME` overrides each system's own habit. The spool is its folder `FOLDER_NAME`.
+    `WELLKEPT_HOME` overrides the platform default. The spool is its folder `FOLDER_NAME`.
     """
     own = environment.get("WELLKEPT_HOME")
     if own:
         folder = os.path.expanduser(own)
-        # The home of an unknown user is nowhere: no folder of that name is made where we stand.
+        # `~unknown` stays unexpanded: do not create a folder of that name in the working directory.
         return None if folder.startswith("~") else folder
     if sys.platform == "win32":
         return _below_home(environment.get("LOCALAPPDATA"), "AppData/Local")
@@ -136,7 +134,7 @@ def _below_home(given: str | None, usual: str) -> str | None:
 
 
 def make_private_folder(directory: str) -> None:
-    """Make a folder and its missing parents so that only their owner may enter."""
+    """Create a folder and its missing parents with owner-only permissions."""
     if os.path.isdir(directory):
         return
     parent = os.path.dirname(directory)
@@ -160,7 +158,7 @@ def _append_to(path: str, entry: bytes, *, max_total_bytes: int) -> bool:
             if fcntl is not None:
                 fcntl.flock(descriptor, fcntl.LOCK_SH)
             now = os.fstat(descriptor)
-            # A reader may have removed the file between our opening and our locking it.
+            # A reader may have removed the file between open and lock.
             if now.st_nlink == 0:
                 continue
             if _has_no_room(path, now.st_size, len(entry), max_total_bytes):
@@ -188,7 +186,7 @@ def _has_no_room(path: str, size: int, more: int, max_total_bytes: int) -> bool:
 
 
 def total_bytes(directory: str) -> int:
-    """Room that the spool's files take."""
+    """Total size of the spool's files."""
     total = 0
     with os.scandir(directory) as found:
         for item in found:
@@ -201,7 +199,7 @@ def total_bytes(directory: str) -> int:
 
 
 def _record_drop(directory: str, *, client: str, event: str, size: int, now_ms: int) -> None:
-    """Count an event that was not kept: one line each, without details once there are many."""
+    """Record a dropped event: one line each, without details once there are many."""
     descriptor = _open(os.path.join(directory, DROPPED_NAME))
     try:
         line = f"{now_ms} {plain_name(client)} {plain_name(event)} {size}"

@@ -1,11 +1,10 @@
-"""The event spool, the side that reads: entries in order, with whatever damage lies between them.
+"""Event spool, reading side: entries in order, with damage between them reported.
 
-A reader keeps the `end` of the last item it has dealt with, in the same transaction as what it made
-of it, and goes on from there: so each entry is taken exactly once. Damage (a torn write, foreign
-bytes) is skipped to the next entry whose checksum is right, and reported with its place. An
-unfinished last entry is left alone while anybody might still be writing it.
+A reader stores the `end` of the last processed item in one transaction with the result, so each
+entry is processed exactly once. Damage (a torn write, foreign bytes) is skipped up to the next
+entry with a valid checksum. An unfinished last entry is not read while a writer may still append.
 
-Knows nothing of what payloads mean.
+Payloads are opaque here. Not imported by the hook process.
 """
 
 from __future__ import annotations
@@ -17,7 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from wellkept.core.clock import from_ms
 from wellkept.core.records import record
+from wellkept.core.sessions import SpoolDamage, SpoolEntry
 from wellkept.store.spool import DROPPED_NAME, SUFFIX, fcntl
 
 _HEADER = re.compile(
@@ -27,28 +28,6 @@ _HEADER = re.compile(
 _HEADER_BYTES = 320
 _SCAN_BYTES = 1 << 20
 _MARK = b"H1 "
-
-
-@record(kw_only=True)
-class RawEntry:
-    """One event as it was caught. `end` is where the next item begins."""
-
-    event_id: str
-    at_ms: int
-    client: str
-    event: str
-    payload: bytes
-    start: int
-    end: int
-
-
-@record
-class RawDamage:
-    """Bytes that are no entry, from `start` up to `end`; `torn` when nothing follows them."""
-
-    start: int
-    end: int
-    torn: bool
 
 
 @record
@@ -62,7 +41,7 @@ class SpoolFile:
 
 @record
 class DroppedEvents:
-    """Events that did not fit: how many, their bytes as far as noted, and when it began."""
+    """Events dropped for lack of space: number, recorded bytes, and since when."""
 
     count: int = 0
     noted_bytes: int = 0
@@ -70,7 +49,7 @@ class DroppedEvents:
 
 
 def files(directory: Path) -> list[SpoolFile]:
-    """The session files of a spool, the longest untouched first; none when there is no spool."""
+    """Session files of a spool, least recently written first; none when there is no spool."""
     found: list[SpoolFile] = []
     try:
         paths = [path for path in directory.iterdir() if path.name.endswith(SUFFIX)]
@@ -85,7 +64,7 @@ def files(directory: Path) -> list[SpoolFile]:
     return sorted(found, key=lambda file: (file.modified_ms, file.path.name))
 
 
-def read(path: Path, *, offset: int = 0) -> Iterator[RawEntry | RawDamage]:
+def read(path: Path, *, offset: int = 0) -> Iterator[SpoolEntry | SpoolDamage]:
     """The items of a file from an offset on; nothing when the file is gone."""
     try:
         file = path.open("rb")
@@ -104,20 +83,21 @@ def read(path: Path, *, offset: int = 0) -> Iterator[RawEntry | RawDamage]:
 
 
 def remove_drained(path: Path, *, offset: int) -> bool:
-    """Remove a file that was read up to `offset`, unless more has come in; tells if it is gone."""
+    """Remove a file that was read up to `offset`, unless it has grown; returns whether it is
+    gone."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
         return True
     with file:
-        if not _is_left_alone(file) or os.fstat(file.fileno()).st_size != offset:
+        if not _lock_if_idle(file) or os.fstat(file.fileno()).st_size != offset:
             return False
         path.unlink(missing_ok=True)
         return True
 
 
 def dropped(directory: Path) -> DroppedEvents:
-    """What had to be left out since the record was last cleared."""
+    """Events dropped since the record was last cleared."""
     try:
         lines = (directory / DROPPED_NAME).read_bytes().splitlines()
     except (FileNotFoundError, NotADirectoryError):
@@ -129,15 +109,15 @@ def dropped(directory: Path) -> DroppedEvents:
 
 
 def clear_dropped(directory: Path) -> None:
-    """Forget the record of dropped events, once it has been reported."""
+    """Clear the record of dropped events, once it was reported."""
     (directory / DROPPED_NAME).unlink(missing_ok=True)
 
 
 # -- One file -------------------------------------------------------------------------------------
 
 
-def _entry_at(file: BinaryIO, start: int, size: int) -> RawEntry | None:
-    """The entry that begins exactly here, if a whole and sound one does."""
+def _entry_at(file: BinaryIO, start: int, size: int) -> SpoolEntry | None:
+    """The complete, valid entry at this offset, if there is one."""
     header = _HEADER.match(_bytes_at(file, start, _HEADER_BYTES))
     if header is None:
         return None
@@ -152,9 +132,13 @@ def _entry_at(file: BinaryIO, start: int, size: int) -> RawEntry | None:
         header["check"], 16
     ):
         return None
-    return RawEntry(
+    try:
+        at = from_ms(int(header["ms"]))
+    except OverflowError:
+        return None
+    return SpoolEntry(
         event_id=header["id"].decode("ascii"),
-        at_ms=int(header["ms"]),
+        at=at,
         client=header["client"].decode("ascii"),
         event=header["event"].decode("ascii"),
         payload=payload,
@@ -163,21 +147,21 @@ def _entry_at(file: BinaryIO, start: int, size: int) -> RawEntry | None:
     )
 
 
-def _damage_at(file: BinaryIO, start: int, size: int) -> RawDamage | None:
-    """The bytes up to the next entry, or to the end; None while the end may still be growing."""
-    for place in _marks(file, start + 1, size):
-        if _entry_at(file, place, size):
-            return RawDamage(start, place, torn=False)
+def _damage_at(file: BinaryIO, start: int, size: int) -> SpoolDamage | None:
+    """The bytes up to the next entry or the end; None while the file may still grow."""
+    for offset in _header_offsets(file, start + 1, size):
+        if _entry_at(file, offset, size):
+            return SpoolDamage(start, offset, torn=False)
     try:
-        if _is_left_alone(file) and os.fstat(file.fileno()).st_size == size:
-            return RawDamage(start, size, torn=True)
+        if _lock_if_idle(file) and os.fstat(file.fileno()).st_size == size:
+            return SpoolDamage(start, size, torn=True)
         return None
     finally:
-        _let_go(file)
+        _unlock(file)
 
 
-def _marks(file: BinaryIO, start: int, size: int) -> Iterator[int]:
-    """Places where a header may begin."""
+def _header_offsets(file: BinaryIO, start: int, size: int) -> Iterator[int]:
+    """Offsets where a header may begin."""
     while start < size:
         block = _bytes_at(file, start, _SCAN_BYTES)
         at = block.find(_MARK)
@@ -192,8 +176,8 @@ def _bytes_at(file: BinaryIO, start: int, length: int) -> bytes:
     return file.read(length)
 
 
-def _is_left_alone(file: BinaryIO) -> bool:
-    """Whether nobody is appending; if so, nobody can until the lock is let go."""
+def _lock_if_idle(file: BinaryIO) -> bool:
+    """Whether no process is appending; if so, none can until the lock is released."""
     if fcntl is None:
         return True
     try:
@@ -203,6 +187,6 @@ def _is_left_alone(file: BinaryIO) -> bool:
     return True
 
 
-def _let_go(file: BinaryIO) -> None:
+def _unlock(file: BinaryIO) -> None:
     if fcntl is not None:
         fcntl.flock(file.fileno(), fcntl.LOCK_UN)

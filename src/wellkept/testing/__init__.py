@@ -1,4 +1,9 @@
-"""What tests of Wellkept and of its engines and plugins stand on. Public, small, and real."""
+"""Public test support for Wellkept, its engines and plugins.
+
+`conformance` tests every engine must pass; `model_store` a reference engine of dicts; `samples`
+generated memories; `fakes` deterministic embedder, text model and reranker; `embedding_server` a
+local HTTP embedding server. May import `core` and pytest.
+"""
 
 from __future__ import annotations
 

@@ -81,18 +81,7 @@ class SpoolFolder:
         return [file.path.name for file in spool_reader.files(self.folder)]
 
     def read(self, source: str, *, offset: int) -> Iterator[SpoolEntry | SpoolDamage]:
-        for item in spool_reader.read(self.folder / source, offset=offset):
-            if isinstance(item, spool_reader.RawDamage):
-                yield SpoolDamage(item.start, item.end)
-            else:
-                yield SpoolEntry(
-                    event_id=item.event_id,
-                    at=from_ms(item.at_ms),
-                    client=item.client,
-                    event=item.event,
-                    payload=item.payload,
-                    end=item.end,
-                )
+        return spool_reader.read(self.folder / source, offset=offset)
 
     def idle_since(self, source: str) -> datetime | None:
         try:

@@ -44,7 +44,7 @@ def _kinds(store: Store) -> list[str]:
 
 
 class ActivityConformance(ConformanceFixture):
-    """Promises of the `NewsBook` port."""
+    """Contract of the `ActivityLog` port."""
 
     @pytest.mark.feature("C6")
     def test_a_new_store_has_no_news(self, store: Store) -> None:

@@ -66,7 +66,7 @@ def full_memory(samples: Samples) -> Memory:
 
 
 class MemoryConformance(ConformanceFixture):
-    """Promises of the `MemoryRows` port."""
+    """Contract of the `MemoryStore` port."""
 
     @pytest.mark.feature("A1")
     def test_a_memory_comes_back_exactly_as_it_was_given(

@@ -113,7 +113,7 @@ def explanation(memory_id: str, *, minute: int = 0) -> Explanation:
 
 
 class ScratchpadConformance(ConformanceFixture):
-    """Promises of the `ObserverBook` port and of the changes that write it."""
+    """Contract of the `ScratchpadStore` port and of the changes that write it."""
 
     @pytest.mark.feature("D3")
     def test_a_scratchpad_comes_back_as_it_was_written(self, store: Store, other: Store) -> None:

@@ -32,7 +32,7 @@ def ids(hits: Sequence[RetrieverHit]) -> set[str]:
 
 
 class SearchConformance(ConformanceFixture):
-    """Promises of the `SearchIndex` port, but for vectors."""
+    """Contract of the `SearchIndex` port, but for vectors."""
 
     @pytest.mark.feature("B1")
     def test_any_of_the_words_finds_a_memory_in_content_or_extra_text(

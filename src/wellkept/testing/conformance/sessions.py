@@ -24,7 +24,7 @@ def session(id: str = "session-1", *, minute: int = 0, project: str = "example")
 
 
 class SessionsConformance(ConformanceFixture):
-    """Promises of the `SessionBook` port and of the changes that write it."""
+    """Contract of the `SessionStore` port and of the changes that write it."""
 
     @pytest.mark.feature("C1")
     def test_a_session_comes_back_as_it_was_written(self, store: Store, other: Store) -> None:

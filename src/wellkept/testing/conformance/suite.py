@@ -1,25 +1,13 @@
-"""What every storage engine must do, as tests. Needs pytest.
-
-An engine's test file subclasses `StoreConformance` and gives it an `open_at` fixture:
-
-    class TestMyEngine(StoreConformance):
-        @pytest.fixture
-        def open_at(self):
-            return my_engine.open
-
-`open_at(path)` opens the database at a path, making it if need be; twice with the same path gives
-two handles on one database. A file that `backup` wrote can be opened like any other.
-"""
+"""`StoreConformance`: the suite of a whole store. The package docstring says how to use it."""
 
 from __future__ import annotations
 
 from wellkept.testing.conformance.activity import ActivityConformance
-from wellkept.testing.conformance.generated_skills import GeneratedSkillConformance
 from wellkept.testing.conformance.memories import MemoryConformance
 from wellkept.testing.conformance.scratchpads import ScratchpadConformance
 from wellkept.testing.conformance.search import SearchConformance
 from wellkept.testing.conformance.sessions import SessionsConformance
-from wellkept.testing.conformance.skill_uses import SkillUsesConformance
+from wellkept.testing.conformance.skills import GeneratedSkillConformance, SkillUsesConformance
 from wellkept.testing.conformance.tables import TableConformance
 from wellkept.testing.conformance.vectors import VectorConformance
 
@@ -37,4 +25,4 @@ class StoreConformance(
     SkillUsesConformance,
     GeneratedSkillConformance,
 ):
-    """Every promise of `wellkept.core.ports.store.Store`."""
+    """Contract of `wellkept.core.ports.store.Store`."""

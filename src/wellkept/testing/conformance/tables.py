@@ -18,7 +18,7 @@ from wellkept.testing.samples import Samples
 
 
 class TableConformance(ConformanceFixture):
-    """Promises of the `ProjectBook`, `Shelf` and `Upkeep` ports."""
+    """Contract of the `ProjectStore`, `KeyValueStore` and `StoreMaintenance` ports."""
 
     @pytest.mark.feature("A3")
     def test_merged_projects_share_their_memories_from_then_on(

@@ -20,7 +20,7 @@ TOLERANCE = 0.005
 
 
 class VectorConformance(ConformanceFixture):
-    """Promises of vector search and of the `VectorShelf` port."""
+    """Promises of vector search and of the `VectorStore` port."""
 
     @pytest.mark.feature("B1")
     def test_the_nearest_come_first_with_their_cosine(self, store: Store, samples: Samples) -> None:

@@ -23,7 +23,7 @@ from wellkept.testing.model_store.data import ModelData, make_change
 
 
 class ModelActivityLog(ABC):
-    """The `NewsBook` port over a plain list."""
+    """The `ActivityLog` port over a plain list."""
 
     @property
     @abstractmethod

@@ -113,7 +113,7 @@ def _require_unsaid(data: ModelData, memory: Memory, since: int | None) -> None:
     ]
     missing = bool(data.news) and data.news[0].number > since + 1
     if missing or any(_reach(m) == _reach(memory) for m in same):
-        raise ConflictError("Someone else has just written the same.")
+        raise ConflictError("Another process has just stored the same text.")
 
 
 def _reach(memory: Memory) -> tuple[str, Scope]:
@@ -201,7 +201,7 @@ def _put_session(data: ModelData, session: SessionRecord, taken: tuple[str, ...]
     if (before.revision if before else 0) != session.revision:
         raise ConflictError(f"The session {session.id} was changed meanwhile.")
     if data.taken.keys() & set(taken) or len(set(taken)) < len(taken):
-        raise ConflictError(f"An event of the session {session.id} was taken before.")
+        raise ConflictError(f"An event of the session {session.id} was already processed.")
     data.sessions[session.id] = replace(session, revision=session.revision + 1)
     data.taken |= dict.fromkeys(taken, session.id)
 
@@ -219,7 +219,7 @@ def _find(data: ModelData, memory_id: str) -> Memory:
 
 def _put(data: ModelData, memory: Memory) -> None:
     if not (0 <= memory.importance <= 1 and 0 <= memory.confidence <= 1):
-        raise UsageError("importance and confidence must lie between 0 and 1.")
+        raise UsageError("importance and confidence must be between 0 and 1.")
     if not is_full_id(memory.id) or not memory.project:
         raise UsageError("A memory needs an id and a project.")
     key = open_key(memory)

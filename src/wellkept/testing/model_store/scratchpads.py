@@ -20,7 +20,7 @@ from wellkept.testing.model_store.data import ModelData
 
 
 class ModelScratchpads(ABC):
-    """The `ObserverBook` port over plain dictionaries."""
+    """The `ScratchpadStore` port over plain dictionaries."""
 
     @property
     @abstractmethod

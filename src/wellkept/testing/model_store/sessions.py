@@ -12,7 +12,7 @@ from wellkept.testing.model_store.data import ModelData
 
 
 class ModelSessions(ABC):
-    """The `SessionBook` port over plain dictionaries."""
+    """The `SessionStore` port over plain dictionaries."""
 
     @property
     @abstractmethod

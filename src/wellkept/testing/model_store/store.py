@@ -41,10 +41,14 @@ from wellkept.core.types import Progress, Scope
 from wellkept.testing.model_store.activity import ModelActivityLog, make_changes
 from wellkept.testing.model_store.data import ModelData, open_key, put_index_entry, require_vector
 from wellkept.testing.model_store.filter import holds_phrase, passes, stems
-from wellkept.testing.model_store.generated_skills import ModelGeneratedSkills, move_generated
 from wellkept.testing.model_store.scratchpads import ModelScratchpads, move_observed
 from wellkept.testing.model_store.sessions import ModelSessions
-from wellkept.testing.model_store.skill_uses import ModelSkillUses, move_skill_uses
+from wellkept.testing.model_store.skills import (
+    ModelGeneratedSkills,
+    ModelSkillUses,
+    move_generated,
+    move_skill_uses,
+)
 
 
 class ModelStore(
@@ -265,7 +269,7 @@ class ModelStore(
     def merge_projects(self, alias: str, *, into: str) -> int:
         target = self.canonical_project(into)
         if target == alias or not alias or not into:
-            raise UsageError(f"The project {into!r} already stands for {alias!r}.")
+            raise UsageError(f"The project {into!r} is already an alias of {alias!r}.")
         moved = [m for m in self._all() if m.project == alias]
         for m in moved:
             self._move(m, target)
@@ -321,7 +325,7 @@ class ModelStore(
         try:
             self._data.values[namespace, key] = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise UsageError(f"A value cannot be kept as JSON: {error}.") from error
+            raise UsageError(f"A value cannot be stored as JSON: {error}.") from error
 
     def try_increment(self, namespace: str, key: str, by: int, *, limit: int) -> bool:
         known = self.get_value(namespace, key)

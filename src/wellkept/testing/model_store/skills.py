@@ -1,20 +1,22 @@
-"""The part of the model store that keeps skills made from sessions."""
+"""Generated skills and usage counts of the reference store."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from datetime import datetime
 
 from wellkept.core.activity import ActivityKind
 from wellkept.core.changes import Announce, Change
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
+from wellkept.core.ports.skills import SkillUse
 from wellkept.core.records import replace
 from wellkept.testing.model_store.data import ModelData
 
 
 class ModelGeneratedSkills(ABC):
-    """The `SkillLibrary` port over plain dictionaries."""
+    """The `GeneratedSkillStore` port over dicts."""
 
     @property
     @abstractmethod
@@ -74,3 +76,32 @@ def move_generated(data: ModelData, alias: str, target: str) -> None:
     """Kept skills go where their project goes; names that meet are shown as a clash."""
     for skill in [skill for skill in data.library.values() if skill.project == alias]:
         data.library[skill.id] = replace(skill, project=target)
+
+
+class ModelSkillUses(ABC):
+    """The `SkillUseStore` port over a dict."""
+
+    @property
+    @abstractmethod
+    def _data(self) -> ModelData: ...
+
+    def record_skill_use(self, key: str, *, project: str, at: datetime) -> None:
+        if not (key and project):
+            raise UsageError("A use of a command needs the command and a project.")
+        _add(self._data, project, SkillUse(key, 1, at))
+
+    def skill_uses(self, *, project: str) -> dict[str, SkillUse]:
+        return {use.key: use for (home, _), use in self._data.uses.items() if home == project}
+
+
+def move_skill_uses(data: ModelData, alias: str, target: str) -> None:
+    """Merge the counts of two projects."""
+    for home, key in [place for place in data.uses if place[0] == alias]:
+        _add(data, target, data.uses.pop((home, key)))
+
+
+def _add(data: ModelData, project: str, more: SkillUse) -> None:
+    known = data.uses.get((project, more.key))
+    count = more.count + (known.count if known else 0)
+    last = max(more.last_used_at, known.last_used_at) if known else more.last_used_at
+    data.uses[project, more.key] = SkillUse(more.key, count, last)
