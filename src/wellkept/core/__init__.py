@@ -1,1 +1,4 @@
-"""The vocabulary of Wellkept: records, errors, ports, ids, clock, text. Standard library only."""
+"""Records, errors, ids, clock, text and ports shared by every package.
+
+Open `memory.py` first, then `ports/store.py`. Imports the standard library only.
+"""

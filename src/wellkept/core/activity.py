@@ -1,10 +1,7 @@
-"""What is new in a store: sessions that begin and end, memories that come, change and go, skills
-that a project calls for or that were made.
+"""Activity log of a store: what happened to sessions, memories and skills.
 
-News are numbered by the store in the order of its commits, across all processes that write, so
-whoever knows the last number they saw can ask for what came after it. They name things and hold
-none of their text: what was deleted for good is not kept here. Fading and the moving of
-confidence are no news; they happen to everything, every day.
+The store numbers entries in commit order across all processes, so a follower asks for entries after
+the last number it saw. Entries hold ids, never text. Decay and confidence updates are not logged.
 """
 
 from __future__ import annotations
@@ -21,11 +18,11 @@ if TYPE_CHECKING:
     from wellkept.core.sessions import SessionRecord
 
 ACTIVITY_RETENTION: Final = 10_000
-"""How many of the latest news a store keeps."""
+"""How many of the latest entries a store keeps."""
 
 
 class ActivityKind(StrEnum):
-    """What can be new."""
+    """Kinds of log entries."""
 
     SESSION_STARTED = "session_started"
     SESSION_ENDED = "session_ended"
@@ -40,9 +37,9 @@ class ActivityKind(StrEnum):
 
 @record(kw_only=True)
 class Activity:
-    """One thing that is new. `everywhere` means that it is about the person, not one project.
+    """One log entry. `everywhere`: visible from every project (a memory of scope `user`).
 
-    `subject` names what is neither a memory nor a session: skills, parted by commas.
+    `subject` names skills, separated by commas.
     """
 
     number: int
@@ -57,14 +54,14 @@ class Activity:
 
 @record
 class ActivityRange:
-    """The numbers of the first and the last news that are kept; both 0 while there are none."""
+    """First and last stored number; both 0 while the log is empty."""
 
     oldest: int
     newest: int
 
 
 def memory_activity(change: Change) -> ActivityKind | None:
-    """What a change of a memory is called, if it is news."""
+    """The kind of entry for a change of a memory, if it is logged."""
     match change:
         case Insert(memory):
             is_observation = memory.type is MemoryType.OBSERVATION
@@ -80,7 +77,7 @@ def memory_activity(change: Change) -> ActivityKind | None:
 
 
 def session_activity(session: SessionRecord, *, was_open: bool) -> list[ActivityKind]:
-    """What writing a session brings, by whether it was open before; a new one was not."""
+    """The entries for writing a session; `was_open` is False for a new one."""
     is_new = session.revision == 0
     began = not was_open and (is_new or session.is_open)
     ended = not session.is_open and (is_new or was_open)
@@ -88,5 +85,5 @@ def session_activity(session: SessionRecord, *, was_open: bool) -> list[Activity
 
 
 def write_order(kind: ActivityKind) -> int:
-    """Where news stand among those of one write: a session's start first, its end last."""
+    """Sort key of entries of one write: a session's start first, its end last."""
     return {ActivityKind.SESSION_STARTED: 0, ActivityKind.SESSION_ENDED: 2}.get(kind, 1)

@@ -1,6 +1,6 @@
-"""Time as Wellkept keeps it: aware UTC datetimes in whole milliseconds.
+"""Time as aware UTC datetimes in whole milliseconds.
 
-Every engine stores milliseconds since the epoch, so a moment survives a round trip exactly.
+Engines store milliseconds since the epoch, so a round trip is exact.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ _MS = timedelta(milliseconds=1)
 
 
 def system_clock() -> datetime:
-    """The time now, in whole milliseconds."""
+    """The current time in whole milliseconds."""
     return whole_ms(datetime.now(UTC))
 
 
 def whole_ms(moment: datetime) -> datetime:
-    """The same moment in UTC without the part below a millisecond."""
+    """The same moment in UTC, truncated to milliseconds."""
     if moment.tzinfo is None:
         raise UsageError(
-            f"The time {moment.isoformat()} has no time zone.", hint="Give one, e.g. +00:00."
+            f"The time {moment.isoformat()} has no time zone.", hint="Add one, e.g. +00:00."
         )
     try:
         moment = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     except OverflowError:
         raise UsageError(
             f"The time {moment.isoformat()} is out of range.",
-            hint="Give one that lies within the years 1 to 9999 in UTC.",
+            hint="Use a time within the years 1 to 9999 in UTC.",
         ) from None
     rest_us = moment.microsecond % 1000
     return moment.replace(microsecond=moment.microsecond - rest_us) if rest_us else moment
@@ -49,7 +49,7 @@ def from_ms(value: int) -> datetime:
 
 
 def days_between(earlier: datetime, later: datetime) -> float:
-    """Days from one moment to another; never negative, so a clock set back does no harm."""
+    """Days from one moment to another; never negative, even if a clock was set back."""
     return max(0.0, (later - earlier).total_seconds() / 86_400)
 
 
@@ -72,7 +72,7 @@ _DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 
 
 def date_words(moment: datetime) -> str:
-    """A date as words to find it by, the same in every locale: 8 may 2023 monday 2023-05-08."""
+    """A date as searchable words, the same in every locale: 8 may 2023 monday 2023-05-08."""
     day = moment.astimezone(UTC)
     name = f"{day.day} {_MONTHS[day.month - 1]} {day.year} {_DAYS[day.weekday()]}"
     return f"{name} {day:%Y-%m-%d}"

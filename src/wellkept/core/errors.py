@@ -1,20 +1,20 @@
-"""What can go wrong, as one tree.
+"""The error tree.
 
     WellkeptError
-    ├── UsageError        the caller asked for something that makes no sense
-    ├── NotFoundError     a named thing is not there
-    ├── ConflictError     a write met another write, or an ambiguous name
-    ├── StoreError        the storage engine cannot do its work
-    │   ├── StoreBusyError       another process holds the write lock for too long
+    ├── UsageError        invalid input
+    ├── NotFoundError     a named thing does not exist
+    ├── ConflictError     a concurrent write, or an ambiguous name
+    ├── StoreError        the storage engine failed
+    │   ├── StoreBusyError       another process held the write lock too long
     │   ├── StoreReadOnlyError   the database cannot be written
     │   ├── StoreFullError       the disk is full
     │   ├── StoreCorruptError    the database is damaged
     │   └── StoreVersionError    the database was made by a newer Wellkept
     ├── ProviderError     a model or an embedder failed
-    └── PluginError       a plugin broke its promise
+    └── PluginError       a plugin failed or broke its contract
 
-Every message names what went wrong, with which input, and what to do. Edges (CLI, HTTP, MCP)
-map these classes in one table each; nothing above `core` raises bare exceptions on purpose.
+Every message names the problem and the input; the hint says what to do. CLI, HTTP and MCP map these
+classes in one table each.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class WellkeptError(Exception):
 
 
 class UsageError(WellkeptError):
-    """Bad input: the caller can mend it."""
+    """Invalid input: the caller can correct it."""
 
 
 class NotFoundError(WellkeptError):
@@ -41,11 +41,11 @@ class NotFoundError(WellkeptError):
 
 
 class ConflictError(WellkeptError):
-    """A write met another write, or a name fits more than one thing."""
+    """A concurrent write, or a name that matches more than one thing."""
 
 
 class StoreError(WellkeptError):
-    """The storage engine cannot do its work."""
+    """The storage engine failed."""
 
 
 class StoreBusyError(StoreError):
@@ -57,7 +57,7 @@ class StoreReadOnlyError(StoreError):
 
 
 class StoreFullError(StoreError):
-    """No room is left on the device."""
+    """The disk is full."""
 
 
 class StoreCorruptError(StoreError):
@@ -73,4 +73,4 @@ class ProviderError(WellkeptError):
 
 
 class PluginError(WellkeptError):
-    """A plugin could not be loaded or broke its promise."""
+    """A plugin could not be loaded or broke its contract."""

@@ -1,7 +1,7 @@
 """Identifiers: UUIDv7, so that ids sort by creation, with a short form for citations.
 
-The short form is the 40 random low bits in Crockford base 32 (eight characters). It is what
-people see and type; a store resolves it, or a prefix of it, back to the full id.
+The short form is the 40 random low bits in Crockford base 32 (eight characters). People see and
+type it; a store resolves it, or a prefix, to the full id.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def short_id(full_id: str) -> str:
 
 
 def normalise_short(text: str) -> str:
-    """Lower-case a typed short id and undo the look-alikes Crockford leaves out."""
+    """Lower-case a typed short id and replace look-alike letters that Crockford omits."""
     return text.strip().lower().removeprefix("m:").translate(_MISREAD)
 
 
@@ -32,7 +32,7 @@ def is_full_id(text: str) -> bool:
 
 
 def _random_bits(count: int) -> int:
-    """Random bits from the system; the `secrets` module would cost every start ten imports."""
+    """Random bits from the system; importing `secrets` would load ten modules."""
     return int.from_bytes(os.urandom((count + 7) // 8), "big") >> (-count % 8)
 
 

@@ -1,7 +1,6 @@
-"""What can be asked of a store: filters, pages, hits and the slim view of a candidate.
+"""Queries and results of a store: filters, pages, hits, candidates, findings.
 
-Everything here is plain data. A store turns a `Filter` into its own query language; nothing of
-that language shows here.
+Plain data. An engine translates a `Filter` into its own query language.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from wellkept.core.types import MemoryType, Scope, Severity, Source
 
 _Item = TypeVar("_Item")
 RAW_TYPES = (MemoryType.OBSERVATION, MemoryType.PROMPT, MemoryType.TIMELINE)
-"""What capture writes down as it happens."""
+"""Types written by capture."""
 
 
 class Validity(StrEnum):
-    """Which memories in time: still believed, no longer believed, or both."""
+    """Still valid, no longer valid, or both."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -77,9 +76,9 @@ class Filter:
     raw: bool | None = None
 
     def __post_init__(self) -> None:
-        """What is no number cannot be compared with; it would let everything through."""
+        """NaN compares false with everything and would disable the filter."""
         if math.isnan(self.min_confidence) or math.isnan(self.min_importance):
-            raise UsageError("A least confidence or importance must be a number, not NaN.")
+            raise UsageError("min_confidence and min_importance must be numbers, not NaN.")
 
 
 @record
@@ -99,14 +98,14 @@ class Page(Generic[_Item]):
 
 
 class SessionPosition(NamedTuple):
-    """A place in a session; several memories may share one."""
+    """A position in a session; several memories may share one."""
 
     session_id: str
     seq: int
 
 
 class Candidate(NamedTuple):
-    """What ranking needs to know of a memory without loading it whole."""
+    """The fields of a memory that ranking needs."""
 
     id: str
     type: MemoryType
@@ -132,7 +131,7 @@ class Candidate(NamedTuple):
 
 
 class RetrieverHit(NamedTuple):
-    """A memory that one arm of the search found, and how well by that arm's own measure."""
+    """A memory found by one retriever, with that retriever's score."""
 
     candidate: Candidate
     score: float
@@ -145,7 +144,7 @@ class RetrieverHit(NamedTuple):
 
 @record
 class Stats:
-    """Counts over the memories that a filter lets through."""
+    """Counts of the memories that match a filter."""
 
     total: int
     by_type: dict[str, int]
@@ -162,7 +161,7 @@ class Stats:
 
 @record
 class VectorModelCount:
-    """How many vectors of one embedding model the store holds."""
+    """Number of stored vectors of one embedding model."""
 
     model_id: str
     dimension: int
@@ -181,7 +180,7 @@ class FileLink:
 
 @record
 class Finding:
-    """One thing that a check of the store found. `repairable` means a rebuild mends it."""
+    """One result of a store check. `repairable`: a rebuild fixes it."""
 
     check: str
     message: str
@@ -192,7 +191,7 @@ class Finding:
 
 @record(kw_only=True)
 class StoreContents:
-    """What a database file holds, told from its rows: enough to know it by."""
+    """Summary of a database file, to recognise it by."""
 
     schema: int
     size_bytes: int
