@@ -21,12 +21,21 @@ class Decision(Payload):
 
 @record
 class ErrorPattern(Payload):
-    """A recurring error and its fix."""
+    """A recurring error and its fix.
+
+    A way out of a failed command also has the command, the one that worked instead, what made the
+    difference (`change`), and the words that were removed and added.
+    """
 
     error: str
     fix: str | None = None
     tool: str | None = None
     occurrences: int = 1
+    command: str | None = None
+    worked: str | None = None
+    change: str | None = None
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
 
 @record

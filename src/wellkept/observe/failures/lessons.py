@@ -1,0 +1,174 @@
+"""Keep ways out as memories, and find the one for a new failure.
+
+One memory for each failure of a command form. The same success again confirms it; another success
+replaces it, because the newest outcome wins; a remedy that fails is closed. A success is the proof:
+no commit and no review is needed to offer a way out at the same failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from hashlib import blake2b
+
+from wellkept.core.changes import Close
+from wellkept.core.memory import Evidence, Memory, MemoryDraft
+from wellkept.core.payloads import ErrorPattern
+from wellkept.core.query import Filter, Order
+from wellkept.core.records import record
+from wellkept.core.text import shorten
+from wellkept.core.types import EvidenceKind, MemoryType, Source
+from wellkept.memory.engine import Engine
+from wellkept.memory.remember import RememberResult, remember
+from wellkept.observe.failures.way_out import (
+    Change,
+    WayOut,
+    fit,
+    is_same_failure,
+    signature,
+)
+from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
+
+TAG = "way-out"
+_MAX_LESSONS = 500
+_IMPORTANCE = 0.6
+_CAUSE_CHARS = 160
+
+
+@record
+class KnownWayOut:
+    """A way out that fits a failure: its memory, and the command to run instead."""
+
+    memory: Memory
+    way_out: WayOut
+    command: str
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions have shown it."""
+        return max(1, len(set(self.memory.provenance_sessions)))
+
+    @property
+    def worked_at(self) -> datetime:
+        """When it was last seen to work."""
+        times = [one.at for one in self.memory.evidence if one.at is not None]
+        return max(times, default=self.memory.valid_from)
+
+
+def save_way_out(
+    engine: Engine, way_out: WayOut, *, project: str, session_id: str, at: datetime
+) -> RememberResult:
+    """Keep a way out, confirm it, or put it in the place of an older one."""
+    return remember(
+        engine,
+        MemoryDraft(
+            content=describe(way_out),
+            type=MemoryType.ERROR_PATTERN,
+            key=_key(way_out),
+            tags=(TAG, _program(way_out)),
+            importance=_IMPORTANCE,
+            source=Source.OBSERVER_INFERRED,
+            session_id=session_id,
+            needs_review=True,
+            evidence=(Evidence(EvidenceKind.SESSION, session_id[:500], at=at),),
+            payload=ErrorPattern(
+                error=way_out.cause,
+                fix=way_out.worked,
+                tool=_program(way_out),
+                command=way_out.failed,
+                worked=way_out.worked,
+                change=way_out.change.value,
+                removed=way_out.old,
+                added=way_out.new,
+            ),
+            valid_from=at,
+        ),
+        project=project,
+        merge_similar=False,
+    )
+
+
+def find_way_outs(
+    engine: Engine, *, project: str, command: str, cause: str
+) -> Iterator[KnownWayOut]:
+    """Ways out for a command line that failed with this cause, newest proof first."""
+    failed = main_command(parse_command(command))
+    if failed is None:
+        return
+    known = [
+        KnownWayOut(memory, way_out, fit(way_out, failed))
+        for memory, way_out in stored_way_outs(engine, project=project)
+        if is_same_failure(way_out, failed, cause)
+    ]
+    yield from sorted(known, key=lambda one: one.worked_at, reverse=True)
+
+
+def stored_way_outs(engine: Engine, *, project: str) -> Iterator[tuple[Memory, WayOut]]:
+    """Every way out that is believed now, newest first."""
+    where = Filter(project=project, types=(MemoryType.ERROR_PATTERN,), tags=(TAG,), stale=False)
+    for memory in engine.store.list(where, order=Order.UPDATED, limit=_MAX_LESSONS).items:
+        way_out = _way_out_of(memory)
+        if way_out is not None:
+            yield memory, way_out
+
+
+def close_failed_remedies(engine: Engine, *, project: str, command: ShellCommand) -> list[Memory]:
+    """Close the ways out that tell to run a command which has just failed itself."""
+    closed = [
+        memory
+        for memory, way_out in stored_way_outs(engine, project=project)
+        if _is_remedy(way_out, command)
+    ]
+    now = engine.clock()
+    engine.store.apply(
+        [Close(one.id, max(now, one.valid_from), None, one.updated_at) for one in closed]
+    )
+    return closed
+
+
+def describe(way_out: WayOut) -> str:
+    """The lesson in one sentence, without dates."""
+    cause = shorten(way_out.cause, limit=_CAUSE_CHARS)
+    why = f" ({cause})" if cause else ""
+    if way_out.change is Change.SETUP:
+        steps = ", ".join(f"`{step}`" for step in way_out.new)
+        return f"`{way_out.failed}` fails{why}. It worked after {steps}."
+    if way_out.change is Change.REPEAT:
+        return f"`{way_out.failed}` fails now and then{why}. The same command worked when repeated."
+    return f"`{way_out.failed}` fails{why}. Worked instead: `{way_out.worked}`."
+
+
+def _key(way_out: WayOut) -> str:
+    return f"{TAG}:{blake2b(signature(way_out).encode(), digest_size=8).hexdigest()}"
+
+
+def _program(way_out: WayOut) -> str:
+    command = main_command(parse_command(way_out.failed))
+    return shorten(command.words[0], limit=60) if command else "shell"
+
+
+def _way_out_of(memory: Memory) -> WayOut | None:
+    kept = memory.payload
+    if not isinstance(kept, ErrorPattern) or kept.command is None or kept.worked is None:
+        return None
+    if kept.change not in set(Change):
+        return None
+    return WayOut(
+        failed=kept.command,
+        cause=kept.error,
+        worked=kept.worked,
+        change=Change(kept.change),
+        old=kept.removed,
+        new=kept.added,
+    )
+
+
+def _is_remedy(way_out: WayOut, command: ShellCommand) -> bool:
+    if way_out.change in (Change.SETUP, Change.REPEAT):
+        return False
+    worked = main_command(parse_command(way_out.worked))
+    return (
+        worked is not None
+        and (worked.call, worked.environment) == (command.call, command.environment)
+        and (worked.folder or "") == (command.folder or "")
+    )

@@ -1,0 +1,91 @@
+"""Ways out as memories: kept once, confirmed, replaced, closed, and found at the same failure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.observe.learning_steps import PROJECT
+from wellkept.core.query import Filter, Validity
+from wellkept.core.types import MemoryType
+from wellkept.memory.context.candidates import may_be_pushed
+from wellkept.memory.engine import Engine
+from wellkept.memory.remember import RememberOutcome
+from wellkept.observe.failures.lessons import (
+    close_failed_remedies,
+    find_way_outs,
+    save_way_out,
+    stored_way_outs,
+)
+from wellkept.observe.failures.way_out import Attempt, WayOut, compare
+from wellkept.observe.reading.shell import main_command, parse_command
+
+pytestmark = pytest.mark.feature("D11")
+
+DAY = datetime(2026, 2, 17, 21, 22, tzinfo=UTC)
+RTK = "error: unrecognized subcommand 'bun'"
+
+
+def lesson(failed: str, cause: str, worked: str) -> WayOut:
+    before, after = (main_command(parse_command(line)) for line in (failed, worked))
+    assert before is not None
+    assert after is not None
+    found = compare(Attempt(command=before, cause=cause), Attempt(command=after), edited=False)
+    assert found is not None
+    return found
+
+
+def save(engine: Engine, way_out: WayOut, session: str = "s1", days: int = 0) -> RememberOutcome:
+    at = DAY + timedelta(days=days)
+    saved = save_way_out(engine, way_out, project=PROJECT, session_id=session, at=at)
+    return saved.outcome
+
+
+def test_one_success_is_enough_to_be_offered_at_the_same_failure(engine: Engine) -> None:
+    save(engine, lesson("rtk bun run test", RTK, "bun run test"))
+    (known,) = find_way_outs(engine, project=PROJECT, command="rtk bun run lint 2>&1", cause=RTK)
+    assert (known.command, known.sessions, known.worked_at) == ("bun run lint", 1, DAY)
+    assert not may_be_pushed(known.memory)
+
+
+def test_a_second_session_confirms_it_and_lets_it_stand(engine: Engine) -> None:
+    way_out = lesson("rtk bun run test", RTK, "bun run test")
+    assert save(engine, way_out) is RememberOutcome.INSERTED
+    assert save(engine, way_out, "s2", days=1) is RememberOutcome.UNCHANGED
+    (known,) = find_way_outs(engine, project=PROJECT, command="rtk bun run test", cause=RTK)
+    assert (known.sessions, known.worked_at) == (2, DAY + timedelta(days=1))
+    assert may_be_pushed(known.memory)
+
+
+def test_the_newest_success_wins_and_history_stays(engine: Engine) -> None:
+    cause = "SHIP_REGION is not set"
+    save(engine, lesson("make ship", cause, "SHIP_REGION=eu-west make ship"))
+    save(engine, lesson("make ship", cause, "SHIP_REGION=us-east make ship"), "s2", days=2)
+    (known,) = find_way_outs(engine, project=PROJECT, command="make ship", cause=cause)
+    assert known.command == "SHIP_REGION=us-east make ship"
+    every = Filter(project=PROJECT, types=(MemoryType.ERROR_PATTERN,), validity=Validity.ANY)
+    assert len(engine.store.list(every, limit=9).items) == 2
+
+
+def test_a_remedy_that_fails_is_closed(engine: Engine) -> None:
+    cause = "SHIP_REGION is not set"
+    save(engine, lesson("make ship", cause, "SHIP_REGION=eu-west make ship"))
+    failed = main_command(parse_command("SHIP_REGION=eu-west make ship"))
+    assert failed is not None
+    other = main_command(parse_command("SHIP_REGION=mars make ship"))
+    assert other is not None
+    assert close_failed_remedies(engine, project=PROJECT, command=other) == []
+    assert len(close_failed_remedies(engine, project=PROJECT, command=failed)) == 1
+    assert list(stored_way_outs(engine, project=PROJECT)) == []
+
+
+def test_nothing_is_offered_for_other_failures_or_other_projects(engine: Engine) -> None:
+    save(engine, lesson("rtk bun run test", RTK, "bun run test"))
+    for command, cause, project in (
+        ("bun run test", "expected 1 to be 2", PROJECT),
+        ("rtk bun run test", "connection refused", PROJECT),
+        ("ls", RTK, PROJECT),
+        ("rtk bun run test", RTK, "git:elsewhere"),
+    ):
+        assert list(find_way_outs(engine, project=project, command=command, cause=cause)) == []
