@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from wellkept.observe.failures.cause import cause_line, failure_cause
 from wellkept.observe.failures.way_out import (
     Attempt,
     Change,
@@ -15,6 +14,7 @@ from wellkept.observe.failures.way_out import (
     is_same_intent,
     signature,
 )
+from wellkept.observe.reading.failure_cause import cause_line, failure_cause
 from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
 
 pytestmark = pytest.mark.feature("D11")

@@ -36,10 +36,12 @@ def lesson(failed: str, cause: str, worked: str) -> WayOut:
     return found
 
 
-def save(engine: Engine, way_out: WayOut, session: str = "s1", days: int = 0) -> RememberOutcome:
+def save(
+    engine: Engine, way_out: WayOut, session: str = "s1", days: int = 0
+) -> RememberOutcome | None:
     at = DAY + timedelta(days=days)
     saved = save_way_out(engine, way_out, project=PROJECT, session_id=session, at=at)
-    return saved.outcome
+    return saved.outcome if saved is not None else None
 
 
 def test_one_success_is_enough_to_be_offered_at_the_same_failure(engine: Engine) -> None:
@@ -64,6 +66,8 @@ def test_the_newest_success_wins_and_history_stays(engine: Engine) -> None:
     save(engine, lesson("make ship", cause, "SHIP_REGION=us-east make ship"), "s2", days=2)
     (known,) = find_way_outs(engine, project=PROJECT, command="make ship", cause=cause)
     assert known.command == "SHIP_REGION=us-east make ship"
+    older = lesson("make ship", cause, "SHIP_REGION=moon make ship")
+    assert save(engine, older, "s3", days=-5) is None
     every = Filter(project=PROJECT, types=(MemoryType.ERROR_PATTERN,), validity=Validity.ANY)
     assert len(engine.store.list(every, limit=9).items) == 2
 

@@ -1,6 +1,6 @@
 """Failed commands and what made them work: the way out of a failure.
 
-`cause` reads output: did the command fail, and which line says why. `way_out` compares a failed
-command with the next success of the same intent and keeps what differed. `lessons` finds these
-pairs in a session's step log. Open `way_out.py` first. Imports `core` and `observe.reading` only.
+Open `way_out.py` first: it compares a failed command with a success of the same intent and keeps
+what differed. `episodes` finds such pairs in a session's step log, `lessons` keeps them as memories
+and finds the one for a new failure. Imports `core`, `memory` and `observe.reading`.
 """

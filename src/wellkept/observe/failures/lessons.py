@@ -57,8 +57,12 @@ class KnownWayOut:
 
 def save_way_out(
     engine: Engine, way_out: WayOut, *, project: str, session_id: str, at: datetime
-) -> RememberResult:
-    """Keep a way out, confirm it, or put it in the place of an older one."""
+) -> RememberResult | None:
+    """Keep a way out, confirm it, or put it in the place of an older one. None when a newer
+    success is known already, as when old transcripts are imported."""
+    known = engine.store.find_key(_key(way_out), project=project, user_scope=False)
+    if known is not None and KnownWayOut(known, way_out, "").worked_at > at:
+        return None
     return remember(
         engine,
         MemoryDraft(

@@ -17,8 +17,8 @@ from enum import StrEnum
 
 from wellkept.core.records import record
 from wellkept.core.text import shorten
-from wellkept.observe.failures.cause import is_setup_cause
 from wellkept.observe.reading.command_purpose import Purpose
+from wellkept.observe.reading.failure_cause import is_setup_cause
 from wellkept.observe.reading.shell import ShellCommand, parse_command
 
 MAX_COMMAND_CHARS = 300

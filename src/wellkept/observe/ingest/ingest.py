@@ -20,6 +20,7 @@ from wellkept.memory.commands.execute import apply_commands
 from wellkept.memory.engine import Engine
 from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import browser_changes
+from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
 from wellkept.observe.reading.environment import Environment
 from wellkept.observe.session.memory_changes import kept_changes
 from wellkept.observe.session.reducer import (
@@ -119,6 +120,7 @@ class EventIngester:
                 pad=self.engine.store.scratchpad(session_id),
             )
             self._apply_commands(result)
+            self._save_way_outs(result)
             taken = tuple(event.origin.event_id for event in some)
             kept = kept_changes(self.engine, result)
             changes += [*kept, PutSession(result.session, taken)]
@@ -143,6 +145,16 @@ class EventIngester:
             if prompt.origin.event_id not in self._applied:
                 self._applied.add(prompt.origin.event_id)
                 self._apply_one(result, prompt)
+
+    def _save_way_outs(self, result: SessionUpdate) -> None:
+        """Before the commit, as commands are: saving one again only confirms it."""
+        session = result.session
+        for command in result.failed:
+            close_failed_remedies(self.engine, project=session.project, command=command)
+        for way_out, at in result.way_outs:
+            save_way_out(
+                self.engine, way_out, project=session.project, session_id=session.id, at=at
+            )
 
     def _apply_one(self, result: SessionUpdate, prompt: PromptSubmitted) -> None:
         session = result.session

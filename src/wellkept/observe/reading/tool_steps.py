@@ -26,6 +26,7 @@ from wellkept.observe.reading.command_results import (
     was_stopped,
 )
 from wellkept.observe.reading.environment import ToolContext
+from wellkept.observe.reading.failure_cause import cause_line, failed_silently
 from wellkept.observe.reading.shell import (
     ShellCommand,
     files_shown,
@@ -100,19 +101,27 @@ def read_step(
 def is_failure(
     call: ToolCalled, commands: Sequence[ShellCommand], tests: TestResult | None
 ) -> bool:
-    """Whether a command line failed: by its exit code, its test report or its CI status."""
+    """Whether a command line failed: by its exit code, its test report, its CI status, or by output
+    that says so where the exit code does not."""
     if call.error is not None or (tests is not None and tests.is_failure):
+        return True
+    if failed_silently(commands, call.output):
         return True
     is_ci = any(command.words[0] in ("gh", "glab") for command in commands)
     return is_ci and is_ci_failure(call.output)
 
 
 def needs_output(call: ToolCalled) -> bool:
-    """Whether the output of a call is read: tests, commits and failures only."""
+    """Whether the output of a call is read: tests, commits, failures, and commands whose exit code
+    is hidden by a pipe."""
     if call.kind is not ToolKind.SHELL or not call.command:
         return False
-    purposes = {command.purpose for command in parse_command(call.command)}
-    return call.error is not None or bool(purposes & {Purpose.TEST, Purpose.COMMIT})
+    commands = parse_command(call.command)
+    purposes = {command.purpose for command in commands}
+    if call.error is not None or purposes & {Purpose.TEST, Purpose.COMMIT}:
+        return True
+    main = main_command(commands)
+    return main is not None and not main.exit_counts
 
 
 def call_tokens(call: ToolCalled) -> int:
@@ -213,7 +222,7 @@ class _StepReader:
         failed: bool,
     ) -> tuple[SessionStep, ...]:
         """Lines that do something, lines that undo work, and failed looks that name an error."""
-        error = error_line(self.call.output, self.call.error) if failed else None
+        error = self._cause() if failed else None
         if main is None:
             undoes = not failed and _UNDOES_WORK.search(line) is not None
             if not commands or not (undoes or error):
@@ -234,6 +243,10 @@ class _StepReader:
             command=shorten(line.strip(), limit=MAX_COMMAND_CHARS),
             folder=self.context.folder(command.folder),
         )
+
+    def _cause(self) -> str | None:
+        texts = self.call.output, self.call.error
+        return cause_line("\n".join(filter(None, texts))) or error_line(*texts)
 
     def _failed(self, kind: str, name: str) -> SessionStep:
         error = error_line(self.call.output, self.call.error)

@@ -8,6 +8,7 @@ what to store. Events may come late, twice or for an unknown session; none of th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from wellkept.core.clock import whole_ms
@@ -30,6 +31,8 @@ from wellkept.core.scratchpad import Scratchpad
 from wellkept.core.session_steps import with_step
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.text import shorten
+from wellkept.observe.failures.episodes import way_outs_of
+from wellkept.observe.failures.way_out import WayOut
 from wellkept.observe.reading.environment import (
     Environment,
     ToolContext,
@@ -39,6 +42,7 @@ from wellkept.observe.reading.environment import (
 )
 from wellkept.observe.reading.prompt_rules import decisions, intent_of, is_from_client, request_of
 from wellkept.observe.reading.sanitize import cleaned, cleaned_call
+from wellkept.observe.reading.shell import ShellCommand
 from wellkept.observe.reading.tool_steps import call_tokens, needs_output, read_step
 from wellkept.observe.session.drafts import EventRef, observation_draft, prompt_draft, summary_draft
 from wellkept.observe.session.observation_rules import (
@@ -63,7 +67,8 @@ class SessionUpdate:
     """The session after some events, and what to store.
 
     `trigger` is why a summary is due. `prompts` are those that may hold commands to memory. `pad`
-    is the scratchpad, None when it did not change.
+    is the scratchpad, None when it did not change. `way_outs` are failures that came to an end,
+    with the time; `failed` are commands that failed.
     """
 
     session: SessionRecord
@@ -72,6 +77,8 @@ class SessionUpdate:
     trigger: Trigger | None = None
     prompts: tuple[PromptSubmitted, ...] = ()
     pad: Scratchpad | None = None
+    way_outs: tuple[tuple[WayOut, datetime], ...] = ()
+    failed: tuple[ShellCommand, ...] = ()
 
 
 def apply_events(
@@ -128,6 +135,8 @@ class _Reducer:
         self._turns_between = turns_between
         self._drafts: list[MemoryDraft] = []
         self._prompts: list[PromptSubmitted] = []
+        self._way_outs: list[tuple[WayOut, datetime]] = []
+        self._failed: list[ShellCommand] = []
         self._trigger: Trigger | None = None
         self._has_turned = False
         self._event_id = session.id
@@ -156,6 +165,8 @@ class _Reducer:
             self._trigger,
             tuple(self._prompts),
             pad if pad is not self._pad else None,
+            tuple(self._way_outs),
+            tuple(self._failed),
         )
 
     def close(self, trigger: Trigger) -> None:
@@ -257,7 +268,10 @@ class _Reducer:
         observer.step(step, context=context)
         log = state.steps
         for entry in step.log:
+            self._way_outs += [(one, self._at) for one in way_outs_of(entry, log)]
             log = with_step(log, entry)
+        if step.failure is not None:
+            self._failed.append(step.failure.command)
         self._state = replace(observer.state, step=number, steps=log)
         if step.files_read or call.query:
             work = self._state.work_of(step.agent)

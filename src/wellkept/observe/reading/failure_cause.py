@@ -89,12 +89,10 @@ def failure_cause(commands: Sequence[ShellCommand], output: str, error: str | No
     None when it worked, was stopped by a person, or only looked something up."""
     if was_stopped(error):
         return None
-    doing = [command for command in commands if command.purpose is not Purpose.LOOK]
-    if not doing:
+    if all(command.purpose is Purpose.LOOK for command in commands):
         return None
-    text = _readable(f"{output}\n{error or ''}")
-    if error is not None or _failed_silently(doing, text):
-        return cause_line(text) or ""
+    if error is not None or failed_silently(commands, output):
+        return cause_line(f"{output}\n{error or ''}") or ""
     return None
 
 
@@ -113,7 +111,12 @@ def is_setup_cause(cause: str) -> bool:
     return _SETUP_CAUSE.search(cause) is not None
 
 
-def _failed_silently(doing: Sequence[ShellCommand], text: str) -> bool:
+def failed_silently(commands: Sequence[ShellCommand], output: str) -> bool:
+    """Whether output tells of a failure that the exit code does not."""
+    doing = [command for command in commands if command.purpose is not Purpose.LOOK]
+    if not doing or not output:
+        return False
+    text = _readable(output)
     tests = any(command.purpose is Purpose.TEST for command in doing)
     if tests:
         if _NOTHING_RAN.search(text):
