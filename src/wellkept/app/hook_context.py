@@ -58,6 +58,7 @@ class HookContextProvider:
                 shown=shown,
                 session=request.session,
                 skills_within_s=self._skill_timeout_s,
+                output=request.output,
             )
         except UsageError:
             # A file outside the project, or a deleted folder.

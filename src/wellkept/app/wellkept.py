@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from wellkept.core.types import Progress
     from wellkept.memory.commands.execute import CommandResult
     from wellkept.memory.context.build import ContextRequest
+    from wellkept.memory.context.candidates import ContextCandidate
     from wellkept.memory.context.packing import ContextPack, ExtraLine
     from wellkept.memory.engine import Engine
     from wellkept.memory.recall.progressive import IndexRow, Timeline
@@ -84,6 +85,9 @@ def open(  # noqa: A001 - the package reads `wellkept.open()`
             read_only=read_only,
         )
     )
+
+
+_MAX_OUTPUT_CHARS = 1_000
 
 
 class Wellkept(MaintenanceMethods, DataMethods):
@@ -394,10 +398,12 @@ class Wellkept(MaintenanceMethods, DataMethods):
         shown: Iterable[str] = (),
         session: str | None = None,
         skills_within_s: float | None = None,
+        output: str = "",
     ) -> ContextPack:
         """What to inject now, within a token budget.
 
-        `moment` defaults to prompt with a query, file with files, else session. Matching skills are
+        `moment` defaults to prompt with a query, file with files, else session. At a failure, the
+        query is the command line and `output` what it printed. Matching skills are
         listed unless the settings turn that off; `skills_within_s` limits the time to find them.
         """
         from wellkept.memory.context.build import ContextRequest, Moment, build_context
@@ -409,7 +415,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
         request = ContextRequest(
             project=self.project,
             moment=parse_choice(Moment, moment or usual, what="moment"),
-            query=query,
+            query=f"{query}\n{output[-_MAX_OUTPUT_CHARS:]}" if output else query,
             files=self._services.requests.files(files),
             phase=self._phase(phase),
             budget_tokens=budget,
@@ -419,7 +425,23 @@ class Wellkept(MaintenanceMethods, DataMethods):
             mode=parse_choice(SearchMode, self.settings.recall_mode, what="mode"),
         )
         extras = self._skill_lines(request, within_s=skills_within_s)
-        return build_context(self.engine, request, exists=exists_below(self.root), extras=extras)
+        return build_context(
+            self.engine,
+            request,
+            exists=exists_below(self.root),
+            extras=extras,
+            vouched=self._way_outs(request.moment, query, output),
+        )
+
+    def _way_outs(self, moment: str, command: str, output: str) -> tuple[ContextCandidate, ...]:
+        if moment not in ("failure", "command"):
+            return ()
+        from wellkept.app.observer.way_outs import after_failure, before_run
+
+        engine, project = self.engine, self.project
+        if moment == "failure":
+            return tuple(after_failure(engine, project=project, command=command, output=output))
+        return tuple(before_run(engine, project=project, command=command))
 
     def _skill_lines(
         self, request: ContextRequest, *, within_s: float | None

@@ -10,13 +10,15 @@ from wellkept.core.records import record
 
 @record(kw_only=True)
 class HookContextRequest:
-    """One request for context. `fresh` when the agent has lost what it was shown before."""
+    """One request for context. `fresh` when the agent has lost what it was shown before; `output`
+    is what a failed command printed."""
 
     client: str
     session: str
     moment: str
     cwd: str | None = None
     query: str = ""
+    output: str = ""
     files: tuple[str, ...] = ()
     fresh: bool = False
 

@@ -6,6 +6,7 @@ The context source is passed in as a function; this module knows nothing of memo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -26,7 +27,13 @@ from wellkept.core.events import (
 from wellkept.core.hook_context import HookContext, HookContextRequest
 
 MAX_QUERY_CHARS = 2_000
-MAX_OUTPUT_CHARS = 1_000
+MAX_OUTPUT_CHARS = 8_000
+# A first look only: a pipe can hide an exit code, and a run without tests exits with 0.
+_FAILURE_WORDS = re.compile(
+    r"no tests? (?:found|ran|to run)|collected 0 items|command not found|\berror\b|\bfatal\b"
+    r"|\bfailed\b",
+    re.IGNORECASE,
+)
 # Session starts after which the agent no longer has what was injected before.
 _FRESH_SOURCES = frozenset({"startup", "clear", "compact"})
 _CHANGING = frozenset({ToolKind.EDIT, ToolKind.WRITE})
@@ -78,10 +85,11 @@ def context_request(event: Event) -> HookContextRequest | None:
             return _request(origin, "command", query=command)
         case ToolStarting(origin=origin, kind=kind, files=files) if files and kind in _CHANGING:
             return _request(origin, "file", files=files)
-        case ToolCalled(origin=origin, error=str(error)) if error.strip():
-            # The cause of a failure is at the end of a long output.
-            query = f"{event.command or ''}\n{error}\n{event.output[-MAX_OUTPUT_CHARS:]}"
-            return _request(origin, "prompt", query=query)
+        case ToolCalled(origin=origin, kind=ToolKind.SHELL, command=str(command)) if (
+            event.error or _FAILURE_WORDS.search(event.output)
+        ):
+            output = _ends(f"{event.error or ''}\n{event.output}")
+            return _request(origin, "failure", query=command, output=output)
         case ToolCalled(origin=origin, kind=kind, files=files) if files and kind in _FILE_KINDS:
             return _request(origin, "file", files=files)
         case _:
@@ -93,6 +101,7 @@ def _request(
     moment: str,
     *,
     query: str = "",
+    output: str = "",
     files: tuple[str, ...] = (),
     fresh: bool = False,
 ) -> HookContextRequest:
@@ -104,6 +113,15 @@ def _request(
         moment=moment,
         cwd=origin.cwd,
         query=query.strip()[:MAX_QUERY_CHARS],
+        output=output,
         files=files,
         fresh=fresh,
     )
+
+
+def _ends(text: str) -> str:
+    """The beginning and the end of a long output: the cause is in one of them."""
+    if len(text) <= MAX_OUTPUT_CHARS:
+        return text
+    half = MAX_OUTPUT_CHARS // 2
+    return f"{text[:half]}\n{text[-half:]}"

@@ -25,6 +25,7 @@ from wellkept.memory.context.candidates import (
     changing_together,
     for_qa,
     is_about_qa,
+    is_way_out,
     known_to_fail,
     may_be_pushed,
     own_notes,
@@ -58,10 +59,11 @@ class Moment(StrEnum):
     PROMPT = "prompt"
     FILE = "file"
     COMMAND = "command"
+    FAILURE = "failure"
     PLAN = "plan"
 
 
-_MAX_SAID = {Moment.FILE: MAX_AT_FILE, Moment.COMMAND: 2}
+_MAX_SAID = {Moment.FILE: MAX_AT_FILE, Moment.COMMAND: 2, Moment.FAILURE: 2}
 
 
 @record(kw_only=True)
@@ -87,14 +89,18 @@ def build_context(
     *,
     exists: Callable[[str], bool] | None = None,
     extras: Sequence[ExtraLine] = (),
+    vouched: Sequence[ContextCandidate] = (),
 ) -> ContextPack:
     """The pack for a moment. `exists` tells whether a project file is still there; `extras` are
-    lines that other sources offer, best first."""
+    lines that other sources offer, best first. `vouched` are memories that fit for certain: they
+    come first, also when only one session has shown them."""
     _check(request)
     offers = sorted(_gather(engine, request), key=lambda o: (-o.weight, o.memory.id))
     # What may not be said must not stand in for what may; what was said already does.
     sayable = [o for o in offers if _may_be_said(o.memory, request, exists)]
-    chosen = [o for o in _distinct(sayable) if o.memory.id not in request.shown]
+    first = {one.memory.id: one for one in vouched}
+    others = [o for o in _distinct(sayable) if o.memory.id not in first]
+    chosen = [o for o in (*first.values(), *others) if o.memory.id not in request.shown]
     if request.moment in _MAX_SAID:
         chosen = _few(chosen, _MAX_SAID[request.moment])
     items = [_item(engine, offer) for offer in chosen[:MAX_OFFERS]]
@@ -113,7 +119,7 @@ def build_context(
 
 
 def _item(engine: Engine, offer: ContextCandidate) -> ContextItem:
-    item = ContextItem.of(engine, offer.memory, reason=offer.reason)
+    item = ContextItem.of(engine, offer.memory, reason=offer.reason, text=offer.text)
     return replace(item, citation="noted in this session") if offer.own else item
 
 
@@ -128,7 +134,10 @@ def _check(request: ContextRequest) -> None:
         raise UsageError(
             f"A budget of {request.budget_tokens} tokens makes no sense.", hint="Give 0 or more."
         )
-    if request.moment in (Moment.PROMPT, Moment.COMMAND) and not request.query.strip():
+    if (
+        request.moment in (Moment.PROMPT, Moment.COMMAND, Moment.FAILURE)
+        and not request.query.strip()
+    ):
         raise UsageError(
             f"Context for a {request.moment.value} needs its words.", hint="Give a query."
         )
@@ -171,8 +180,10 @@ def _alike(left: frozenset[str], right: frozenset[str]) -> bool:
 
 
 def _gather(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
-    if request.moment is Moment.COMMAND:
+    if request.moment in (Moment.COMMAND, Moment.FAILURE):
         yield from known_to_fail(engine, request.project, request.query, mode=request.mode)
+        if request.moment is Moment.FAILURE:
+            yield from _relevant(engine, request)
         return
     if request.moment is Moment.SESSION:
         yield from _standing(engine, request)
@@ -236,7 +247,7 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandid
         ),
     )
     for hit in found:
-        if hit.score >= MIN_RELEVANCE:
+        if hit.score >= MIN_RELEVANCE and not is_way_out(hit.memory):
             bonus = 0.5 if planning and hit.memory.type in _PLANNING else 0.0
             yield ContextCandidate(
                 hit.memory, 1.2 + hit.score + bonus, f"matches by {', '.join(hit.arms)}"

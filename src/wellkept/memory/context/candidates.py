@@ -51,13 +51,15 @@ _SAID_ON_PURPOSE = frozenset(
 class ContextCandidate:
     """A memory that a source puts forward, how strongly, and why.
 
-    `own` marks a note of the session that asks: it is no memory yet.
+    `own` marks a note of the session that asks: it is no memory yet. `text` replaces the memory's
+    own words.
     """
 
     memory: Memory
     weight: float
     reason: str
     own: bool = False
+    text: str | None = None
 
 
 def may_be_pushed(memory: Memory) -> bool:
@@ -156,9 +158,18 @@ def known_to_fail(
         count_access=False,
     )
     for hit in recall(engine, request):
+        if is_way_out(hit.memory):
+            continue
         named = {" ".join(one.split()) for one in re.findall(r"`([^`\n]+)`", hit.memory.content)}
         if any(_is_command(part, one) for part in parts for one in named):
             yield ContextCandidate(hit.memory, 3.0 + weight(hit.memory), "about this command")
+
+
+def is_way_out(memory: Memory) -> bool:
+    """Whether a memory is the way out of a failed command: it is offered at that failure only."""
+    from wellkept.core.payloads import ErrorPattern
+
+    return isinstance(memory.payload, ErrorPattern) and memory.payload.command is not None
 
 
 def _is_command(command: str, named: str) -> bool:

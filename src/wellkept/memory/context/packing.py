@@ -46,12 +46,14 @@ class ContextItem:
     row: IndexRow
 
     @classmethod
-    def of(cls, engine: Engine, memory: Memory, *, reason: str) -> ContextItem:
+    def of(
+        cls, engine: Engine, memory: Memory, *, reason: str, text: str | None = None
+    ) -> ContextItem:
         """The item for a memory; a long text is shortened, with a mark."""
         return cls(
             memory,
             TYPE_RULES[memory.type].badge,
-            shorten(quoted(memory.content), limit=ITEM_CHARS),
+            shorten(quoted(text or memory.content), limit=ITEM_CHARS),
             reason,
             f"m:{memory.short}",
             index_row(engine, memory),

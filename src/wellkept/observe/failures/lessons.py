@@ -24,6 +24,7 @@ from wellkept.observe.failures.way_out import (
     Change,
     WayOut,
     fit,
+    has_remedy,
     is_same_failure,
     signature,
 )
@@ -105,6 +106,20 @@ def find_way_outs(
         if is_same_failure(way_out, failed, cause)
     ]
     yield from sorted(known, key=lambda one: one.worked_at, reverse=True)
+
+
+def known_to_fail(engine: Engine, *, project: str, command: str) -> Iterator[KnownWayOut]:
+    """Ways out for the form of a command that is about to run, whatever the cause was."""
+    about_to_run = main_command(parse_command(command))
+    if about_to_run is None:
+        return
+    for memory, way_out in stored_way_outs(engine, project=project):
+        if way_out.change in (Change.SETUP, Change.REPEAT, Change.FOLDER):
+            continue
+        if has_remedy(way_out, about_to_run):
+            continue
+        if is_same_failure(way_out, about_to_run, way_out.cause):
+            yield KnownWayOut(memory, way_out, fit(way_out, about_to_run))
 
 
 def stored_way_outs(engine: Engine, *, project: str) -> Iterator[tuple[Memory, WayOut]]:

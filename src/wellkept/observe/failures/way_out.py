@@ -136,6 +136,14 @@ def is_same_failure(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
     return _form(known[-1]) == _form(command) and (same_cause or not way_out.cause)
 
 
+def has_remedy(way_out: WayOut, command: ShellCommand) -> bool:
+    """Whether a command already has what made the difference."""
+    if way_out.change is Change.ENVIRONMENT:
+        given = {one.partition("=")[0] for one in command.environment}
+        return all(one.partition("=")[0] in given for one in way_out.new)
+    return bool(way_out.new) and all(word in _raw(command) for word in way_out.new)
+
+
 def fit(way_out: WayOut, command: ShellCommand) -> str:
     """The command to run instead, fitted to the one that failed now where that is possible."""
     known = parse_command(way_out.failed)

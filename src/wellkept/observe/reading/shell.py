@@ -115,7 +115,7 @@ def parse_command(text: str) -> tuple[ShellCommand, ...]:
     source = text[:MAX_PARSED_CHARS]
     if not source.strip():
         return ()
-    found = () if _is_slow(source) else tuple(_TreeReader(source).commands())
+    found = () if _is_slow(source) else _parsed(source)
     return found or _as_one_command(source)
 
 
@@ -206,6 +206,14 @@ def _parser() -> Parser:
     import tree_sitter_bash
 
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def _parsed(source: str) -> tuple[ShellCommand, ...]:
+    try:
+        return tuple(_TreeReader(source).commands())
+    except ImportError:
+        # The hook process runs without site-packages; a line is read as one command there.
+        return ()
 
 
 def _is_slow(source: str) -> bool:

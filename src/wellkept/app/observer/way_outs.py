@@ -1,0 +1,60 @@
+"""Ways out for the command at hand: after it failed, and before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wellkept.memory.context.candidates import ContextCandidate, weight
+from wellkept.memory.engine import Engine
+from wellkept.observe.failures.lessons import KnownWayOut, find_way_outs, known_to_fail
+from wellkept.observe.failures.way_out import Change
+from wellkept.observe.reading.failure_cause import failure_cause
+from wellkept.observe.reading.shell import parse_command
+
+MIN_SESSIONS_BEFORE_RUN = 2
+
+
+def after_failure(
+    engine: Engine, *, project: str, command: str, output: str
+) -> Iterator[ContextCandidate]:
+    """What worked after the same failure, once one success has proved it."""
+    cause = failure_cause(parse_command(command), output, output)
+    if cause is None:
+        return
+    for known in find_way_outs(engine, project=project, command=command, cause=cause):
+        yield _candidate(known, "the same failure before", _after_text(known))
+
+
+def before_run(engine: Engine, *, project: str, command: str) -> Iterator[ContextCandidate]:
+    """What to run instead of a command that failed in this form in several sessions."""
+    for known in known_to_fail(engine, project=project, command=command):
+        if known.sessions >= MIN_SESSIONS_BEFORE_RUN:
+            yield _candidate(known, "this command failed before", _before_text(known))
+
+
+def _candidate(known: KnownWayOut, reason: str, text: str) -> ContextCandidate:
+    return ContextCandidate(known.memory, 3.0 + weight(known.memory), reason, text=text)
+
+
+def _after_text(known: KnownWayOut) -> str:
+    when = _when(known)
+    match known.way_out.change:
+        case Change.SETUP:
+            steps = ", then ".join(f"`{step}`" for step in known.way_out.new)
+            return f"After the same error it worked again after {steps} ({when})."
+        case Change.REPEAT:
+            return f"The same command worked when repeated after this error ({when})."
+        case _:
+            return f"Worked after the same error: `{known.command}` ({when})."
+
+
+def _before_text(known: KnownWayOut) -> str:
+    return (
+        f"`{known.way_out.failed}` failed here ({known.way_out.cause}); worked instead:"
+        f" `{known.command}` ({_when(known)})."
+    )
+
+
+def _when(known: KnownWayOut) -> str:
+    day = known.worked_at.date().isoformat()
+    return f"{known.sessions} sessions, last {day}" if known.sessions > 1 else day
