@@ -125,7 +125,7 @@ def _catch(events: Sequence[Event], env: Mapping[str, str]) -> None:
         )
 
 
-def _translate(entry: SpoolEntry) -> Sequence[Event]:
+def _translate(entry: SpoolEntry, _redact: object) -> Sequence[Event]:
     event: Event = pickle.loads(entry.payload)
     return [event]
 

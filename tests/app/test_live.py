@@ -24,7 +24,7 @@ from wellkept.store import spool
 pytestmark = pytest.mark.feature("C2")
 
 
-def events_of(entry: SpoolEntry) -> Sequence[Event]:
+def events_of(entry: SpoolEntry, redact: object) -> Sequence[Event]:
     return translate(entry.client, entry.event, entry.payload, event_id=entry.event_id, at=entry.at)
 
 

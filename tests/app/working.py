@@ -24,7 +24,7 @@ ROUTE_SKILL = "add-api-route-discount-codes-shop"
 FAILED = "E   AssertionError: 3 != 4\n===== 1 failed, 2 passed in 0.02s ====="
 
 
-def events_of(entry: SpoolEntry) -> Sequence[Event]:
+def events_of(entry: SpoolEntry, redact: object) -> Sequence[Event]:
     return translate(entry.client, entry.event, entry.payload, event_id=entry.event_id, at=entry.at)
 
 

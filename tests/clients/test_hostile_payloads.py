@@ -11,7 +11,7 @@ import pytest
 from tests.clients.hooking import Machine
 from tests.clients.recorded import event_name, names, recorded
 from wellkept.app.observer.ingest import drain_and_learn
-from wellkept.cli.commands.run.spool import events_of
+from wellkept.clients.registry import translate_spooled
 
 pytestmark = pytest.mark.feature("C2", "C4", "A10")
 
@@ -23,7 +23,7 @@ RECORDED = [
 
 def _drain(machine: Machine) -> None:
     with machine.memory() as memory:
-        drain_and_learn(memory, translate=events_of, environment=machine.environment)
+        drain_and_learn(memory, translate=translate_spooled, environment=machine.environment)
 
 
 def _planted(value: object) -> object:

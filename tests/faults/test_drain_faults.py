@@ -21,7 +21,7 @@ from wellkept.app.maintenance.reindex import vector_coverage
 from wellkept.app.observer.ingest import drain_spool, summarize_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.settings.model import Settings
-from wellkept.cli.commands.run.spool import events_of
+from wellkept.clients.registry import translate_spooled
 from wellkept.core.errors import ProviderError, StoreBusyError
 from wellkept.core.ports.models import Vector
 from wellkept.core.query import Filter
@@ -126,7 +126,7 @@ def test_a_live_process_that_finds_the_store_locked_goes_on_when_it_is_free(
     with BackgroundWorker(
         home.open_in,
         folder=home.work,
-        translate=events_of,
+        translate=translate_spooled,
         environment=home.environment,
         pace=WorkerIntervals(look_every_s=0.01, drain_every_s=0.05),
         on_error=note,
@@ -145,10 +145,12 @@ def test_a_drain_of_a_locked_store_tells_who_is_in_the_way_and_sets_nothing_asid
     home.catch("Kept for later")
     with home.open_in(home.work) as wk:
         with pytest.raises(StoreBusyError, match="locked by another process"):
-            drain_spool(wk.engine, wk.settings, translate=events_of, environment=home.environment)
+            drain_spool(
+                wk.engine, wk.settings, translate=translate_spooled, environment=home.environment
+            )
         locked.execute("ROLLBACK")
         report = drain_spool(
-            wk.engine, wk.settings, translate=events_of, environment=home.environment
+            wk.engine, wk.settings, translate=translate_spooled, environment=home.environment
         )
     assert (report.prompts, report.set_aside, report.busy) == (1, (), False)
 
@@ -167,7 +169,7 @@ def test_an_embedder_that_is_down_is_asked_once_in_a_drain(home: Home) -> None:
         cwd=home.work, embedder=Down(), settings=Settings(), environment=home.environment
     ) as wk:
         report = drain_spool(
-            wk.engine, wk.settings, translate=events_of, environment=home.environment
+            wk.engine, wk.settings, translate=translate_spooled, environment=home.environment
         )
     assert (report.prompts, report.set_aside) == (5, ())
     assert Down.asked == 1
@@ -197,7 +199,7 @@ def test_an_embedder_that_hangs_holds_no_drain_up_and_gives_its_vectors_afterwar
         report = drain_spool(
             wk.engine,
             wk.settings,
-            translate=events_of,
+            translate=translate_spooled,
             environment=home.environment,
             embedding_s=0.01,
         )

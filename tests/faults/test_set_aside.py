@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from tests.observe.telling import Teller, world
 from wellkept.core.events import Event
 from wellkept.core.sessions import SpoolEntry
 from wellkept.memory.engine import Engine
-from wellkept.observe.ingest.drain import DrainReport, drain
+from wellkept.observe.ingest.drain import DrainReport, Translate, drain
 from wellkept.store import open_store
 
 pytestmark = pytest.mark.feature("C2")
@@ -31,7 +30,7 @@ class Bench:
         self.spooler.catch_raw(POISON, event=event)
         return event
 
-    def drain(self, read: Callable[[SpoolEntry], Sequence[Event]] = translate) -> DrainReport:
+    def drain(self, read: Translate = translate) -> DrainReport:
         return drain(self.engine, self.spooler.spool, translate=read, environment=world())
 
     @property
@@ -52,7 +51,7 @@ def test_an_entry_can_fail_any_number_of_times_before_it_is_understood(bench: Be
         assert len(bench.drain().set_aside) == 1
         assert bench.aside == 1
     bench.spooler.spool.bring_back()
-    report = bench.drain(lambda _: [event])
+    report = bench.drain(lambda entry, redact: [event])
     assert (report.events, report.set_aside, bench.aside) == (1, (), 0)
 
 

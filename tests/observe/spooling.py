@@ -43,7 +43,7 @@ class Spooler:
             os.utime(self.spool.folder / source, (moment.timestamp(), moment.timestamp()))
 
 
-def translate(entry: SpoolEntry) -> Sequence[Event]:
+def translate(entry: SpoolEntry, redact: object = None) -> Sequence[Event]:
     """The pickled event; a poisoned payload breaks it as a strange one might."""
     if entry.payload == POISON:
         raise KeyError("tool_input")

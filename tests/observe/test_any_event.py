@@ -13,7 +13,7 @@ from wellkept.core.payloads import Observation
 from wellkept.core.query import Filter
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
-from wellkept.observe.session.memory_changes import kept_changes
+from wellkept.observe.session.memory_changes import memory_changes
 from wellkept.observe.session.reducer import SessionUpdate, apply_events
 from wellkept.observe.session.state import dump_state, load_state
 
@@ -107,5 +107,5 @@ def test_an_engine_can_keep_what_folding_gave(engine: Engine) -> None:
     say = Teller()
     made = say.edit("é.py", "", "def é():\n    pass\n")
     result = folded([say.prompt("x \ud800 y"), made, say.end()])
-    engine.store.apply(kept_changes(engine, result))
+    engine.store.apply(memory_changes(engine, result))
     assert engine.store.search_fulltext(["create"], Filter(project=None), limit=5)

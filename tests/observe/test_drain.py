@@ -180,7 +180,9 @@ def test_what_was_set_aside_can_be_tried_again(engine: Engine, spooler: Spooler)
     spooler.catch_raw(POISON, event=prompt)
     drained(engine, spooler)
     assert spooler.spool.bring_back() == 1
-    report = drain(engine, spooler.spool, translate=lambda entry: [prompt], environment=world())
+    report = drain(
+        engine, spooler.spool, translate=lambda entry, redact: [prompt], environment=world()
+    )
     assert (report.events, report.set_aside) == (1, ())
     assert spooler.spool.status(engine.store).aside_entries == 0
     spooler.catch_raw(POISON, event=say.prompt("Again"))

@@ -33,7 +33,7 @@ from wellkept.store import open_store
 from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import world
 
-def told(entry):
+def told(entry, redact):
     print("entry", flush=True)
     return translate(entry)
 

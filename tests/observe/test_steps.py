@@ -1,11 +1,12 @@
-"""The trail of a session: which calls are steps, and what is kept of them."""
+"""The step log of a session: which calls are steps, and what is kept of them."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.observe.telling import ROOT, Teller, folded
-from wellkept.core.events import Event, ToolKind
+from wellkept.core.events import Edit, Event, ToolKind
+from wellkept.core.session_steps import MAX_COMMAND_CHARS, MAX_STEPS, SessionStep
 from wellkept.observe.session.state import load_state
 
 pytestmark = pytest.mark.feature("F9")
@@ -75,3 +76,67 @@ def test_a_trail_holds_neither_texts_of_files_nor_secrets() -> None:
     kept = repr(load_state(work).steps)
     assert secret not in kept
     assert "before-text" not in kept
+
+
+def log_of(*events: Event) -> tuple[SessionStep, ...]:
+    return load_state(folded(events).session.work).steps
+
+
+@pytest.mark.parametrize(
+    ("line", "folder", "what"),
+    [
+        ("X=1 poetry run pytest -q", "", "pytest -q"),
+        ("cd apps/api && npx jest --testPathPattern=x", "apps/api", "jest --testPathPattern=x"),
+        ("cd apps/api\nmake build", "apps/api", "make build"),
+        (f"cd {ROOT}/web && npm test", "web", "npm test"),
+        ("cd /elsewhere && make", None, "make"),
+        ("for f in a b; do\n  ruff check $f\ndone", "", "ruff check $f"),
+    ],
+)
+def test_a_step_keeps_the_full_command_and_its_folder(
+    line: str, folder: str | None, what: str
+) -> None:
+    (step,) = log_of(Teller().run(line))
+    assert (step.command, step.folder, step.what) == (line, folder, what)
+
+
+def test_a_step_is_numbered_and_knows_its_prompt_agent_and_time() -> None:
+    tell = Teller()
+    first, second = log_of(
+        tell.prompt("Go"),
+        tell.read(f"{ROOT}/a.py"),
+        tell.run("make one"),
+        tell.prompt("More"),
+        tell.run("make two", error="Exit code 2\nError: no rule", agent="sub"),
+    )
+    assert (first.number, first.prompt, first.agent, first.ok) == (2, 1, None, True)
+    assert (second.number, second.prompt, second.agent, second.ok) == (3, 2, "sub", False)
+    assert second.error == "Error: no rule"
+    assert second.at_ms - first.at_ms == 2_000
+
+
+def test_failed_reads_and_edits_are_steps_that_wrote_nothing() -> None:
+    tell = Teller()
+    edit = (Edit(f"{ROOT}/a.py", "x", "y"),)
+    steps = log_of(
+        tell.call("Read", ToolKind.READ, files=(f"{ROOT}/gone.py",), error="File does not exist"),
+        tell.call("Edit", ToolKind.EDIT, edits=edit, error="String to replace not found"),
+        tell.run(
+            "cat missing.txt", error="Exit code 1\ncat: missing.txt: No such file or directory"
+        ),
+        tell.run("grep -c x a.py", error="Exit code 1"),
+    )
+    assert [(s.kind, s.what, s.ok) for s in steps] == [
+        ("read", "gone.py", False),
+        ("edit", "a.py", False),
+        ("read", "cat missing.txt", False),
+    ]
+    assert not any(step.is_edit for step in steps)
+
+
+def test_the_log_is_bounded_and_repeated_steps_are_counted() -> None:
+    tell = Teller()
+    steps = log_of(*(tell.run("make x " + "y" * 5_000) for _ in range(3)))
+    assert [(step.count, step.number) for step in steps] == [(3, 3)]
+    assert len(steps[0].command) <= MAX_COMMAND_CHARS
+    assert len(log_of(*(tell.run(f"make {n}") for n in range(200)))) == MAX_STEPS

@@ -67,10 +67,10 @@ def _start(stack: ExitStack, role: Role, open_in: Callable[[Path], wellkept.Well
     from wellkept.app.hook_context import HookContextProvider, open_existing
     from wellkept.app.observer.spool_folder import SpoolFolder
     from wellkept.app.processes import RunningProcess, announced
-    from wellkept.cli.commands.run.spool import events_of
     from wellkept.clients.answers.responder import HookResponder
     from wellkept.clients.answers.server import AnswerServer
     from wellkept.clients.answers.shown_items import ShownItems
+    from wellkept.clients.registry import translate_spooled
 
     state = SpoolFolder.of(os.environ).state
     process = RunningProcess(
@@ -86,7 +86,11 @@ def _start(stack: ExitStack, role: Role, open_in: Callable[[Path], wellkept.Well
         )
     )
     live = BackgroundWorker(
-        open_in, folder=role.folder, translate=events_of, environment=os.environ, on_error=_note
+        open_in,
+        folder=role.folder,
+        translate=translate_spooled,
+        environment=os.environ,
+        on_error=_note,
     )
     stack.enter_context(announced(state, process))
     stack.callback(context.close)

@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from importlib import import_module
 from types import MappingProxyType
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from wellkept.core.errors import UsageError
 from wellkept.core.events import Event
 from wellkept.core.records import replace
+
+if TYPE_CHECKING:
+    from wellkept.core.sessions import SpoolEntry
 
 CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -54,23 +57,17 @@ def translate(
     )
 
 
-def translate_spooled(
-    client: str,
-    event_name: str,
-    payload: bytes,
-    *,
-    event_id: str,
-    at: datetime,
-    redact: Callable[[str], str],
-) -> list[Event]:
-    """The events in a spooled payload, with secrets in ids and names replaced.
+def translate_spooled(entry: SpoolEntry, redact: Callable[[str], str]) -> list[Event]:
+    """The events in a spool entry, with secrets in ids and names replaced.
 
     UsageError when the payload cannot be read, so that it is set aside and not lost. An empty
     payload gives no events. `redact` takes the secrets out of a text.
     """
-    if payload.strip() and _fields(payload) is None:
-        raise UsageError(f"The payload of {client} for {event_name} is not a JSON object.")
-    events = translate(client, event_name, payload, event_id=event_id, at=at)
+    if entry.payload.strip() and _fields(entry.payload) is None:
+        raise UsageError(f"The payload of {entry.client} for {entry.event} is not a JSON object.")
+    events = translate(
+        entry.client, entry.event, entry.payload, event_id=entry.event_id, at=entry.at
+    )
     return [_with_safe_names(event, redact) for event in events]
 
 

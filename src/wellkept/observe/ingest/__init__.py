@@ -1,0 +1,6 @@
+"""Ingest events: from the spool or from a transcript into the store, each event exactly once.
+
+Open `ingest.py` first: it applies events and writes the result in one transaction. `drain.py` feeds
+it from the spool, `transcript_import.py` from a client's transcript.
+May import `core`, `memory` and the rest of `observe`; files and clients come in as arguments.
+"""

@@ -1,8 +1,8 @@
-"""Taking caught events in: spool -> cleaned events -> session, observations, summary.
+"""Drain the spool: captured events -> session, observations, summary.
 
-What is made of a batch of events and how far its file was read are one transaction, so each event
-counts exactly once, whoever drains and whenever it dies. An entry that cannot be taken in, neither
-with others nor alone, is set aside with its bytes and reported; it never blocks what follows it.
+A batch of events and its read position are written in one transaction, so each event counts
+exactly once, whichever process drains and whenever it dies. An entry that cannot be ingested, even
+alone, is set aside with its bytes and reported; it never blocks the entries after it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from wellkept.core.ports.spool import Spool
 from wellkept.core.records import field, record, replace
 from wellkept.core.sessions import ReadPosition, SpoolDamage, SpoolEntry
 from wellkept.memory.engine import Engine
+from wellkept.memory.text.redaction import redact
 from wellkept.observe.ingest.ingest import (
-    PASSING,
-    POISON,
+    BAD_EVENT,
+    TRANSIENT,
     CommandPolicy,
     EventIngester,
     IngestRules,
@@ -30,7 +31,8 @@ from wellkept.observe.reading.environment import Environment
 from wellkept.observe.reading.sanitize import safe_text
 from wellkept.observe.session.reducer import TURNS_BETWEEN_SUMMARIES
 
-Translate: TypeAlias = Callable[[SpoolEntry], Sequence[Event]]
+Translate: TypeAlias = Callable[[SpoolEntry, Callable[[str], str]], Sequence[Event]]
+"""Translates a spool entry into events; the second argument redacts secrets from a text."""
 
 _BATCH_ENTRIES, _BATCH_BYTES = 100, 4 << 20
 _IDLE_SESSIONS = 50
@@ -38,7 +40,7 @@ _IDLE_SESSIONS = 50
 
 @record(kw_only=True)
 class DrainRules:
-    """When sessions are summed up, and how much a model may be used for it."""
+    """When sessions are summarised, and how many tokens a model may use for it."""
 
     turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
     idle_minutes: float = 10.0
@@ -47,8 +49,8 @@ class DrainRules:
     apply_commands: bool = True
 
     @property
-    def taking(self) -> IngestRules:
-        """What of it concerns the events themselves."""
+    def ingest_rules(self) -> IngestRules:
+        """The rules for the events themselves."""
         return IngestRules(
             turns_between_summaries=self.turns_between_summaries,
             commands=CommandPolicy.ALL if self.apply_commands else CommandPolicy.NONE,
@@ -57,7 +59,7 @@ class DrainRules:
 
 @record
 class SetAside:
-    """An entry that could not be taken in, and why."""
+    """An entry that could not be ingested, and why."""
 
     source: str
     event_id: str
@@ -68,7 +70,7 @@ class SetAside:
 
 @record(kw_only=True)
 class DrainReport:
-    """What a drain did. `busy` means that someone else is at it and nothing was done."""
+    """What a drain did. `busy`: another process is draining, and nothing was done."""
 
     busy: bool = False
     sources: int = 0
@@ -95,12 +97,14 @@ def drain(
     environment: Environment,
     rules: DrainRules | None = None,
 ) -> DrainReport:
-    """Take in everything that is there; StoreError when the store cannot take it, and then nothing
-    is lost. The caller sees to it that one process does this at a time, and asks for
-    a budget of no tokens where a model should not be waited for; `due` says who waits for it."""
+    """Ingest everything in the spool. StoreError when the store fails; nothing is lost then.
+
+    The caller ensures that one process drains at a time. With a budget of 0 tokens no model is
+    used; `due` lists the sessions that wait for one.
+    """
     known = rules or DrainRules()
-    taker = EventIngester(engine, environment, known.taking)
-    return _Drain(engine, spool, translate, known, taker).run()
+    ingester = EventIngester(engine, environment, known.ingest_rules)
+    return _Drain(engine, spool, translate, known, ingester).run()
 
 
 @record(frozen=False)
@@ -109,20 +113,20 @@ class _Drain:
     spool: Spool
     translate: Translate
     rules: DrainRules
-    taker: EventIngester
+    ingester: EventIngester
     report: DrainReport = field(default_factory=DrainReport)
     over: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def run(self) -> DrainReport:
         for source in self.spool.sources():
             self._drain_source(source)
-        self._rest_idle_sessions()
+        self._close_idle_sessions()
         if self.report.entries:
             before = self.engine.clock() - timedelta(days=self.rules.taken_days)
             self.engine.store.prune_processed_events(before=before)
-        due = tuple(self.taker.due)
+        due = tuple(self.ingester.due)
         model = summarize_sessions(self.engine, due, daily_tokens=self.rules.daily_model_tokens)
-        counts = self.taker.counts
+        counts = self.ingester.counts
         self._add(
             events=counts.events,
             repeated=counts.repeated,
@@ -151,7 +155,7 @@ class _Drain:
         self._remove_if_over(mark)
 
     def _start(self, source: str) -> ReadPosition | None:
-        """Where to go on; a file that is not the one read before is read from its beginning."""
+        """Where to continue; another file under an old name is read from its beginning."""
         first = next(self.spool.read(source, offset=0), None)
         if first is None:
             return None
@@ -165,8 +169,8 @@ class _Drain:
         entries = [entry for entry in batch if isinstance(entry, SpoolEntry)]
         try:
             self._commit(moved, entries)
-        except POISON as error:
-            if isinstance(error, PASSING):
+        except BAD_EVENT as error:
+            if isinstance(error, TRANSIENT):
                 raise
             if len(batch) > 1:
                 for item in batch:
@@ -190,7 +194,7 @@ class _Drain:
         self.engine.store.apply([SaveReadPosition(mark)])
 
     def _remove_if_over(self, mark: ReadPosition) -> None:
-        """Files go when they were read to their end and their session is over or quiet."""
+        """Remove a file that was read to its end when its session is over or idle."""
         ended = self.over.get(mark.source, False)
         if (ended or self._is_quiet(mark.source)) and self.spool.remove(
             mark.source, offset=mark.offset
@@ -199,7 +203,7 @@ class _Drain:
             self._add(removed=self.report.removed + 1)
 
     def _remove_if_empty(self, source: str) -> None:
-        """A hook that was killed before its first write leaves a file with nothing in it."""
+        """A hook that was killed before its first write leaves an empty file."""
         if self._is_quiet(source) and self.spool.remove(source, offset=0):
             self._add(removed=self.report.removed + 1)
 
@@ -211,33 +215,37 @@ class _Drain:
     # -- One transaction --------------------------------------------------------------------------
 
     def _commit(self, mark: ReadPosition, entries: Sequence[SpoolEntry]) -> None:
-        events = [event for entry in entries for event in self.translate(entry)]
-        folded = self.taker.commit(events, [mark])
-        if folded:
-            self.over[mark.source] = not any(result.session.is_open for result in folded)
+        events = [event for entry in entries for event in self.translate(entry, _redacted)]
+        updates = self.ingester.commit(events, [mark])
+        if updates:
+            self.over[mark.source] = not any(update.session.is_open for update in updates)
 
     # -- Sessions that went quiet -----------------------------------------------------------------
 
-    def _rest_idle_sessions(self) -> None:
+    def _close_idle_sessions(self) -> None:
         since = self.engine.clock() - timedelta(minutes=self.rules.idle_minutes)
         quiet = self.engine.store.sessions(
             project=None, needs_summary=True, idle_since=since, limit=_IDLE_SESSIONS
         )
         for session in quiet:
             try:
-                self.taker.rest(session)
+                self.ingester.close_idle(session)
             except ConflictError:
-                # It is not that quiet after all.
+                # The session got new events meanwhile.
                 continue
             except UsageError as error:
-                problem = f"Session {session.id} could not be summed up: {error}"
-                self.taker.counts.problems.append(problem)
+                problem = f"Session {session.id} could not be summarised: {error}"
+                self.ingester.counts.problems.append(problem)
+
+
+def _redacted(text: str) -> str:
+    return redact(text).text
 
 
 def _batches(
     items: Iterator[SpoolEntry | SpoolDamage],
 ) -> Iterator[list[SpoolEntry | SpoolDamage]]:
-    """Items in order, some at a time, so that neither memory nor a transaction grows large."""
+    """Items in batches of bounded size, in order."""
     batch: list[SpoolEntry | SpoolDamage] = []
     size = 0
     for item in items:

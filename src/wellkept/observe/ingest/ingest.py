@@ -1,8 +1,7 @@
-"""Events into the store: what they make and how far their files were read, in one transaction.
+"""Ingest events: apply them and write the result with the read positions in one transaction.
 
-Whoever has events uses this one door, whether a hook process caught them a moment ago or they were
-read from an old transcript. Invariant: each event counts exactly once, whoever takes it and
-whenever the process dies.
+The one entry for captured and imported events. Invariant: each event counts exactly once, whichever
+process ingests it and whenever the process dies.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import browser_changes
 from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
 from wellkept.observe.reading.environment import Environment
-from wellkept.observe.session.memory_changes import kept_changes
+from wellkept.observe.session.memory_changes import memory_changes
 from wellkept.observe.session.reducer import (
     TURNS_BETWEEN_SUMMARIES,
     SessionUpdate,
@@ -31,8 +30,8 @@ from wellkept.observe.session.reducer import (
 )
 
 _ATTEMPTS = 4
-# What an event of an unforeseen shape can cause in code that reads it.
-POISON = (
+# Errors that an event of unexpected shape can cause.
+BAD_EVENT = (
     ValueError,
     TypeError,
     LookupError,
@@ -41,13 +40,13 @@ POISON = (
     RecursionError,
     WellkeptError,
 )
-# What has nothing to do with the event: it is there again at the next attempt.
-PASSING = (StoreError, ConflictError, ProviderError)
+# Errors that have nothing to do with the event: the next attempt may succeed.
+TRANSIENT = (StoreError, ConflictError, ProviderError)
 
 
 class CommandPolicy(Enum):
-    """Which of a person's commands to memory are followed: in words of long ago "remember" still
-    holds, but "forget" spoke of what was known then."""
+    """Which memory commands in prompts are applied. In old transcripts only "remember" is: "forget"
+    was about what was known then."""
 
     NONE = "none"
     REMEMBER = "remember"
@@ -56,7 +55,7 @@ class CommandPolicy(Enum):
 
 @record(kw_only=True)
 class IngestRules:
-    """When sessions are summed up, and which commands in prompts are followed."""
+    """When sessions are summarised, and which commands in prompts are applied."""
 
     turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
     commands: CommandPolicy = CommandPolicy.ALL
@@ -64,7 +63,7 @@ class IngestRules:
 
 @record(frozen=False)
 class IngestCounts:
-    """What was taken so far."""
+    """Counts of what was ingested so far."""
 
     events: int = 0
     repeated: int = 0
@@ -77,7 +76,7 @@ class IngestCounts:
 
 @record(frozen=False)
 class EventIngester:
-    """Takes events into one store; `due` are the sessions that are ready to be summed up."""
+    """Ingests events into one store; `due` are the sessions that are ready for a summary."""
 
     engine: Engine
     environment: Environment
@@ -87,53 +86,51 @@ class EventIngester:
     _applied: set[str] = field(default_factory=set[str])
 
     def commit(self, events: Sequence[Event], marks: Sequence[ReadPosition]) -> list[SessionUpdate]:
-        """Take the events and note how far their files were read."""
+        """Apply the events, and save them with the read positions of their files."""
         for attempt in range(_ATTEMPTS):
             try:
                 return self._commit_once(events, marks)
             except ConflictError:
-                # Someone else wrote the session meanwhile; fold again onto what is there now.
+                # Another process wrote the session meanwhile; apply the events to its new state.
                 if attempt == _ATTEMPTS - 1:
                     raise
         raise AssertionError
 
-    def rest(self, session: SessionRecord) -> None:
-        """Tell what a session that went quiet still holds."""
+    def close_idle(self, session: SessionRecord) -> None:
+        """Report what is still open in a session that went quiet."""
         result = close_idle(session, environment=self.environment)
-        changes = kept_changes(self.engine, result)
+        changes = memory_changes(self.engine, result)
         self.engine.store.apply([*changes, PutSession(result.session)])
         self.count([result], events=0)
 
     def _commit_once(
         self, events: Sequence[Event], marks: Sequence[ReadPosition]
     ) -> list[SessionUpdate]:
-        fresh = self.not_taken(events)
+        fresh = self.not_ingested(events)
         changes: list[Change] = []
-        results: list[tuple[SessionUpdate, list[Change]]] = []
+        updates: list[SessionUpdate] = []
         for session_id, some in _by_session(fresh).items():
             session = self.engine.store.get_session(session_id)
-            result = apply_events(
+            update = apply_events(
                 session,
                 some,
                 environment=self.environment,
                 turns_between=self.rules.turns_between_summaries,
                 pad=self.engine.store.scratchpad(session_id),
             )
-            self._apply_commands(result)
-            self._save_way_outs(result)
+            self._apply_commands(update)
+            self._save_way_outs(update)
             taken = tuple(event.origin.event_id for event in some)
-            kept = kept_changes(self.engine, result)
-            changes += [*kept, PutSession(result.session, taken)]
-            changes += [PutScratchpad(result.pad)] if result.pad is not None else []
-            changes += browser_changes(self.engine.store, result.session, some)
-            results.append((result, kept))
+            changes += [*memory_changes(self.engine, update), PutSession(update.session, taken)]
+            changes += [PutScratchpad(update.pad)] if update.pad is not None else []
+            changes += browser_changes(self.engine.store, update.session, some)
+            updates.append(update)
         self.engine.store.apply([*changes, *map(SaveReadPosition, marks)])
-        folded = [result for result, _ in results]
-        self.count(folded, events=len(fresh), repeated=len(events) - len(fresh))
-        return folded
+        self.count(updates, events=len(fresh), repeated=len(events) - len(fresh))
+        return updates
 
-    def not_taken(self, events: Sequence[Event]) -> list[Event]:
-        """Those of the events that were not taken before, once each."""
+    def not_ingested(self, events: Sequence[Event]) -> list[Event]:
+        """The events that were not ingested before, once each."""
         once = {event.origin.event_id: event for event in reversed(events)}
         known = self.engine.store.processed_events(list(once))
         return [event for key, event in reversed(once.items()) if key not in known]

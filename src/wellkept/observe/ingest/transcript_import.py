@@ -21,7 +21,7 @@ from wellkept.core.transcripts import (
     TranscriptEvent,
     TranscriptFile,
 )
-from wellkept.observe.ingest.ingest import PASSING, POISON, EventIngester
+from wellkept.observe.ingest.ingest import BAD_EVENT, TRANSIENT, EventIngester
 from wellkept.observe.reading.sanitize import safe_text
 from wellkept.observe.session.reducer import apply_events
 from wellkept.observe.session.state import load_state
@@ -198,8 +198,8 @@ class _Take:
             return
         try:
             self.events += _told(self.taker, lambda: self.taker.commit(batch, marks))
-        except POISON as error:
-            if isinstance(error, PASSING):
+        except BAD_EVENT as error:
+            if isinstance(error, TRANSIENT):
                 raise
             self._commit_singly(batch, marks)
         self._marks |= {mark.source: mark for mark in marks}
@@ -209,8 +209,8 @@ class _Take:
         for event in batch:
             try:
                 self.events += _told(self.taker, lambda e=event: self.taker.commit([e], []))
-            except POISON as error:
-                if isinstance(error, PASSING):
+            except BAD_EVENT as error:
+                if isinstance(error, TRANSIENT):
                     raise
                 told = safe_text(f"{type(error).__name__}: {error}"[:200])
                 self.taker.counts.problems.append(
@@ -219,7 +219,7 @@ class _Take:
         self.taker.commit([], marks)
 
     def _foresee(self, batch: Sequence[Event]) -> None:
-        fresh = self.taker.not_taken(batch)
+        fresh = self.taker.not_ingested(batch)
         if fresh:
             rules = self.taker.rules
             folded = apply_events(

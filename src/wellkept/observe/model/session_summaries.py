@@ -171,7 +171,7 @@ def _write(engine: Engine, session: SessionRecord, better: SessionSummary) -> No
     stamp = EventRef(session.id, session.id, session.last_event_at, 0)
     tokens = session.discovery_tokens
     draft = summary_draft(better, title=session.title, ref=stamp, tokens=tokens)
-    engine.store.apply(summary_changes(engine, draft, project=session.project, on_purpose=True))
+    engine.store.apply(summary_changes(engine, draft, project=session.project, is_due=True))
     engine.store.put_value(_ARCHIVE, session.id, None)
     _count_failures(engine, session, 0)
 

@@ -1,4 +1,4 @@
-"""What folding gave, as changes to the store."""
+"""Turn a session update into changes to the store."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from wellkept.observe.session.drafts import summary_key
 from wellkept.observe.session.reducer import SessionUpdate
 
 
-def kept_changes(engine: Engine, folded: SessionUpdate) -> list[Change]:
-    """Everything that was observed, ready to be written in one transaction with its session."""
-    project = folded.session.project
+def memory_changes(engine: Engine, update: SessionUpdate) -> list[Change]:
+    """The memories of an update, to be written in one transaction with its session."""
+    project = update.session.project
     fresh: list[Memory] = []
     again: list[tuple[Memory, Memory]] = []
-    for draft in _once_per_key(folded.drafts):
+    for draft in _once_per_key(update.drafts):
         memory = _composed(engine, draft, project=project)
         old = memory.key and engine.store.find_key(memory.key, project=project, user_scope=False)
         if old:
@@ -32,14 +32,14 @@ def kept_changes(engine: Engine, folded: SessionUpdate) -> list[Change]:
         Replace(new, card, old.updated_at)
         for (old, new), card in zip(again, cards[len(fresh) :], strict=True)
     ]
-    if folded.summary is not None:
-        on_purpose = folded.trigger is not None
-        changes += summary_changes(engine, folded.summary, project=project, on_purpose=on_purpose)
+    if update.summary is not None:
+        is_due = update.trigger is not None
+        changes += summary_changes(engine, update.summary, project=project, is_due=is_due)
     return changes
 
 
 def rewritten(old: Memory, new: Memory) -> Memory:
-    """A running record with what is to be said now; it keeps its id and its place in time."""
+    """A memory with new content; it keeps its id and its time."""
     return replace(
         old,
         content=new.content,
@@ -54,7 +54,7 @@ def rewritten(old: Memory, new: Memory) -> Memory:
 
 
 def _once_per_key(drafts: Sequence[MemoryDraft]) -> list[MemoryDraft]:
-    """Of drafts under one key the last words, in the place of the first."""
+    """The last draft of each key, in the position of the first."""
     kept: dict[str, MemoryDraft] = {}
     for number, draft in enumerate(drafts):
         name = draft.key or f"\0{number}"
@@ -73,12 +73,12 @@ def find_summary(engine: Engine, session_id: str, *, project: str) -> Memory | N
 
 
 def summary_changes(
-    engine: Engine, draft: MemoryDraft, *, project: str, on_purpose: bool
+    engine: Engine, draft: MemoryDraft, *, project: str, is_due: bool
 ) -> list[Change]:
     """The change that makes a draft the one summary of its session.
 
-    A summary is a running record, so it is written again in place and keeps its id. What a model
-    wrote stays until the session is next summed up on purpose.
+    A summary is updated in place and keeps its id. One written by a model stays until a summary is
+    due again.
     """
     new = _composed(engine, draft, project=project)
     old = find_summary(engine, draft.session_id or "", project=project)
@@ -87,7 +87,7 @@ def summary_changes(
     if (old.content, old.payload) == (new.content, new.payload):
         return []
     by_model = isinstance(old.payload, SessionSummary) and old.payload.made_by == "model"
-    if by_model and not on_purpose:
+    if by_model and not is_due:
         return []
     again = rewritten(old, new)
     return [Replace(again, engine.card(again), old.updated_at)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -14,8 +13,6 @@ from wellkept.clients.registry import translate_spooled
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
-    from wellkept.core.events import Event
-    from wellkept.core.sessions import SpoolEntry
     from wellkept.observe.ingest.drain import DrainReport
 
 
@@ -65,7 +62,7 @@ def drain(*, as_json: bool) -> int:
     folder, code = SpoolFolder.of(os.environ), exit_codes.OK
     with options.opened() as wk:
         for _ in drain_rounds(str(folder.state), list_files=folder.signature):
-            code = _tell(drain_and_learn(wk, translate=events_of), as_json=as_json)
+            code = _tell(drain_and_learn(wk, translate=translate_spooled), as_json=as_json)
     ShownItems(folder.state).forget_old()
     return code
 
@@ -77,21 +74,7 @@ def repair(*, as_json: bool) -> int:
     from wellkept.app.observer.ingest import retry_events
 
     with options.opened() as wk:
-        return _tell(retry_events(wk, translate=events_of), as_json=as_json)
-
-
-def events_of(entry: SpoolEntry) -> Sequence[Event]:
-    """The events in a spool entry, as its client means them."""
-    from wellkept.memory.text.redaction import redact
-
-    return translate_spooled(
-        entry.client,
-        entry.event,
-        entry.payload,
-        event_id=entry.event_id,
-        at=entry.at,
-        redact=lambda text: redact(text).text,
-    )
+        return _tell(retry_events(wk, translate=translate_spooled), as_json=as_json)
 
 
 def _tell(report: DrainReport, *, as_json: bool) -> int:
