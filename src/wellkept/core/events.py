@@ -1,8 +1,8 @@
-"""What happens in a coding client, in one vocabulary for all of them.
+"""Events of coding clients, in one form for all of them.
 
-A client's own payload becomes one of these before anything else sees it; nothing above this
-module knows payload shapes, and nothing here knows clients. An event's id is made where the event
-was caught and never changes, so that taking an event twice can be told from two events.
+A client's payload is translated into one of these before anything else reads it. Knows nothing of
+clients. An event's id is made where it was captured and never changes, so that a repeated event is
+recognised.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wellkept.core.records import record
 
 
 class ToolKind(StrEnum):
-    """What a tool call does, whatever the client calls its tool."""
+    """What a tool call does, independent of the client's tool names."""
 
     READ = "read"
     EDIT = "edit"
@@ -32,8 +32,7 @@ class ToolKind(StrEnum):
 class Origin:
     """Where an event comes from. `agent` is set inside a sub-agent.
 
-    `imported` is set when it was read from a transcript afterwards rather than caught, and
-    `branch` when that transcript tells the git branch of the moment.
+    `imported` when it was read from a transcript; `branch` when that names the git branch.
     """
 
     event_id: str
@@ -57,7 +56,7 @@ class Edit:
 
 @record(kw_only=True)
 class SessionStarted:
-    """A session begins, goes on after a pause, or starts over after compaction."""
+    """A session starts, resumes, or restarts after compaction."""
 
     origin: Origin
     source: str = "startup"
@@ -66,7 +65,7 @@ class SessionStarted:
 
 @record(kw_only=True)
 class PromptSubmitted:
-    """The person said something."""
+    """A person submitted a prompt."""
 
     origin: Origin
     text: str
@@ -74,7 +73,7 @@ class PromptSubmitted:
 
 @record(kw_only=True)
 class ToolCalled:
-    """A tool was used and came back. `error` is set when it failed."""
+    """A tool call returned. `error` is set when it failed."""
 
     origin: Origin
     call_id: str | None
@@ -92,7 +91,7 @@ class ToolCalled:
 
 @record(kw_only=True)
 class ToolStarting:
-    """A tool is about to be called. A question to memory; what came of it is told by the call."""
+    """A tool is about to be called. Only asks for context; the result is a `ToolCalled`."""
 
     origin: Origin
     name: str
@@ -103,7 +102,7 @@ class ToolStarting:
 
 @record(kw_only=True)
 class Compacted:
-    """The client shortened its conversation; the summary is what it kept, when it tells."""
+    """The client compacted its conversation; `summary` when it sends one."""
 
     origin: Origin
     trigger: str
@@ -112,7 +111,7 @@ class Compacted:
 
 @record(kw_only=True)
 class TurnEnded:
-    """The agent stopped and waits; its last words are here when the client tells them."""
+    """The agent finished a turn; with its last message when the client sends it."""
 
     origin: Origin
     last_message: str | None = None
@@ -120,7 +119,7 @@ class TurnEnded:
 
 @record(kw_only=True)
 class SubagentStarted:
-    """A sub-agent begins."""
+    """A sub-agent started."""
 
     origin: Origin
     agent_type: str
@@ -128,7 +127,7 @@ class SubagentStarted:
 
 @record(kw_only=True)
 class SubagentEnded:
-    """A sub-agent is done."""
+    """A sub-agent finished."""
 
     origin: Origin
     agent_type: str
@@ -137,7 +136,7 @@ class SubagentEnded:
 
 @record(kw_only=True)
 class SessionEnded:
-    """The session is over."""
+    """The session ended."""
 
     origin: Origin
     reason: str

@@ -1,7 +1,7 @@
-"""A session's transcript taken in afterwards, by the same path as what hooks catch as it happens.
+"""Import a session's transcript, through the same path as captured events.
 
-Invariant: taken twice equals once, wherever it was broken off. What a transcript brings and how far
-it was read are one transaction; what a hook process caught of the same session is not taken again.
+Invariant: importing twice equals once, wherever it was interrupted. Events and read position are
+one transaction. What a hook captured of the same session is not imported again.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from wellkept.observe.session.reducer import apply_events
 from wellkept.observe.session.state import load_state
 
 BATCH_EVENTS, BATCH_BYTES = 500, 16 << 20
-# The clocks of a hook and of what the client writes down differ a little.
+# The clocks of hooks and transcripts differ slightly.
 _SAME_MOMENT = timedelta(seconds=2)
 
 OnBytes: TypeAlias = Callable[[int], None]
 
 
 class ImportState(StrEnum):
-    """What became of a transcript."""
+    """The result of importing a transcript."""
 
     NEW = "new"
     CONTINUED = "continued"
@@ -44,7 +44,7 @@ class ImportState(StrEnum):
 
 @record
 class ImportedTranscript:
-    """A transcript that was looked at. `known` counts events that hooks had caught already."""
+    """The import of one transcript. `known` counts events that hooks had captured."""
 
     state: ImportState
     events: int
@@ -60,17 +60,17 @@ def take_transcript(
     dry_run: bool = False,
     on_bytes: OnBytes | None = None,
 ) -> ImportedTranscript:
-    """Take in what is new in a transcript.
+    """Import what is new in a transcript.
 
-    `is_quiet` says that nobody writes there any more, so that its last turn and the session itself
-    are over. A dry run counts the same and writes nothing.
+    `is_quiet`: it is no longer written, so its last turn and its session are over. A dry run counts
+    the same and writes nothing.
     """
     return _Take(taker, transcript, is_quiet, dry_run, on_bytes).run()
 
 
 @record(frozen=False)
 class _Take:
-    """The taking of one transcript."""
+    """Imports one transcript."""
 
     taker: EventIngester
     transcript: Transcript
@@ -113,7 +113,7 @@ class _Take:
         return mark
 
     def _unknown(self, captured_from: datetime | None) -> Iterator[tuple[str, TranscriptEvent]]:
-        """What neither an earlier run nor a hook has taken."""
+        """Events that neither an earlier import nor a hook has recorded."""
         for source, step in self._in_order():
             if step.final and not self.is_quiet:
                 continue
@@ -123,7 +123,7 @@ class _Take:
                 yield source, step
 
     def _in_order(self) -> Iterator[tuple[str, TranscriptEvent]]:
-        """The steps of all files by time, each file's own in the order in which they stand."""
+        """The events of all files by time, those of one file in file order."""
         streams = [_timed(self._steps(part), n) for n, part in enumerate(self._parts)]
         sources = [_source(self.transcript, part) for part in self._parts]
         for _, n, step in heapq.merge(*streams, key=lambda timed: timed[:2]):
@@ -158,7 +158,7 @@ class _Take:
                 self._commit(batch, ends)
                 batch, size = [], 0
         if self.is_quiet:
-            # The whole file counts as read, with whatever stands behind its last event.
+            # The whole file counts as read, with what follows its last event.
             ends = {_source(self.transcript, part): part.size_bytes for part in self._parts}
             last = last or self._left_open()
             if last is not None:
@@ -167,7 +167,7 @@ class _Take:
             self._commit(batch, ends)
 
     def _left_open(self) -> Origin | None:
-        """Where a session stands that an earlier run took in but did not live to end."""
+        """The origin of a session that an earlier import left open."""
         session = self._session
         if session is None or not session.is_open:
             return None
@@ -205,7 +205,7 @@ class _Take:
         self._marks |= {mark.source: mark for mark in marks}
 
     def _commit_singly(self, batch: Sequence[Event], marks: Sequence[ReadPosition]) -> None:
-        """An event that cannot be taken in is reported and left out; those beside it are taken."""
+        """Import one by one: an event that cannot be ingested is reported and skipped."""
         for event in batch:
             try:
                 self.events += _told(self.taker, lambda e=event: self.taker.commit([e], []))
@@ -234,14 +234,14 @@ class _Take:
 
 
 def _told(taker: EventIngester, commit: Callable[[], object]) -> int:
-    """How many events a commit really took."""
+    """How many events a commit ingested."""
     before = taker.counts.events
     commit()
     return taker.counts.events - before
 
 
 def _source(transcript: Transcript, part: TranscriptFile) -> str:
-    """The name under which the reading of a file is noted, wherever the file lies."""
+    """The name of a file's read position, independent of its folder."""
     return f"import:{transcript.client}:{transcript.session_id}:{part.path.name}"
 
 
@@ -256,11 +256,11 @@ def _timed(
 
 
 def _captured_from(session: SessionRecord | None) -> datetime | None:
-    """Since when hooks have caught this session; None when they have not."""
+    """When hooks began to capture this session; None when they have not."""
     if session is None:
         return None
     state = load_state(session.work)
     if state.captured_from is not None:
         return datetime.fromisoformat(state.captured_from) - _SAME_MOMENT
-    # A session that does not say where it comes from is of a time when there were only hooks.
+    # A session without this mark was captured by hooks.
     return None if state.imported else session.started_at - _SAME_MOMENT

@@ -1,6 +1,6 @@
-"""What is said in a session, read by rule: what a prompt is after, decisions, and next steps.
+"""Read prompts and messages by rule: intent, request, decisions and next steps.
 
-Precise before complete: a sentence counts only when its own words make it plain.
+Precision before recall: a sentence counts only when its own words are clear.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)]|\[ \])\s+(?P<text>.+)$")
 
 
 def is_from_client(text: str) -> bool:
-    """Whether a prompt was made by the client itself and not by a person."""
+    """Whether the client made a prompt, not a person."""
     return _MADE_BY_CLIENT.match(text) is not None
 
 
 def request_of(prompt: str) -> str | None:
-    """The first words of a prompt that say what is wanted: its first line, and when that only
-    leads to a document ("Implement the following plan:"), the title of the document."""
+    """What a prompt asks for: its first line, or the title of the document that follows a line such
+    as "Implement the following plan:"."""
     first, _, rest = prompt.lstrip().partition("\n")
     title = rest.lstrip().partition("\n")[0] if first.rstrip().endswith(":") else ""
     if title.startswith("#"):
@@ -89,7 +89,7 @@ def request_of(prompt: str) -> str | None:
 
 
 def intent_of(prompt: str) -> Intent:
-    """What a prompt is after, by its first lines."""
+    """The intent of a prompt, by its first lines."""
     head = prompt[:600]
     for intent, rule in _INTENTS:
         if rule.search(head):
@@ -98,19 +98,19 @@ def intent_of(prompt: str) -> Intent:
 
 
 def decisions(text: str | None) -> list[str]:
-    """Sentences that tell a choice and why."""
+    """Sentences that state a decision and its reason."""
     found = [
         plain(sentence)
         for sentence in _sentences(text or "")
         if _DECISION.search(sentence) and _REASON.search(sentence) and 20 <= len(sentence) <= 400
     ]
-    # A question asks for a decision, and a quoted or open-ended sentence only shows what one is.
+    # Questions, quotations and unfinished sentences are no decisions.
     told = [s for s in found if not s.startswith(('"', "“", "'")) and not s.endswith(_NOT_MADE)]
     return told[:_MAX_DECISIONS]
 
 
 def next_steps(message: str | None) -> list[str]:
-    """What a closing message leaves to be done."""
+    """The next steps that a closing message names."""
     steps: list[str] = []
     in_list = False
     for line in (message or "").splitlines():
@@ -127,7 +127,7 @@ def next_steps(message: str | None) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """A sentence without the marks of lists and emphasis."""
+    """A sentence without list and emphasis markup."""
     return re.sub(r"\*\*|__|^[\s#>*-]+", "", " ".join(text.split())).strip()
 
 

@@ -1,8 +1,7 @@
-"""What an event may bring in: no secret, no private part, nothing Wellkept said itself, no flood.
+"""Sanitise events: remove secrets, private parts and text injected by Wellkept, and bound sizes.
 
-Invariant: everything that is made of an event is made of its cleaned form. Text is bounded before
-anything else, so that an output of any size costs about the same; the cut falls between lines,
-where no secret on one line is parted.
+Invariant: only the cleaned form of an event is used. Text is bounded first, so output of any size
+costs about the same. It is cut between lines, so that no secret is split.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def cleaned(event: Event) -> Event:
 
 
 def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
-    """A text that may be looked at and kept."""
+    """A text that is safe to read and store."""
     if not text:
         return text
     kept = clean(_bounded(text, limit=limit))
@@ -73,8 +72,8 @@ def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
 
 
 def safe_path(path: str) -> str:
-    """A file's name that may be kept; nothing for one that takes several lines or hides letters:
-    no honest file is called so, and such a name would be read as something else."""
+    """A path that is safe to store; "" for one with line breaks or invisible characters, which
+    could be read as something else."""
     kept = safe_text(path, limit=1_000)
     is_plain = strip_invisible(path) == path and not _LINE_ENDS.search(path)
     return kept if is_plain else ""
@@ -85,7 +84,7 @@ def cleaned_call(call: ToolCalled, *, with_output: bool = True) -> ToolCalled:
     return ToolCalled(
         origin=call.origin,
         call_id=call.call_id,
-        # Servers name their tools as they like, and names are kept in a session's trail.
+        # Tool names are chosen by servers and stored in the step log.
         name=safe_text(call.name, limit=200),
         kind=call.kind,
         files=tuple(path for path in map(safe_path, call.files) if path),
@@ -96,7 +95,7 @@ def cleaned_call(call: ToolCalled, *, with_output: bool = True) -> ToolCalled:
             for e in call.edits
             if (path := safe_path(e.path))
         ),
-        # Everything that is read of the input stands in the fields above.
+        # What is read of the input is in the fields above.
         input="",
         output=safe_text(call.output) if with_output else "",
         error=_optional(call.error),
@@ -109,8 +108,8 @@ def _optional(text: str | None) -> str | None:
 
 
 def _bounded(text: str, *, limit: int) -> str:
-    """Head and tail of a text that is too long; only the head when the cut might part a private
-    or injected piece from its mark."""
+    """Head and tail of a long text; only the head when the cut could separate a private or injected
+    part from its marker."""
     if len(text) <= limit:
         return text
     head = text[: limit * 3 // 4]
@@ -123,7 +122,7 @@ def _bounded(text: str, *, limit: int) -> str:
 
 
 def _without_control(text: str) -> str:
-    """Text without terminal codes; something that is no text at all becomes a remark."""
+    """Text without terminal codes; binary data becomes a placeholder."""
     kept = _TERMINAL.sub("", text) if "\x1b" in text else text
     if not _UNPRINTABLE.search(kept):
         return kept

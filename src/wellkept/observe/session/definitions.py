@@ -1,7 +1,6 @@
-"""Names of functions and classes in a piece of source text, by light rules for many languages.
+"""Find definitions in source text by simple rules for many languages.
 
-A piece may be a fragment that no parser would take. Extents follow indentation, which holds for
-text as people and formatters write it. Knows nothing of edits.
+Works on fragments that no parser would accept. Extents follow indentation. Knows nothing of edits.
 """
 
 from __future__ import annotations

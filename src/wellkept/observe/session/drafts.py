@@ -1,4 +1,4 @@
-"""Observations, prompts and summaries as memories to be: the one record that everything uses."""
+"""Turn observations, prompts and summaries into memory drafts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMIT_CONFIDENCE, RULE_CONFIDENCE = 0.85, 0.65
 
 @record
 class EventRef:
-    """Where in which session something happened."""
+    """The event that a draft comes from, and its position in the session."""
 
     session_id: str
     event_id: str
@@ -66,7 +66,7 @@ def observation_text(observed: Observation) -> str:
 
 
 def prompt_draft(text: str, *, number: int, ref: EventRef) -> MemoryDraft:
-    """What a person said, as a memory."""
+    """A prompt as a memory."""
     return MemoryDraft(
         content=shorten(text, limit=MAX_PROMPT_CHARS),
         type=MemoryType.PROMPT,

@@ -1,4 +1,4 @@
-"""What a piece of work is about, as a few plain words to find it by."""
+"""Topics of a piece of work, for search."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 MAX_CONCEPTS = 8
-_TELLING_NOTHING = frozenset({"src", "lib", "app", "tests", "test", ".", ".."})
+_GENERIC_FOLDERS = frozenset({"src", "lib", "app", "tests", "test", ".", ".."})
 
 
 def _for_lower_case(pattern: str) -> re.Pattern[str]:
     """The pattern, with `\\b` before a letter written as a look back from that letter.
 
-    Patterns that tell no case, or may begin at any place, are searched several times slower.
+    Case-insensitive patterns, and those that may start anywhere, are several times slower.
     """
     return re.compile(re.sub(r"(^|\|)\\b(\w)", r"\1\2(?<!\\w\2)", pattern))
 
@@ -54,6 +54,6 @@ def concepts_of(text: str, paths: Sequence[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _module(path: str) -> tuple[str, ...]:
-    """The folder that a file lies in, if its name tells anything."""
+    """The folder of a file, unless its name is generic."""
     parts = PurePosixPath(path).parent.parts[-1:]
-    return () if set(parts) & _TELLING_NOTHING else parts
+    return () if set(parts) & _GENERIC_FOLDERS else parts

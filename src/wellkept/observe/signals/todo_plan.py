@@ -1,8 +1,8 @@
-"""The agent's own plan, as its to-do tools were told: which items, how many done, which is next.
+"""Read the agent's to-do plan from its to-do tools: items, how many are done, which is current.
 
-Clients differ in how a plan is told. Some write the whole list each time, in fields of different
-names and one shape: items, each with words and a status. Claude Code makes and changes one task at
-a time. What has another shape is no plan. The plan so far is handed in; nothing is kept here.
+Some clients write the whole list each time: items with a text and a status, under various field
+names. Claude Code creates and changes one task at a time. Other shapes are ignored. Stateless: the
+plan so far is an argument.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TASK_CHARS = 120
 
 @record
 class PlanItem:
-    """One step of a plan: what it is called by, its words, and how far it got."""
+    """One item of a plan: its id, its text and its status."""
 
     id: str
     words: str
@@ -44,8 +44,8 @@ class PlanItem:
 
 @record
 class Plan:
-    """A plan as it stands. `planned` counts the steps it had before the first was begun; the
-    counts of plans that were done before it, in the same session, are in both numbers."""
+    """The current plan. `planned` counts the items before the first was started. Earlier plans of
+    the session are included in both counts."""
 
     items: tuple[PlanItem, ...] = ()
     planned: int = 0
