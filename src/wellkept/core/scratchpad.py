@@ -234,8 +234,7 @@ class TaskScratchpad:
 class Scratchpad:
     """Observations of one session. `revision` counts writes.
 
-    `work` is the private state of the collector. `planned` and `done` count the items of the
-    agent's own plan: planned at first, done at the end.
+    `planned` and `done` count the items of the agent's own plan: planned at first, done at the end.
     """
 
     session_id: str
@@ -249,7 +248,6 @@ class Scratchpad:
     failed_runs: int = 0
     promoted_count: int = 0
     tasks: tuple[TaskScratchpad, ...] = ()
-    work: Json = None
     revision: int = 0
 
     def for_task(self, name: str | None) -> TaskScratchpad:

@@ -127,7 +127,6 @@ class ScratchpadConformance(ConformanceFixture):
             failed_runs=1,
             promoted_count=4,
             tasks=(_FULL_SHEET, TaskScratchpad()),
-            work={"recent": [1, None, "é"]},
         )
         store.apply([PutScratchpad(full)])
         assert other.scratchpad("session-1") == replace(full, revision=1)

@@ -41,7 +41,7 @@ _MAX_IDS = 500
 _PAD_COLUMNS = "session_id, project, state, updated_ms, revision, body"
 _SIGNAL_COLUMNS = "project, kind, subject, session_id, at_ms, count, module, detail"
 _EXPLANATION_COLUMNS = "memory_id, project, at_ms, body"
-_BODY = ("step", "request", "planned", "done", "failed_runs", "promoted_count", "work")
+_BODY = ("step", "request", "planned", "done", "failed_runs", "promoted_count")
 
 
 class SqliteScratchpads(Component):
