@@ -22,24 +22,26 @@ test: check unit  ## Set up and run every check and test
 
 check: lint types contracts features docs
 
+# Each step says how long it took; the tests name the slowest.
 lint: .venv/dev.stamp
-	@.venv/bin/ruff check .
+	@scripts/timed lint .venv/bin/ruff check .
 	@.venv/bin/ruff format --check -q . || (echo "Run: .venv/bin/ruff format ." && false)
 
 types: .venv/dev.stamp
-	@.venv/bin/pyright --warnings
+	@scripts/timed types .venv/bin/pyright --warnings
 
 contracts: .venv/dev.stamp
-	@.venv/bin/lint-imports --no-cache
+	@scripts/timed contracts .venv/bin/lint-imports --no-cache
 
 features: .venv/dev.stamp  ## Check that tests cite rows and docs/features.md is fresh
-	@$(PY) -m scripts.features --check
+	@scripts/timed features $(PY) -m scripts.features --check
 
 docs: .venv/dev.stamp
-	@$(PY) -m scripts.generate_docs --check
+	@scripts/timed docs $(PY) -m scripts.generate_docs --check
 
 unit: .venv/dev.stamp
-	@OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto -q
+	@OPENBLAS_NUM_THREADS=1 scripts/timed tests $(PY) -m pytest -n auto -q \
+		--durations=12 --durations-min=3
 
 # Four real clients, fetched once (npm, about 1 GB), against model endpoints on loopback.
 test-clients: export WELLKEPT_CLIENTS ?= $(HOME)/.cache/wellkept-clients

@@ -1,4 +1,4 @@
-"""Write docs/cli.md, docs/settings.md and docs/openapi.json from what they tell of itself.
+"""Write the generated pages: docs/cli.md, settings.md, openapi.json and architecture.svg.
 
 python scripts/generate_docs.py           write the pages
 python scripts/generate_docs.py --check   fail when a page is not what would be written
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from scripts.architecture import draw
 from wellkept.app.settings import model as app_settings
 from wellkept.cli.exit_codes import EXIT_CODES, OTHER_CODES
 from wellkept.cli.root import COMMANDS, root
@@ -273,7 +274,12 @@ def openapi_file() -> str:
     return json.dumps(openapi_document(), indent=1, ensure_ascii=False) + "\n"
 
 
-PAGES = {"cli.md": cli_page, "settings.md": settings_page, "openapi.json": openapi_file}
+PAGES = {
+    "cli.md": cli_page,
+    "settings.md": settings_page,
+    "openapi.json": openapi_file,
+    "architecture.svg": draw,
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -29,8 +29,8 @@ from wellkept.store.sqlite.schema import (
     WORD_PLACES,
 )
 
-# "Hold" in ASCII: tells a Wellkept file from any other SQLite database.
-APPLICATION_ID = 0x486F6C64
+# "Well" in ASCII: tells a Wellkept file from any other SQLite database.
+APPLICATION_ID = 0x57656C6C
 
 
 class Migration(NamedTuple):

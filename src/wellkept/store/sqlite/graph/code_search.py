@@ -27,8 +27,8 @@ from wellkept.store.sqlite.graph.derived_file import DerivedFile
 from wellkept.store.sqlite.migrations import Migration
 from wellkept.store.sqlite.search.fulltext import quote
 
-# "HoWd": tells a file of code words from a file of memories.
-APPLICATION_ID = 0x486F5764
+# "WlWd": tells a file of code words from a file of memories.
+APPLICATION_ID = 0x576C5764
 
 _SCHEMA = (
     "CREATE TABLE trees (tree INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT",

@@ -11,8 +11,8 @@ from __future__ import annotations
 from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.migrations import Migration
 
-# "HoGr": tells a graph file from a file of memories.
-APPLICATION_ID = 0x486F4772
+# "WlGr": tells a graph file from a file of memories.
+APPLICATION_ID = 0x576C4772
 
 _FIRST = (
     """CREATE TABLE trees (
