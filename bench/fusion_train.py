@@ -28,10 +28,10 @@ from wellkept import open as open_memory
 from wellkept.app import Wellkept
 from wellkept.core.codec import Json
 from wellkept.core.query import Filter
-from wellkept.memory.recall.features import TOLD_BY_TEXT, Signal, SignalTable
+from wellkept.memory.recall.features import TEXT_FEATURES, Feature, FeatureTable
 from wellkept.memory.recall.query_plan import plan_query
 from wellkept.memory.recall.ranking import READ_TEXTS, WEIGHTS_FILE, best_of, load_weights
-from wellkept.memory.recall.retrievers import ARM_CAP, CandidateSet, QueryVector, gather
+from wellkept.memory.recall.retrievers import RETRIEVER_CAP, CandidateSet, QueryVector, gather
 
 RIDGE = 3.0
 BY_HAND: dict[str, float] = {"fragments": 2.0, "links": 2.0, "causal": 1.0}
@@ -41,31 +41,31 @@ _ENOUGH = 1e-3
 Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-_NOT_LEARNED = {Signal.FRAGMENTS, Signal.LINKS, Signal.CAUSAL}
-_OF_WORDS = {s for s in Signal if "words" in s.label} | {Signal.COVERS}
-_OF_MEANING = {s for s in Signal if "meaning" in s.label}
-_OF_NEIGHBOURS = {s for s in Signal if s.label.endswith(("before", "after"))}
-_OF_SESSION = {Signal.SESSION_WORDS, Signal.SESSION_MEANING}
-LEARNED = [s for s in Signal if s not in _NOT_LEARNED]
+_NOT_LEARNED = {Feature.FRAGMENTS, Feature.LINKS, Feature.CAUSAL}
+_OF_WORDS = {s for s in Feature if "words" in s.label} | {Feature.COVERS}
+_OF_MEANING = {s for s in Feature if "meaning" in s.label}
+_OF_NEIGHBOURS = {s for s in Feature if s.label.endswith(("before", "after"))}
+_OF_SESSION = {Feature.SESSION_WORDS, Feature.SESSION_MEANING}
+LEARNED = [s for s in Feature if s not in _NOT_LEARNED]
 SETS = {
     "hybrid": LEARNED,
     "words": [s for s in LEARNED if s not in _OF_MEANING],
     "vectors": [s for s in LEARNED if s not in _OF_WORDS],
 }
-_OWN = {Signal.WORDS, Signal.MEANING}
+_OWN = {Feature.WORDS, Feature.MEANING}
 ABLATIONS = {
     "words + meaning": _OWN,
     "+ neighbours": _OWN | _OF_NEIGHBOURS,
     "+ session": _OWN | _OF_NEIGHBOURS | _OF_SESSION,
-    "+ speaker": _OWN | _OF_NEIGHBOURS | _OF_SESSION | {Signal.SPEAKER},
-    "+ date": _OWN | _OF_NEIGHBOURS | _OF_SESSION | {Signal.SPEAKER, Signal.DATE},
-    "+ length, opening": set(LEARNED) - set(TOLD_BY_TEXT),
-    "+ asks, answers, tells when": set(LEARNED) - {Signal.COVERS},
+    "+ speaker": _OWN | _OF_NEIGHBOURS | _OF_SESSION | {Feature.SPEAKER},
+    "+ date": _OWN | _OF_NEIGHBOURS | _OF_SESSION | {Feature.SPEAKER, Feature.DATE},
+    "+ length, opening": set(LEARNED) - set(TEXT_FEATURES),
+    "+ asks, answers, tells when": set(LEARNED) - {Feature.COVERS},
     "+ covers (all)": set(LEARNED),
     "all but neighbours": set(LEARNED) - _OF_NEIGHBOURS,
     "all but session": set(LEARNED) - _OF_SESSION,
-    "all but speaker": set(LEARNED) - {Signal.SPEAKER},
-    "all but date": set(LEARNED) - {Signal.DATE},
+    "all but speaker": set(LEARNED) - {Feature.SPEAKER},
+    "all but date": set(LEARNED) - {Feature.DATE},
     "words only": set(LEARNED) - _OF_MEANING,
     "vectors only": set(LEARNED) - _OF_WORDS,
 }
@@ -123,22 +123,22 @@ def signals_of(memory: Wellkept, query: str) -> tuple[list[str], Numbers]:
         return QueryVector(embedder.embed_query(text), embedder.model_id)
 
     plan = plan_query(query, now=engine.clock())
-    plan, pool = gather(engine.store, plan, where=where, embed=embed, cap=ARM_CAP)
-    return list(_ids(pool)), _rows(memory, pool, SignalTable(pool, plan))
+    plan, pool = gather(engine.store, plan, where=where, embed=embed, cap=RETRIEVER_CAP)
+    return list(_ids(pool)), _rows(memory, pool, FeatureTable(pool, plan))
 
 
 def _ids(pool: CandidateSet) -> list[str]:
     return [candidate.id for candidate in pool.candidates]
 
 
-def _rows(memory: Wellkept, pool: CandidateSet, signals: SignalTable) -> Numbers:
+def _rows(memory: Wellkept, pool: CandidateSet, signals: FeatureTable) -> Numbers:
     """The signals of a pool; as in use, only the texts of the best are read."""
     best = best_of(signals.weighed(load_weights()["hybrid"]), READ_TEXTS)
     signals.read_texts(memory.engine.store.contents(best))
-    return np.array([signals[each] for each in _ids(pool)]).reshape(-1, len(Signal))
+    return np.array([signals[each] for each in _ids(pool)]).reshape(-1, len(Feature))
 
 
-def fit(data: Sequence[Example], chosen: Sequence[Signal], *, ridge: float = RIDGE) -> Numbers:
+def fit(data: Sequence[Example], chosen: Sequence[Feature], *, ridge: float = RIDGE) -> Numbers:
     """Weights of the chosen signals (0 for the others) that rank the evidence first."""
     usable = [e for e in data if e.targets]
     raw = np.concatenate([e.rows for e in usable])[:, list(chosen)]
@@ -151,7 +151,7 @@ def fit(data: Sequence[Example], chosen: Sequence[Signal], *, ridge: float = RID
     for start, example in zip(starts, usable, strict=True):
         targets[[start + t for t in example.targets]] = 1 / len(example.targets)
     weights = _newton(features, targets, starts, owner, ridge=ridge)
-    full = np.zeros(len(Signal))
+    full = np.zeros(len(Feature))
     full[list(chosen)] = weights / scale
     return full
 
@@ -186,7 +186,7 @@ def _newton(
     return weights
 
 
-def cross_validated(data: Sequence[Example], chosen: Sequence[Signal]) -> Measures:
+def cross_validated(data: Sequence[Example], chosen: Sequence[Feature]) -> Measures:
     """Figures with each conversation ranked by weights learned from the others."""
     answers: list[Answer] = []
     for held_out in dict.fromkeys(e.conversation for e in data):

@@ -91,7 +91,7 @@ def set_stage(folder: Path, memories: int, rounds: int) -> Stage:
             for number, memory in enumerate(batch.memories)
         ]
         row += len(part)
-        store.apply([Insert(m, c) for m, c in zip(part, engine.cards(part), strict=True)])
+        store.apply([Insert(m, c) for m, c in zip(part, engine.index_entries(part), strict=True)])
     store.close()
     queries = corpus.queries(min(rounds, 40) + 1, rows=memories)
     return Stage(home, checkout, tuple(query.text for query in queries))

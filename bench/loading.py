@@ -39,6 +39,6 @@ def inserts(engine: Engine, memories: Sequence[Memory], vectors: Vectors) -> lis
     return [
         Insert(memory, IndexEntry(card.extra, MODEL_ID, packed(vector)))
         for memory, card, vector in zip(
-            memories, engine.cards(list(memories)), vectors, strict=True
+            memories, engine.index_entries(list(memories)), vectors, strict=True
         )
     ]

@@ -26,10 +26,9 @@ from bench.corpus import Corpus
 from bench.report import Target, finish, machine, parser, ratio, say, table
 from wellkept import Wellkept
 from wellkept import open as open_memory
-from wellkept.core.codec import Json
+from wellkept.core.codec import Json, record_to_json
 from wellkept.core.memory import Memory
 from wellkept.core.text import content_words
-from wellkept.memory.exchange.memory_json import memory_to_json
 from wellkept.server.operations import inputs
 from wellkept.server.operations import memory as verbs
 from wellkept.server.operations.outputs import Output
@@ -145,7 +144,7 @@ def ask(wk: Wellkept, query: str, about: Memory, spent: Spent, *, rows: int) -> 
     spent.add("three layers, three read", cost(found.text()) + cost(around.text()) + more)
     spent.add("all texts", cost(verbs.get(wk, inputs.GetInput(ids=ids or [wanted])).text()))
     for name in ids or [wanted]:
-        record = json.dumps(memory_to_json(wk.get(name)), ensure_ascii=False)
+        record = json.dumps(record_to_json(wk.get(name)), ensure_ascii=False)
         spent.add("all records", cost(record))
 
 

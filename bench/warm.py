@@ -27,7 +27,7 @@ from wellkept.core.text import query_terms
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, SearchMode
-from wellkept.memory.recall.retrievers import ARM_CAP, SPAN, WITH_NEIGHBOURS
+from wellkept.memory.recall.retrievers import NEIGHBOUR_SPAN, RETRIEVER_CAP, WITH_NEIGHBOURS
 from wellkept.memory.remember import remember
 from wellkept.providers.embedders.static import StaticEmbedder
 from wellkept.store import open_store
@@ -107,7 +107,7 @@ class Warm:
 
         def around(query: Query) -> object:
             places = [c.place for c in best[query.about] if c.place]
-            return self.store.session_neighbours(places, WHERE, span=SPAN)
+            return self.store.session_neighbours(places, WHERE, span=NEIGHBOUR_SPAN)
 
         parts = self.timings({"words_arm": self.by_words, "vectors_arm": self.by_vector})
         for name, action in (("around", around), ("hydrate", hydrate)):
@@ -116,12 +116,12 @@ class Warm:
 
     def by_words(self, query: Query) -> list[RetrieverHit]:
         """What the words arm finds."""
-        return self.store.search_fulltext(query_terms(query.text), WHERE, limit=ARM_CAP)
+        return self.store.search_fulltext(query_terms(query.text), WHERE, limit=RETRIEVER_CAP)
 
     def by_vector(self, query: Query) -> list[RetrieverHit]:
         """What the vectors arm finds."""
         return self.store.search_vectors(
-            packed(query.vector), model_id=MODEL_ID, where=WHERE, limit=ARM_CAP
+            packed(query.vector), model_id=MODEL_ID, where=WHERE, limit=RETRIEVER_CAP
         )
 
     def write_figures(self, corpus: Corpus, *, rows: int, count: int) -> dict[str, Json]:

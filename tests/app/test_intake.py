@@ -15,7 +15,7 @@ from wellkept.core.query import Filter
 from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.edit import forget, revise
 from wellkept.memory.engine import Engine
-from wellkept.memory.exchange.jsonl import whole
+from wellkept.memory.exchange.jsonl import full_export
 from wellkept.store import open_store
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 
@@ -100,19 +100,19 @@ def test_documents_are_split_by_heading_with_types_by_rule(
 
 def test_taken_in_twice_equals_once(engine: Engine, repository: GitRepository):
     first = take(engine, repository.root)
-    before = list(engine.store.iterate(whole(None)))
+    before = list(engine.store.iterate(full_export(None)))
     second = take(engine, repository.root)
-    assert list(engine.store.iterate(whole(None))) == before
+    assert list(engine.store.iterate(full_export(None))) == before
     assert numbers(second) == (0, 0, first.new, 0)
     assert second.links == first.links
 
 
 def test_without_its_shelf_it_still_knows_what_it_took(engine: Engine, repository: GitRepository):
     first = take(engine, repository.root)
-    before = list(engine.store.iterate(whole(None)))
+    before = list(engine.store.iterate(full_export(None)))
     again = import_repository(engine, PROJECT, repository.root, refresh=True)
     assert numbers(again) == (0, 0, first.new, 0)
-    assert list(engine.store.iterate(whole(None))) == before
+    assert list(engine.store.iterate(full_export(None))) == before
 
 
 def test_a_changed_section_supersedes_what_it_said(
@@ -278,7 +278,7 @@ def test_secrets_in_documents_and_commits_are_not_kept(engine: Engine, repositor
     repository.write("README.md", f"# Widget\n\nUse {secret}.\n")
     repository.commit(f"Use {secret}")
     take(engine, repository.root)
-    assert not any(secret in memory.content for memory in engine.store.iterate(whole(None)))
+    assert not any(secret in memory.content for memory in engine.store.iterate(full_export(None)))
 
 
 # -- History --------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def test_a_configured_server_makes_the_vectors_and_the_store_keeps_its_name(
         wk.remember("The deploy key is in the vault")
         (share,) = wk.engine.store.vector_models()
         assert (share.model_id, share.dimension) == ("ollama:qwen3-embedding:4b@1024", 1024)
-        assert "vectors" in wk.recall("where is the deploy key?")[0].arms
+        assert "vectors" in wk.recall("where is the deploy key?")[0].retrievers
         assert wk.engine.store.get_value("calibration", share.model_id) is not None
 
 

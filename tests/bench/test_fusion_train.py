@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from bench.fusion_train import LEARNED, SETS, Example, cross_validated, fit
-from wellkept.memory.recall.features import Signal
+from wellkept.memory.recall.features import Feature
 
 pytestmark = pytest.mark.feature("B2")
 
 
 def made_up(conversation: str, seed: int) -> Example:
     """A pool in which the evidence has the best words and everything else is chance."""
-    rows = np.random.default_rng(seed).random((12, len(Signal)))
-    best = int(rows[:, Signal.WORDS].argmax())
+    rows = np.random.default_rng(seed).random((12, len(Feature)))
+    best = int(rows[:, Feature.WORDS].argmax())
     names = tuple(f"t{i}" for i in range(12))
     return Example(
         conversation,
@@ -32,13 +32,13 @@ DATA = [made_up(f"c{n % 3}", n) for n in range(90)]
 
 def test_the_signal_that_tells_gets_by_far_the_largest_weight() -> None:
     weights = fit(DATA, LEARNED)
-    others = np.abs(np.delete(weights, Signal.WORDS))
-    assert weights[Signal.WORDS] > 4 * others.max()
+    others = np.abs(np.delete(weights, Feature.WORDS))
+    assert weights[Feature.WORDS] > 4 * others.max()
 
 
 def test_signals_that_were_not_chosen_weigh_nothing() -> None:
     weights = fit(DATA, SETS["vectors"])
-    assert weights[Signal.WORDS] == 0.0
+    assert weights[Feature.WORDS] == 0.0
 
 
 def test_held_out_conversations_are_ranked_well_by_what_the_others_taught() -> None:

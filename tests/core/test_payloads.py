@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from wellkept.core.codec import Json, payload_from_json, payload_to_json
+from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import UsageError
 from wellkept.core.payloads import (
     DeadEnd,
@@ -31,7 +31,7 @@ SAMPLES = [
 
 @pytest.mark.parametrize("payload", SAMPLES, ids=lambda p: type(p).__name__)
 def test_a_payload_survives_json_exactly(payload: object) -> None:
-    assert payload_from_json(type(payload), payload_to_json(payload)) == payload
+    assert record_from_json(type(payload), record_to_json(payload)) == payload
 
 
 def test_every_type_has_a_rule_and_a_badge() -> None:
@@ -51,18 +51,18 @@ def test_every_type_has_a_rule_and_a_badge() -> None:
 )
 def test_a_wrong_payload_is_refused_by_field_name(data: dict[str, Json], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        payload_from_json(WorkflowRecipe, data)
+        record_from_json(WorkflowRecipe, data)
 
 
 def test_numbers_that_are_not_numbers_are_refused() -> None:
-    data = payload_to_json(SAMPLES[3]) | {"ratio": math.nan}
+    data = record_to_json(SAMPLES[3]) | {"ratio": math.nan}
     with pytest.raises(UsageError, match="ratio must be a finite number"):
-        payload_from_json(TaskCalibration, data)
+        record_from_json(TaskCalibration, data)
 
 
 def test_a_choice_outside_the_list_is_refused_with_the_list() -> None:
     with pytest.raises(UsageError, match="precondition, timing"):
-        payload_from_json(E2EObservation, {"observation_type": "vibe"})
+        record_from_json(E2EObservation, {"observation_type": "vibe"})
 
 
 def test_an_unknown_type_is_refused_with_the_choices() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.memory.keeping import Workshop, open_workshop
+from tests.memory.workshop import Workshop, open_workshop
 from wellkept.memory.engine import Engine
 from wellkept.store import open_store
 from wellkept.testing import Samples

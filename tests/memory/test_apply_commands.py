@@ -6,7 +6,7 @@ from wellkept.core.memory import MemoryDraft
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.commands.execute import apply_commands
-from wellkept.memory.edit import get_one
+from wellkept.memory.edit import get_memory
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember
 from wellkept.testing.fakes import ManualClock
@@ -59,7 +59,7 @@ def test_forgetting_closes_the_one_memory_that_clearly_matches(
     clock.advance(days=1)
     (done,) = apply_commands(engine, "forget that the staging server is called heron", project=HERE)
     assert [m.id for m in done.forgotten] == [wanted]
-    assert not get_one(engine, wanted).is_open
+    assert not get_memory(engine, wanted).is_open
     assert total(engine) == 1
 
 

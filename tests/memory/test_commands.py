@@ -12,8 +12,8 @@ from wellkept.memory.commands.detect import (
     DOCUMENT_CHARS,
     Ask,
     Forget,
+    MemoryCommand,
     Remember,
-    detect_command,
     detect_commands,
     infer_type,
 )
@@ -22,6 +22,12 @@ pytestmark = pytest.mark.feature("A8")
 
 MESSAGES = bench.load()
 FIGURES = bench.measure(MESSAGES)
+
+
+def one(message: str) -> MemoryCommand:
+    """The only command in a message."""
+    (found,) = detect_commands(message)
+    return found
 
 
 def test_the_corpus_is_large_and_at_least_half_of_it_is_tempting_negatives() -> None:
@@ -43,10 +49,10 @@ def test_commands_are_found_precisely_in_every_language_and_on_messages_not_tune
 
 
 def test_command_words_are_stripped_where_that_reads_right() -> None:
-    assert detect_command("remember that the API is on port 8080") == Remember(
+    assert one("remember that the API is on port 8080") == Remember(
         "the API is on port 8080", MemoryType.FACT
     )
-    assert detect_command("Always use pnpm") == Remember("Always use pnpm", MemoryType.CONVENTION)
+    assert one("Always use pnpm") == Remember("Always use pnpm", MemoryType.CONVENTION)
 
 
 def test_a_request_after_the_rule_is_not_part_of_it() -> None:
@@ -114,12 +120,12 @@ def test_a_sentence_that_points_back_keeps_the_one_before_it() -> None:
 
 
 def test_slash_forms_take_the_whole_rest_of_the_message() -> None:
-    assert detect_command("/remember prod is in eu-west-1\nand in us-east-2") == Remember(
+    assert one("/remember prod is in eu-west-1\nand in us-east-2") == Remember(
         "prod is in eu-west-1\nand in us-east-2", MemoryType.FACT
     )
-    assert detect_command("/forget prod region") == Forget("prod region")
-    assert detect_command("/recall prod region") == Ask("prod region")
-    assert detect_command("/remember") is None
+    assert one("/forget prod region") == Forget("prod region")
+    assert one("/recall prod region") == Ask("prod region")
+    assert detect_commands("/remember") == []
 
 
 def test_quoted_material_after_a_task_is_never_a_rule() -> None:
@@ -128,7 +134,7 @@ def test_quoted_material_after_a_task_is_never_a_rule() -> None:
 
 
 def test_code_keeps_its_place_inside_a_rule() -> None:
-    assert detect_command("Always use `git pull --rebase`, never a merge") == Remember(
+    assert one("Always use `git pull --rebase`, never a merge") == Remember(
         "Always use `git pull --rebase`, never a merge", MemoryType.CONVENTION
     )
 
@@ -150,7 +156,7 @@ def test_note_that_beside_a_request_is_context_for_it() -> None:
 
 def test_a_correction_is_told_by_the_contradiction() -> None:
     assert infer_type("don't use npm, use pnpm") is MemoryType.CORRECTION
-    found = detect_command("No, we use poetry here, not pip.")
+    found = one("No, we use poetry here, not pip.")
     assert isinstance(found, Remember)
     assert found.type is MemoryType.CORRECTION
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
+from tests.memory.workshop import PROJECT, START, Workshop, open_workshop
 from wellkept.core.changes import Close, Delete, Mark, Replace
 from wellkept.core.memory import Memory, Relation, WorkUnitRef
 from wellkept.core.payloads import Decision

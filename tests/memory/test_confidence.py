@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.memory.keeping import START, Workshop, open_workshop
+from tests.memory.workshop import START, Workshop, open_workshop
 from wellkept.core.changes import Close
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.memory import Memory, Relation

@@ -202,7 +202,7 @@ def test_what_does_not_fit_is_listed_with_its_cost(engine: Engine) -> None:
     ("request_", "complaint"),
     [
         (ContextRequest(project=HERE, budget_tokens=-1), "budget"),
-        (ContextRequest(project=HERE, moment=Moment.PROMPT), "a prompt needs its words"),
+        (ContextRequest(project=HERE, moment=Moment.PROMPT), "a prompt needs a query"),
         (ContextRequest(project=HERE, moment=Moment.FILE), "needs its path"),
     ],
 )

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
+from tests.memory.workshop import PROJECT, START, Workshop, open_workshop
 from wellkept.core.changes import Close, Delete, Mark, Rescore
 from wellkept.core.memory import Memory
 from wellkept.core.types import MemoryType, Scope
-from wellkept.memory.lifecycle.decay import decay, faded_importance
+from wellkept.memory.lifecycle.decay import decay, decayed_importance
 
 pytestmark = pytest.mark.feature("A5")
 
@@ -36,25 +36,25 @@ MEMORY = Memory(
 
 
 def test_a_memory_loses_five_percent_a_week() -> None:
-    assert faded_importance(MEMORY, idle_days=14) == pytest.approx(0.8 * 0.95**2)
+    assert decayed_importance(MEMORY, idle_days=14) == pytest.approx(0.8 * 0.95**2)
 
 
 def test_the_half_life_of_the_type_halves_importance() -> None:
     work_state = replace(MEMORY, type=MemoryType.WORK_STATE)
     dead_end = replace(MEMORY, type=MemoryType.DEAD_END)
-    assert faded_importance(work_state, idle_days=7) == pytest.approx(0.4)
-    assert faded_importance(dead_end, idle_days=90) == pytest.approx(0.4)
+    assert decayed_importance(work_state, idle_days=7) == pytest.approx(0.4)
+    assert decayed_importance(dead_end, idle_days=90) == pytest.approx(0.4)
 
 
 def test_a_memory_s_own_half_life_goes_before_that_of_its_type() -> None:
     own = replace(MEMORY, type=MemoryType.WORK_STATE, half_life_days=30.0)
-    assert faded_importance(own, idle_days=30) == pytest.approx(0.4)
+    assert decayed_importance(own, idle_days=30) == pytest.approx(0.4)
 
 
 def test_pinned_memories_do_not_fade_and_verified_ones_fade_like_the_rest() -> None:
-    assert faded_importance(replace(MEMORY, pinned=True), idle_days=900) == 0.8
+    assert decayed_importance(replace(MEMORY, pinned=True), idle_days=900) == 0.8
     verified = replace(MEMORY, user_verified=True)
-    assert faded_importance(verified, idle_days=14) == pytest.approx(0.8 * 0.95**2)
+    assert decayed_importance(verified, idle_days=14) == pytest.approx(0.8 * 0.95**2)
 
 
 days = st.floats(min_value=-50, max_value=20_000, allow_nan=False)
@@ -74,8 +74,8 @@ def test_fading_is_monotone_and_stays_between_zero_and_what_it_was(
         MEMORY, importance=importance, half_life_days=half_life, user_verified=verified
     )
     sooner, later = sorted((first, second))
-    after_sooner = faded_importance(memory, idle_days=sooner)
-    after_later = faded_importance(memory, idle_days=later)
+    after_sooner = decayed_importance(memory, idle_days=sooner)
+    after_later = decayed_importance(memory, idle_days=later)
     assert 0 <= after_later <= after_sooner <= importance
 
 
@@ -83,8 +83,8 @@ def test_fading_is_monotone_and_stays_between_zero_and_what_it_was(
 def test_many_small_steps_equal_one_large_one(steps: list[float]) -> None:
     memory = MEMORY
     for step in steps:
-        memory = replace(memory, importance=faded_importance(memory, idle_days=step))
-    assert memory.importance == pytest.approx(faded_importance(MEMORY, idle_days=sum(steps)))
+        memory = replace(memory, importance=decayed_importance(memory, idle_days=step))
+    assert memory.importance == pytest.approx(decayed_importance(MEMORY, idle_days=sum(steps)))
 
 
 # -- Running it -----------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def test_a_run_fades_what_was_not_used_and_says_so(shop: Workshop) -> None:
     shop.clock.advance(days=14)
     report = decay(shop.engine, project=PROJECT)
     assert shop.read(memory).importance == pytest.approx(0.8 * 0.95**2)
-    assert (report.examined, report.changed, report.counts) == (1, 1, {"faded": 1})
+    assert (report.examined, report.changed, report.counts) == (1, 1, {"decayed": 1})
     assert report.rows() == [
         (
             memory.short,
@@ -226,6 +226,6 @@ def test_however_often_it_runs_time_counts_once(gaps: list[float], importance: f
             counted += gap
             if not decay(shop.engine, project=PROJECT).notes:
                 done = counted
-        expected = faded_importance(memory, idle_days=done)
+        expected = decayed_importance(memory, idle_days=done)
         assert shop.read(memory).importance == pytest.approx(expected)
         shop.store.close()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.memory.recall.hyde import blend, is_thin
+from wellkept.memory.recall.second_pass import blend, needs_second_pass
 
 pytestmark = pytest.mark.feature("B7")
 
@@ -37,4 +37,4 @@ def test_a_blend_has_unit_length(first: float, second: float) -> None:
     [([], True), ([0.9, 0.8], True), ([0.51, 0.6, 0.7], False), ([0.5, 0.5, 0.5, 0.5], True)],
 )
 def test_fewer_than_three_hits_above_a_half_are_thin(scores: list[float], thin: bool) -> None:
-    assert is_thin(scores) is thin
+    assert needs_second_pass(scores) is thin

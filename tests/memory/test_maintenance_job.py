@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.memory.keeping import PROJECT, Workshop, open_workshop
+from tests.memory.workshop import PROJECT, Workshop, open_workshop
 from wellkept.core.changes import PutSession
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
@@ -47,7 +47,7 @@ def test_the_job_refreshes_decays_and_prunes(shop: Workshop, root: Path) -> None
     made = furnish(shop)
     report = run_maintenance(shop.engine, project=PROJECT, root=root)
     assert report.action is MaintenanceAction.MAINTAIN
-    assert report.counts == {"file gone": 1, "faded": 4, "session over": 1, "low importance": 1}
+    assert report.counts == {"file gone": 1, "decayed": 4, "session over": 1, "low importance": 1}
     assert {m.id for m in report.removed} == {made["fading away"].id, made["session"].id}
     left = shop.all()
     assert set(left) == {made[name].id for name in ("stale", "current", "pinned")}

@@ -11,16 +11,23 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from tests.memory.portable_records import libraries, memories
-from tests.memory.portable_steps import HEADER, counts, exported, line, one, put, take
+from tests.memory.exchange_records import libraries, memories
+from tests.memory.exchange_steps import HEADER, counts, exported, line, one, put, take
 from wellkept.core.changes import Insert
+from wellkept.core.codec import record_to_json
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
-from wellkept.memory.exchange.jsonl import FORMAT, VERSION, export_jsonl_file, import_jsonl, whole
+from wellkept.memory.exchange.jsonl import (
+    FORMAT,
+    VERSION,
+    export_jsonl_file,
+    full_export,
+    import_jsonl,
+)
 from wellkept.memory.exchange.jsonl_lines import MAX_LINE_BYTES
-from wellkept.memory.exchange.memory_json import memory_from_json, memory_to_json
+from wellkept.memory.exchange.memory_json import memory_from_json
 from wellkept.store import open_store
 from wellkept.testing import ModelStore, Samples
 
@@ -34,7 +41,7 @@ LATER = timedelta(hours=5)
 
 @given(memories())
 def test_a_record_survives_its_json_form_exactly(memory: Memory):
-    text = json.dumps(memory_to_json(memory), ensure_ascii=False)
+    text = json.dumps(record_to_json(memory), ensure_ascii=False)
     assert memory_from_json(json.loads(text)) == memory
 
 
@@ -86,7 +93,7 @@ def test_an_export_is_ordered_oldest_first_whatever_the_order_of_writing(
 
 def test_an_export_keeps_inside_its_filter(engine: Engine, samples: Samples):
     put(engine, samples.memory("mine"), samples.memory("theirs", project="elsewhere"))
-    text = exported(engine, whole("example"))
+    text = exported(engine, full_export("example"))
     assert "mine" in text
     assert "theirs" not in text
 
@@ -96,7 +103,7 @@ def test_imported_memories_are_embedded_again(engine: Engine, other: Engine, sam
     assert "vector" not in exported(engine)
     import_jsonl(other, io.StringIO(exported(engine)))
     assert [share.count for share in other.store.vector_models()] == [1]
-    assert other.store.search_fulltext(["tuesday"], whole(None), limit=5)
+    assert other.store.search_fulltext(["tuesday"], full_export(None), limit=5)
 
 
 def test_an_export_file_appears_whole_or_not_at_all(
@@ -106,13 +113,13 @@ def test_an_export_file_appears_whole_or_not_at_all(
     put(engine, samples.memory("kept"))
     seen: list[tuple[int, int]] = []
     done = export_jsonl_file(
-        engine, whole(None), target, progress=lambda done, total: seen.append((done, total))
+        engine, full_export(None), target, progress=lambda done, total: seen.append((done, total))
     )
     assert (done, seen) == (1, [(1, 1)])
-    with pytest.raises(ConflictError, match="already there"):
-        export_jsonl_file(engine, whole(None), target)
-    engine.store.apply([Insert(samples.memory("more"), engine.card(samples.memory("x")))])
-    export_jsonl_file(engine, whole(None), target, overwrite=True)
+    with pytest.raises(ConflictError, match="already exists"):
+        export_jsonl_file(engine, full_export(None), target)
+    engine.store.apply([Insert(samples.memory("more"), engine.index_entry(samples.memory("x")))])
+    export_jsonl_file(engine, full_export(None), target, overwrite=True)
     assert len(target.read_text().splitlines()) == 3
     assert [path.name for path in tmp_path.glob("*export*")] == ["export.jsonl"]
 
@@ -128,7 +135,7 @@ def test_a_failed_export_leaves_the_old_file_and_no_litter(
         raise UsageError("stopped")
 
     with pytest.raises(UsageError, match="stopped"):
-        export_jsonl_file(engine, whole(None), target, overwrite=True, progress=stop)
+        export_jsonl_file(engine, full_export(None), target, overwrite=True, progress=stop)
     assert target.read_text() == "before"
     assert [path.name for path in tmp_path.glob("*export*")] == ["export.jsonl"]
 
@@ -142,11 +149,11 @@ def _broken(memory: Memory) -> list[tuple[str, str]]:
         ("[1, 2]", "JSON object"),
         ("<<<<<<< ours", "merge conflict"),
         ("[" * 100_000, "nested too deeply"),
-        (line(memory, surprise=1), "Unknown field 'surprise'"),
+        (line(memory, surprise=1), "has no field 'surprise'"),
         (line(memory, importance=float("nan")), "NaN"),
         (line(memory).replace('"importance": 0.5', '"importance": 1e999'), "finite"),
         (line(memory, importance=10**400), "finite"),
-        (line(memory, importance=2), "between 0 and 1"),
+        (line(memory, importance=2), "importance 2.0 is out of range"),
         (line(memory, type="rumour"), "Unknown memory type"),
         (line(memory, scope="galaxy"), "Unknown scope"),
         (line(memory, tags="a"), "tags must be a list"),
@@ -166,12 +173,12 @@ def _broken(memory: Memory) -> list[tuple[str, str]]:
         (line(memory, key=""), "empty text"),
         (line(memory, relations=[{"type": "validates"}]), "either to a memory or to a file"),
         (line(memory, relations=[{"type": "validates", "target_id": "x"}]), "not a memory id"),
-        (line(memory, evidence=[{"kind": "hearsay", "ref": ""}]), "Unknown evidence[].kind"),
+        (line(memory, evidence=[{"kind": "hearsay", "ref": ""}]), "Unknown evidence[0].kind"),
         (line(memory, evidence=[7]), "must be an object"),
         (line(memory, payload={"rationale": 1}), "takes no payload"),
         (line(memory, type="decision", payload={"why": "x"}), "no field 'why'"),
         (line(memory, type="context_cost"), "needs a payload"),
-        ('{"content": "x"}', "is missing"),
+        ('{"content": "x"}', "needs the field 'id'"),
     ]
 
 
@@ -188,7 +195,7 @@ def test_each_bad_line_is_refused_with_its_number_and_reason(engine: Engine, sam
 
 def test_missing_optional_fields_get_their_defaults(engine: Engine, samples: Samples):
     memory = samples.memory("Brief.")
-    brief = {name: memory_to_json(memory)[name] for name in ("id", "project", "type", "content")}
+    brief = {name: record_to_json(memory)[name] for name in ("id", "project", "type", "content")}
     report = take(engine, json.dumps(brief | {"created_at": "2026-01-02", "type": "knowledge"}))
     assert counts(report) == (1, 0, 0, 0)
     kept = one(engine, memory)
@@ -212,7 +219,7 @@ def test_a_file_cut_in_the_middle_gives_everything_before_the_cut(
 
 def test_a_cut_inside_a_character_is_told_apart(engine: Engine, samples: Samples, tmp_path: Path):
     cut = tmp_path / "cut.jsonl"
-    text = json.dumps(memory_to_json(samples.memory("é" * 50)), ensure_ascii=False)
+    text = json.dumps(record_to_json(samples.memory("é" * 50)), ensure_ascii=False)
     cut.write_bytes(f"{HEADER}\n{text}".encode().split("é".encode())[0] + b"\xc3")
     report = import_jsonl(engine, cut)
     assert "not UTF-8" in report.refused[0].reason
@@ -222,9 +229,9 @@ def test_strict_writes_nothing_when_a_line_is_bad(engine: Engine, samples: Sampl
     report = take(engine, line(samples.memory("Good.")), "{", strict=True)
     assert not report.applied
     assert [note.line for note in report.refused] == [3]
-    assert engine.store.stats(whole(None)).total == 0
+    assert engine.store.stats(full_export(None)).total == 0
     assert take(engine, line(samples.memory("Good.")), strict=True).applied
-    assert engine.store.stats(whole(None)).total == 1
+    assert engine.store.stats(full_export(None)).total == 1
 
 
 def test_a_dry_run_foresees_the_report_and_writes_nothing(engine: Engine, samples: Samples):

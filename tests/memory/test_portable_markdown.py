@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from tests.memory.portable_records import memories
+from tests.memory.exchange_records import memories
 from wellkept.core.changes import Insert, Rescore
 from wellkept.core.codec import Json
 from wellkept.core.errors import ConflictError, NotFoundError
@@ -16,7 +16,7 @@ from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.edit import revise
 from wellkept.memory.engine import Engine
-from wellkept.memory.exchange.jsonl import whole
+from wellkept.memory.exchange.jsonl import full_export
 from wellkept.memory.exchange.markdown_document import (
     read_front_matter,
     split_sections,
@@ -26,9 +26,9 @@ from wellkept.memory.exchange.markdown_export import INDEX, export_markdown
 from wellkept.memory.exchange.markdown_import import MarkdownReport, import_markdown
 from wellkept.memory.exchange.markdown_memory import (
     MemoryPatch,
-    differences,
-    read_entry,
-    write_entry,
+    changes_to,
+    memory_from_markdown,
+    memory_to_markdown,
 )
 from wellkept.testing import Samples
 from wellkept.testing.fakes import ManualClock
@@ -58,7 +58,7 @@ def memory(engine: Engine, samples: Samples, folder: Path) -> Memory:
         files=("docs/store.md",),
         key="team-store",
     )
-    engine.store.apply([Insert(made, engine.card(made))])
+    engine.store.apply([Insert(made, engine.index_entry(made))])
     export_markdown(engine, OPEN, folder)
     return made
 
@@ -123,7 +123,7 @@ def test_a_closed_memory_says_so_and_an_edit_of_it_is_not_applied(
     engine: Engine, folder: Path, memory: Memory
 ):
     new = revise(engine, memory.id, MemoryPatch(content="Use MySQL for teams"))
-    export_markdown(engine, whole("example"), folder, overwrite=True)
+    export_markdown(engine, full_export("example"), folder, overwrite=True)
     path = file_of(folder, memory)
     front, _ = read_front_matter(path.read_text())
     assert front["superseded_by"] == new.id
@@ -138,10 +138,10 @@ def test_a_closed_memory_says_so_and_an_edit_of_it_is_not_applied(
 @given(memories())
 @settings(max_examples=60)
 def test_any_memory_reads_back_as_itself(memory: Memory):
-    entry = read_entry(write_entry(memory))
+    entry = memory_from_markdown(memory_to_markdown(memory))
     assert entry.id == memory.id
-    assert entry.type is memory.type
-    content = differences(entry, memory).content
+    assert entry.fields.type is memory.type
+    content = changes_to(memory, entry).content
     assert content is None
 
 
@@ -180,7 +180,7 @@ def test_a_file_can_be_edited_and_read_again_and_again(
         assert report.corrected + report.updated == 1
         assert counts(read(engine, folder)) == (0, 0, 0, 1)
     assert open_contents(engine) == {"Use PostgreSQL for teams\n\nMySQL stays the default."}
-    assert engine.store.stats(whole("example")).total == 3
+    assert engine.store.stats(full_export("example")).total == 3
 
 
 def test_edited_fields_are_changed_in_place(engine: Engine, folder: Path, memory: Memory):
@@ -308,7 +308,7 @@ def test_files_that_cannot_be_taken_are_named(engine: Engine, folder: Path, memo
     reasons = {note.path: note.reason for note in report.refused}
     assert "merge conflict" in reasons[f"decision/{path.name}"]
     assert "not UTF-8" in reasons["binary.md"]
-    assert "no words" in reasons["empty.md"]
+    assert "no content" in reasons["empty.md"]
     assert "Unknown memory type" in reasons["rumour.md"]
     assert "not a number" in reasons["odd.md"]
     assert "link" in reasons["link.md"]

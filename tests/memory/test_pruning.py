@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
+from tests.memory.workshop import PROJECT, START, Workshop, open_workshop
 from wellkept.core.changes import Close, Delete, Insert, Replace
 from wellkept.core.errors import StoreError
 from wellkept.core.memory import Memory, WorkUnitRef
@@ -220,7 +220,7 @@ def test_what_is_deleted_can_be_exported_first_and_restored(shop: Workshop) -> N
     report = prune(shop.engine, project=PROJECT, on_delete=export)
     assert not shop.has(memory)
     assert exported == [memory] == list(report.removed)
-    shop.store.apply([Insert(exported[0], shop.engine.card(exported[0]))])
+    shop.store.apply([Insert(exported[0], shop.engine.index_entry(exported[0]))])
     assert shop.read(memory) == memory
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.memory.pools import DAY_MS, NOW, NOW_MS, candidate, memory, plan, pool, setting
+from tests.memory.candidate_sets import DAY_MS, NOW, NOW_MS, candidate, memory, plan, pool, setting
 from wellkept.core.types import MemoryType, Phase
-from wellkept.memory.recall.features import Signal, SignalTable
+from wellkept.memory.recall.features import Feature, FeatureTable
 from wellkept.memory.recall.query_plan import plan_query
 from wellkept.memory.recall.ranking import (
     STALE_FACTOR,
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.feature("B1")
 
 
 def test_names_and_function_words_are_taken_out_of_the_meaning_only() -> None:
-    known = plan("When did Melanie's kids paint a sunrise?").knowing(["Melanie", "Caroline"])
+    known = plan("When did Melanie's kids paint a sunrise?").with_authors(["Melanie", "Caroline"])
     assert known.meaning == "kids paint sunrise"
     assert known.speakers == {"melanie"}
     assert "melanie" in known.terms
@@ -40,7 +40,7 @@ def test_names_and_function_words_are_taken_out_of_the_meaning_only() -> None:
 
 
 def test_two_named_speakers_single_out_nobody() -> None:
-    known = plan("What do Melanie and Caroline paint?").knowing(["Melanie", "Caroline"])
+    known = plan("What do Melanie and Caroline paint?").with_authors(["Melanie", "Caroline"])
     assert known.speakers == frozenset()
     assert known.meaning == "paint"
 
@@ -56,16 +56,16 @@ def test_two_named_speakers_single_out_nobody() -> None:
     ],
 )
 def test_a_question_about_oneself_is_about_the_person(query: str, speakers: set[str]) -> None:
-    assert plan(query).knowing(["user", "assistant"]).speakers == speakers
+    assert plan(query).with_authors(["user", "assistant"]).speakers == speakers
 
 
 def test_a_role_is_no_name() -> None:
-    known = plan("How does the user interface start?").knowing(["user", "assistant"])
+    known = plan("How does the user interface start?").with_authors(["user", "assistant"])
     assert known.meaning == "user interface start"
 
 
 def test_a_question_of_names_and_function_words_alone_keeps_its_text() -> None:
-    assert plan("Who is Melanie?").knowing(["Melanie"]).meaning == "Who is Melanie?"
+    assert plan("Who is Melanie?").with_authors(["Melanie"]).meaning == "Who is Melanie?"
 
 
 def test_dates_can_be_left_unread() -> None:
@@ -92,59 +92,59 @@ def test_words_that_only_make_a_question_are_not_looked_up(
     assert plan_query(question, now=NOW).terms == terms
 
 
-def _session_of_four() -> SignalTable:
+def _session_of_four() -> FeatureTable:
     turns = [candidate(f"t{i}", session_id="s", seq=i) for i in range(4)]
     lone = candidate("lone")
     scores = {"t1": 8.0, "t2": 2.0, "lone": 4.0}
-    return SignalTable(pool(*turns, lone, words=scores), plan())
+    return FeatureTable(pool(*turns, lone, words=scores), plan())
 
 
 def test_own_scores_are_shares_of_the_best() -> None:
     table = _session_of_four()
-    assert [table[t][Signal.WORDS] for t in ("t0", "t1", "t2", "lone")] == [0.0, 1.0, 0.25, 0.5]
+    assert [table[t][Feature.WORDS] for t in ("t0", "t1", "t2", "lone")] == [0.0, 1.0, 0.25, 0.5]
 
 
 def test_neighbours_and_session_lend_their_scores() -> None:
     table = _session_of_four()
-    assert table["t0"][Signal.WORDS_AFTER] == 1.0
-    assert table["t2"][Signal.WORDS_BEFORE] == 1.0
-    assert table["t3"][Signal.WORDS_TWO_BEFORE] == 1.0
-    assert table["t0"][Signal.WORDS_TWO_AFTER] == 0.25
-    assert {table[f"t{i}"][Signal.SESSION_WORDS] for i in range(4)} == {1.0}
+    assert table["t0"][Feature.WORDS_AFTER] == 1.0
+    assert table["t2"][Feature.WORDS_BEFORE] == 1.0
+    assert table["t3"][Feature.WORDS_TWO_BEFORE] == 1.0
+    assert table["t0"][Feature.WORDS_TWO_AFTER] == 0.25
+    assert {table[f"t{i}"][Feature.SESSION_WORDS] for i in range(4)} == {1.0}
 
 
 def test_a_memory_without_a_session_is_a_session_of_its_own() -> None:
     table = _session_of_four()
-    assert table["lone"][Signal.SESSION_WORDS] == 0.5
-    assert table["lone"][Signal.WORDS_BEFORE] == 0.0
+    assert table["lone"][Feature.SESSION_WORDS] == 0.5
+    assert table["lone"][Feature.WORDS_BEFORE] == 0.0
 
 
 def test_sessions_do_not_reach_into_each_other() -> None:
     one = candidate("one", session_id="s", seq=1)
     other = candidate("other", session_id="t", seq=2)
-    table = SignalTable(pool(one, other, words={"one": 1.0}), plan())
-    assert table["other"][Signal.WORDS_BEFORE] == 0.0
+    table = FeatureTable(pool(one, other, words={"one": 1.0}), plan())
+    assert table["other"][Feature.WORDS_BEFORE] == 0.0
 
 
 def test_a_memory_without_a_vector_is_judged_by_its_words() -> None:
     rows = (candidate("old"), candidate("new"))
-    table = SignalTable(pool(*rows, words={"old": 3.0, "new": 3.0}, meaning={"old": 0.4}), plan())
-    assert table["new"][Signal.MEANING] == table["new"][Signal.WORDS] == 1.0
+    table = FeatureTable(pool(*rows, words={"old": 3.0, "new": 3.0}, meaning={"old": 0.4}), plan())
+    assert table["new"][Feature.MEANING] == table["new"][Feature.WORDS] == 1.0
 
 
 def test_what_the_text_tells_is_added_when_it_is_read() -> None:
     ask = candidate("ask", session_id="s", seq=0)
     reply = candidate("reply", session_id="s", seq=1)
-    table = SignalTable(pool(ask, reply, words={"ask": 2.0}), plan("when did you move?"))
+    table = FeatureTable(pool(ask, reply, words={"ask": 2.0}), plan("when did you move?"))
     texts = {
         "ask": "When did you move? [shares a photo of a house]",
         "reply": "Last week!",
     }
     table.read_texts(texts)
-    assert table["ask"][Signal.ASKS] == 1.0
-    assert table["ask"][Signal.TELLS_WHEN] == 0.0
-    assert table["reply"][Signal.ANSWERS_WORDS] == 1.0
-    assert table["reply"][Signal.TELLS_WHEN] == 1.0
+    assert table["ask"][Feature.ASKS] == 1.0
+    assert table["ask"][Feature.TELLS_WHEN] == 0.0
+    assert table["reply"][Feature.ANSWERS_WORDS] == 1.0
+    assert table["reply"][Feature.TELLS_WHEN] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -162,14 +162,14 @@ def test_what_the_text_tells_is_added_when_it_is_read() -> None:
 )
 def test_a_question_is_known_by_its_end_however_long_it_is(text: str, asks: bool) -> None:
     row = candidate("x")
-    table = SignalTable(pool(row), plan())
+    table = FeatureTable(pool(row), plan())
     table.read_texts({"x": text})
-    assert table["x"][Signal.ASKS] == float(asks)
+    assert table["x"][Feature.ASKS] == float(asks)
 
 
 def test_a_text_covers_the_share_of_the_question_that_it_speaks_of_rare_words_first() -> None:
     rows = [candidate(name) for name in ("both", "rare", "common", "none")]
-    table = SignalTable(pool(*rows), plan("where does the importer log retries"))
+    table = FeatureTable(pool(*rows), plan("where does the importer log retries"))
     table.read_texts(
         {
             "both": "The importer LOGS each retry.",
@@ -178,22 +178,22 @@ def test_a_text_covers_the_share_of_the_question_that_it_speaks_of_rare_words_fi
             "none": "Fragments have no bearing here.",
         }
     )
-    covered = {row.id: table[row.id][Signal.COVERS] for row in rows}
+    covered = {row.id: table[row.id][Feature.COVERS] for row in rows}
     assert covered["none"] == 0.0
     assert 0.0 < covered["rare"] < covered["common"] < covered["both"] <= 1.0
 
 
 def test_a_question_none_of_whose_words_are_told_is_covered_by_nothing() -> None:
-    table = SignalTable(pool(candidate("x")), plan("where is the cache"))
+    table = FeatureTable(pool(candidate("x")), plan("where is the cache"))
     table.read_texts({"x": "Deploys happen on Fridays."})
-    assert table["x"][Signal.COVERS] == 0.0
+    assert table["x"][Feature.COVERS] == 0.0
 
 
 def test_the_name_of_who_spoke_is_no_part_of_what_a_text_has_to_cover() -> None:
-    asked = plan("what did Mara say about the cache").knowing({"Mara", "Ola"})
-    table = SignalTable(pool(candidate("x", author="Mara")), asked)
+    asked = plan("what did Mara say about the cache").with_authors({"Mara", "Ola"})
+    table = FeatureTable(pool(candidate("x", author="Mara")), asked)
     table.read_texts({"x": "I say the cache must go."})
-    assert table["x"][Signal.COVERS] == pytest.approx(1.0)
+    assert table["x"][Feature.COVERS] == pytest.approx(1.0)
 
 
 @given(days=st.integers(-400, 400))
@@ -205,7 +205,7 @@ def test_nearness_to_a_window_falls_with_the_days_and_more_gently_afterwards(day
     def nearness(offset: int) -> float:
         at = int(start.timestamp() * 1000) + offset * DAY_MS
         row = candidate("x", valid_from_ms=at)
-        return SignalTable(pool(row), asked)["x"][Signal.DATE]
+        return FeatureTable(pool(row), asked)["x"][Feature.DATE]
 
     assert 0.0 <= nearness(days) <= nearness(0) == 1.0
     assert nearness(abs(days) + 1) >= nearness(-abs(days))
@@ -213,8 +213,8 @@ def test_nearness_to_a_window_falls_with_the_days_and_more_gently_afterwards(day
 
 def test_very_long_texts_gain_nothing_over_long_ones() -> None:
     rows = [candidate(str(n), content_chars=n) for n in (10, 100, 1_000, 1_000_000)]
-    table = SignalTable(pool(*rows), plan())
-    lengths = [table[row.id][Signal.LENGTH] for row in rows]
+    table = FeatureTable(pool(*rows), plan())
+    lengths = [table[row.id][Feature.LENGTH] for row in rows]
     assert lengths[0] < lengths[1] < lengths[2] == lengths[3]
 
 
@@ -223,14 +223,14 @@ def test_very_long_texts_gain_nothing_over_long_ones() -> None:
 
 def test_the_shipped_weights_name_only_known_signals_and_say_where_they_come_from() -> None:
     shipped = json.loads(WEIGHTS_FILE.read_text("utf-8"))
-    labels = {signal.label for signal in Signal}
+    labels = {signal.label for signal in Feature}
     for weights in shipped["weights"].values():
         assert set(weights) <= labels
         assert all(math.isfinite(value) for value in weights.values())
     assert set(shipped["weights"]) == {"hybrid", "words", "vectors"}
     assert shipped["questions"] > 0
     assert shipped["cross_validated"]["hybrid"]["turn_recall_at_10"] > 0
-    assert len(load_weights()["hybrid"]) == len(Signal)
+    assert len(load_weights()["hybrid"]) == len(Feature)
 
 
 @pytest.mark.parametrize("weight_set", ["hybrid", "words", "vectors"])

@@ -68,11 +68,11 @@ def test_without_an_embedder_words_do(wordless: Engine) -> None:
     wanted = keep(wordless, "Deploys go through the blue cluster")
     answer = ask(wordless, "blue cluster")
     assert [hit.memory.id for hit in answer] == [wanted]
-    assert answer[0].arms == ("words",)
+    assert answer[0].retrievers == ("words",)
 
 
 def test_vectors_alone_without_an_embedder_is_refused(wordless: Engine) -> None:
-    with pytest.raises(UsageError, match="no embedding model"):
+    with pytest.raises(UsageError, match="No embedding model"):
         ask(wordless, "blue cluster", mode=SearchMode.VECTORS)
 
 
@@ -119,7 +119,7 @@ def test_a_file_at_hand_brings_what_is_tied_to_it(engine: Engine) -> None:
     tied = keep(engine, "Amounts are kept in cents", files=("src/ledger.py",))
     answer = ask(engine, "rounding trouble", files=("src/ledger.py",))
     assert answer[0].memory.id == tied
-    assert "links" in answer[0].arms
+    assert "links" in answer[0].retrievers
 
 
 def test_speaking_of_a_person_prefers_what_that_person_said(engine: Engine) -> None:
@@ -378,7 +378,7 @@ def test_a_thin_answer_is_looked_for_again_with_a_hypothetical_one(engine: Engin
     assert not ask(engine, query)[0].score > 0.5
     answer = ask(asked, query)
     assert answer[0].memory.id == wanted
-    assert "vectors" in answer[0].arms
+    assert "vectors" in answer[0].retrievers
     assert query in teller.prompts[0]
     assert any("hypothetical" in note for note in answer.notes)
 
@@ -449,7 +449,7 @@ def test_vectors_of_another_model_are_not_compared_and_that_is_said(engine: Engi
     other = replace(engine, embedder=lambda: WordEmbedder(model_id="another"))
     answer = ask(other, "blue cluster")
     assert answer[0].memory.id == wanted
-    assert answer[0].arms == ("words",)
+    assert answer[0].retrievers == ("words",)
     assert any("another" in note for note in answer.notes)
 
 
@@ -482,4 +482,4 @@ def test_warnings_of_files_that_change_together_come_along(engine: Engine) -> No
     assert ids == [warning]
     assert plain not in ids
     assert weak not in ids
-    assert answer[0].arms == ("causal",)
+    assert answer[0].retrievers == ("causal",)

@@ -8,7 +8,7 @@ from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.memory import MemoryDraft, MemoryPatch
 from wellkept.core.query import Filter, Validity
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
-from wellkept.memory.edit import forget, get_one, pick, revise
+from wellkept.memory.edit import find_memory, forget, get_memory, revise
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import RememberOutcome, remember, remember_many
 from wellkept.testing.fakes import ManualClock
@@ -25,7 +25,7 @@ def taught(content: str, **more: object) -> MemoryDraft:
 def test_a_new_statement_is_inserted(engine: Engine) -> None:
     kept = remember(engine, taught("The build takes four minutes"), project=HERE)
     assert kept.outcome is RememberOutcome.INSERTED
-    assert get_one(engine, kept.memory.id) == kept.memory
+    assert get_memory(engine, kept.memory.id) == kept.memory
 
 
 def test_the_same_statement_twice_is_kept_once_and_trusted_more(engine: Engine) -> None:
@@ -64,7 +64,7 @@ def test_a_fuller_statement_takes_over_and_keeps_the_shorter_one_as_evidence(
     )
     assert fuller.outcome is RememberOutcome.MERGED
     assert fuller.memory.content.endswith("upstream")
-    closed = get_one(engine, first.memory.id)
+    closed = get_memory(engine, first.memory.id)
     assert closed.superseded_by == fuller.memory.id
     assert any(e.note == first.memory.content for e in fuller.memory.evidence)
 
@@ -76,7 +76,7 @@ def test_a_contradiction_closes_the_old_belief_and_opens_the_new_one(
     clock.advance(days=30)
     new = remember(engine, taught("The API server listens on port 9090"), project=HERE)
     assert new.outcome is RememberOutcome.SUPERSEDED
-    closed = get_one(engine, old.id)
+    closed = get_memory(engine, old.id)
     assert (closed.valid_to, closed.superseded_by) == (clock.now, new.memory.id)
     assert any(
         r.type is RelationType.SUPERSEDES and r.target_id == old.id for r in new.memory.relations
@@ -108,7 +108,7 @@ def test_an_exact_key_takes_a_new_value_and_the_old_one_stays_in_history(engine:
     remember(engine, taught("pnpm", key="package_manager"), project=HERE)
     kept = remember(engine, taught("bun", key="package_manager"), project=HERE)
     assert kept.outcome is RememberOutcome.SUPERSEDED
-    assert pick(engine, "package_manager", project=HERE).content == "bun"
+    assert find_memory(engine, "package_manager", project=HERE).content == "bun"
     history = engine.store.list(replace(OPEN, validity=Validity.ANY)).items
     assert {m.content for m in history} == {"pnpm", "bun"}
 
@@ -173,8 +173,8 @@ def test_a_correction_of_the_text_opens_a_successor(engine: Engine, clock: Manua
     new = revise(engine, old.id, MemoryPatch(content="Releases are cut on Fridays"))
     assert new.id != old.id
     assert new.key == "release"
-    assert get_one(engine, old.id).superseded_by == new.id
-    assert pick(engine, "release", project=HERE).id == new.id
+    assert get_memory(engine, old.id).superseded_by == new.id
+    assert find_memory(engine, "release", project=HERE).id == new.id
 
 
 @pytest.mark.feature("A3")
@@ -183,17 +183,17 @@ def test_a_change_of_labels_stays_in_place(engine: Engine, clock: ManualClock) -
     clock.advance(hours=1)
     new = revise(engine, old.id, MemoryPatch(tags=("release",), pinned=True, importance=0.4))
     assert (new.id, new.tags, new.pinned, new.importance) == (old.id, ("release",), True, 0.4)
-    assert get_one(engine, old.id) == new
+    assert get_memory(engine, old.id) == new
 
 
 @pytest.mark.feature("A3")
 def test_forgetting_deletes_and_a_dry_run_does_not(engine: Engine) -> None:
     memory = remember(engine, taught("The staging password rotates monthly"), project=HERE).memory
     assert [m.id for m in forget(engine, [memory.id], dry_run=True)] == [memory.id]
-    assert get_one(engine, memory.id) == memory
+    assert get_memory(engine, memory.id) == memory
     forget(engine, [memory.id])
     with pytest.raises(NotFoundError):
-        get_one(engine, memory.id)
+        get_memory(engine, memory.id)
 
 
 @pytest.mark.feature("A3")
@@ -201,7 +201,7 @@ def test_forgetting_with_history_only_closes(engine: Engine, clock: ManualClock)
     memory = remember(engine, taught("We use Jenkins"), project=HERE).memory
     clock.advance(days=1)
     forget(engine, [memory.id], keep_history=True)
-    assert get_one(engine, memory.id).valid_to == clock.now
+    assert get_memory(engine, memory.id).valid_to == clock.now
     assert engine.store.list(OPEN).items == ()
 
 
@@ -209,9 +209,9 @@ def test_forgetting_with_history_only_closes(engine: Engine, clock: ManualClock)
 def test_a_memory_is_picked_by_full_id_short_id_or_prefix(engine: Engine) -> None:
     memory = remember(engine, taught("Only one here"), project=HERE).memory
     for name in (memory.id, memory.short, memory.short[:5], f"m:{memory.short}".upper()):
-        assert pick(engine, name, project=HERE).id == memory.id
+        assert find_memory(engine, name, project=HERE).id == memory.id
     with pytest.raises(NotFoundError, match="wellkept list"):
-        pick(engine, "zzzzzzzz", project=HERE)
+        find_memory(engine, "zzzzzzzz", project=HERE)
 
 
 @pytest.mark.feature("A1")

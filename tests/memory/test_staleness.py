@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
+from tests.memory.workshop import PROJECT, START, Workshop, open_workshop
 from wellkept.core.changes import Mark
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Memory, Relation

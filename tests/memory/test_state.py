@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.memory.keeping import PROJECT, Workshop
+from tests.memory.workshop import PROJECT, Workshop
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.memory.state import (

@@ -9,7 +9,7 @@ import pytest
 from tests.observe.learning_steps import PROJECT
 from wellkept.core.query import Filter, Validity
 from wellkept.core.types import MemoryType
-from wellkept.memory.context.candidates import may_be_pushed
+from wellkept.memory.context.candidates import may_be_injected
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import RememberOutcome
 from wellkept.observe.failures.lessons import (
@@ -48,7 +48,7 @@ def test_one_success_is_enough_to_be_offered_at_the_same_failure(engine: Engine)
     save(engine, lesson("rtk bun run test", RTK, "bun run test"))
     (known,) = find_way_outs(engine, project=PROJECT, command="rtk bun run lint 2>&1", cause=RTK)
     assert (known.command, known.sessions, known.worked_at) == ("bun run lint", 1, DAY)
-    assert not may_be_pushed(known.memory)
+    assert not may_be_injected(known.memory)
 
 
 def test_a_second_session_confirms_it_and_lets_it_stand(engine: Engine) -> None:
@@ -57,7 +57,7 @@ def test_a_second_session_confirms_it_and_lets_it_stand(engine: Engine) -> None:
     assert save(engine, way_out, "s2", days=1) is RememberOutcome.UNCHANGED
     (known,) = find_way_outs(engine, project=PROJECT, command="rtk bun run test", cause=RTK)
     assert (known.sessions, known.worked_at) == (2, DAY + timedelta(days=1))
-    assert may_be_pushed(known.memory)
+    assert may_be_injected(known.memory)
 
 
 def test_the_newest_success_wins_and_history_stays(engine: Engine) -> None:

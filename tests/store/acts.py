@@ -30,7 +30,7 @@ from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, RelationType, Scope
 from wellkept.memory.edit import forget, relate, revise
 from wellkept.memory.engine import Engine
-from wellkept.memory.exchange.jsonl import export_jsonl_file, import_jsonl, whole
+from wellkept.memory.exchange.jsonl import export_jsonl_file, full_export, import_jsonl
 from wellkept.memory.index_text import extra_text
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest
@@ -86,7 +86,7 @@ class Scene(NamedTuple):
 
 def _insert(scene: Scene) -> None:
     made = [scene.memory() for _ in range(scene.chance.choice((1, 1, 7)))]
-    cards = scene.engine.cards(made)
+    cards = scene.engine.index_entries(made)
     scene.store.apply([Insert(m, card) for m, card in zip(made, cards, strict=True)])
 
 
@@ -102,7 +102,7 @@ def _remember(scene: Scene) -> None:
 def _edit(scene: Scene) -> None:
     for old in scene.known():
         new = replace(scene.memory(), id=old.id)
-        card = scene.engine.card(new) if scene.chance.random() < 0.5 else None
+        card = scene.engine.index_entry(new) if scene.chance.random() < 0.5 else None
         scene.store.apply([Replace(new, card)])
 
 
@@ -116,7 +116,7 @@ def _supersede(scene: Scene) -> None:
     for old in scene.known():
         new = scene.memory()
         closed = Close(old.id, scene.engine.clock(), new.id)
-        scene.store.apply([Insert(new, scene.engine.card(new)), closed])
+        scene.store.apply([Insert(new, scene.engine.index_entry(new)), closed])
 
 
 def _forget(scene: Scene) -> None:
@@ -126,7 +126,7 @@ def _forget(scene: Scene) -> None:
 
 def _forget_and_take_in_again(scene: Scene) -> None:
     for old in scene.known():
-        scene.store.apply([Delete(old.id), Insert(old, scene.engine.card(old))])
+        scene.store.apply([Delete(old.id), Insert(old, scene.engine.index_entry(old))])
 
 
 def _relate(scene: Scene) -> None:
@@ -183,7 +183,7 @@ def _restore(scene: Scene) -> None:
 
 def _export(scene: Scene) -> None:
     target = scene.path.with_name("export.jsonl")
-    export_jsonl_file(scene.engine, whole(None), target, overwrite=True)
+    export_jsonl_file(scene.engine, full_export(None), target, overwrite=True)
 
 
 def _import(scene: Scene) -> None:

@@ -123,7 +123,7 @@ def recalled(store: Store, question: str, mode: SearchMode) -> list[object]:
     request = RecallRequest(
         query=question, where=FILTERS[0], mode=mode, neighbours=1, count_access=False
     )
-    return [(hit.memory, hit.score, hit.arms) for hit in recall(engine, request)]
+    return [(hit.memory, hit.score, hit.retrievers) for hit in recall(engine, request)]
 
 
 def assert_as_fresh(path: Path, *kept: Store) -> None:

@@ -105,10 +105,10 @@ class MaintenanceMethods:
         self, name: str, confidence: float, *, dry_run: bool = False
     ) -> MaintenanceReport:
         """Set a memory's confidence, and adjust that of related memories."""
-        from wellkept.memory.edit import pick
+        from wellkept.memory.edit import find_memory
         from wellkept.memory.lifecycle.confidence import set_confidence
 
-        found = pick(self._services.engine, name, project=self._services.project)
+        found = find_memory(self._services.engine, name, project=self._services.project)
         return set_confidence(
             self._services.engine, id=found.id, confidence=confidence, dry_run=dry_run
         )

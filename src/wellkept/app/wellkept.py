@@ -285,13 +285,15 @@ class Wellkept(MaintenanceMethods, DataMethods):
         return self._recall(request)
 
     def _recall(self, request: RecallRequest) -> RecallResult:
-        from wellkept.memory.recall.freshness import with_gone_marked
+        from wellkept.memory.recall.freshness import mark_missing_files
         from wellkept.memory.recall.recall import recall
         from wellkept.memory.recall.requests import SearchMode
 
         found = recall(self.engine, request)
         if request.where.project is not None:
-            found = with_gone_marked(found, root=self.root, sure=self._services.project_from_folder)
+            found = mark_missing_files(
+                found, root=self.root, sure=self._services.project_from_folder
+            )
         note = None if request.mode is SearchMode.WORDS else self.embedding_note()
         return replace(found, notes=(*found.notes, note)) if note else found
 
@@ -337,9 +339,9 @@ class Wellkept(MaintenanceMethods, DataMethods):
 
     def get(self, name: str) -> Memory:
         """One memory by id, short id, unique prefix of an id, or key."""
-        from wellkept.memory.edit import pick
+        from wellkept.memory.edit import find_memory
 
-        return pick(self.engine, name, project=self.project)
+        return find_memory(self.engine, name, project=self.project)
 
     def list(
         self,

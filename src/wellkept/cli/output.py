@@ -73,12 +73,12 @@ def print_json(value: object) -> None:
 def plain(value: object) -> Json:
     """Records as JSON: fields by name, moments in ISO 8601, a memory with its short id."""
     if isinstance(value, Memory):
-        from wellkept.memory.exchange.memory_json import memory_to_json
+        from wellkept.core.codec import record_to_json
 
         head: dict[str, Json] = {"id": value.id, "short": value.short}
         if not value.is_open:
             head["closed"] = True
-        return {**head, **memory_to_json(value)}
+        return {**head, **record_to_json(value)}
     if is_record(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):

@@ -65,6 +65,11 @@ def parse_moment(text: str) -> datetime:
     return whole_ms(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
+def format_moment(moment: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds, always of the same length."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 _MONTHS = (
     "january february march april may june july august september october november december".split()
 )

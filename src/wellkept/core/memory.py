@@ -1,9 +1,8 @@
-"""The one record everything turns on: `Memory`, and the draft and patch that make and change it.
+"""`Memory`, the central record, and the draft and patch that create and change it.
 
-Importance says how much a memory matters and fades with disuse; confidence says how sure we are
-and moves with evidence; `work_tokens` is what it cost to find out. `valid_from`/`valid_to` say
-when it was true: a memory that turned out wrong or out of date is closed and points to its
-successor, never overwritten.
+Importance decays while a memory is not used; confidence changes with evidence; `work_tokens` is
+what finding it out cost. `valid_from`/`valid_to` say when it was true: an outdated or wrong memory
+is closed and points to its successor, never overwritten. `memory_fields` describes each field.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ MAX_CONTENT_CHARS = 1_048_576
 
 @record
 class WorkUnitRef:
-    """A unit of work in some methodology; the hierarchy is opaque to everyone but its plugin."""
+    """A unit of work in some methodology; only its plugin understands the hierarchy."""
 
     methodology: str
     hierarchy: tuple[str, ...]
@@ -40,7 +39,7 @@ class Relation:
 
 @record
 class Evidence:
-    """What a memory rests on. `ref` names it; `note` keeps the words (e.g. of a merged text)."""
+    """What supports a memory. `ref` names it; `note` has text, e.g. of a merged memory."""
 
     kind: EvidenceKind
     ref: str
@@ -50,7 +49,7 @@ class Evidence:
 
 @record(kw_only=True)
 class Memory:
-    """One thing that is known, with where it came from and how long it held."""
+    """One stored statement, with its origin and validity."""
 
     id: str
     project: str
@@ -92,18 +91,18 @@ class Memory:
 
     @property
     def short(self) -> str:
-        """The id as people see and type it."""
+        """The short id that people see and type."""
         return short_id(self.id)
 
     @property
     def is_open(self) -> bool:
-        """Whether this is still believed."""
+        """Whether it is still valid."""
         return self.valid_to is None
 
 
 @record(kw_only=True)
 class MemoryDraft:
-    """What a caller says about a memory to be; everything else is filled in when it is kept."""
+    """What a caller gives for a new memory; the rest is filled in when it is stored."""
 
     content: str
     type: MemoryType = MemoryType.FACT
@@ -134,10 +133,10 @@ class MemoryDraft:
 
 @record(kw_only=True)
 class MemoryPatch:
-    """Changes to a memory; None means "leave as it is".
+    """Changes to a memory; None leaves a field as it is.
 
-    A change of `content` or `type` is a correction: it closes the old memory and opens another.
-    The rest is changed in place.
+    A change of `content` or `type` closes the memory and opens a successor. The rest is changed in
+    place.
     """
 
     content: str | None = None

@@ -131,6 +131,14 @@ def fields(kind: object) -> tuple[Field, ...]:
     return tuple(known.values())
 
 
+def field_types(kind: type[object]) -> dict[str, Any]:
+    """The type of each field of a record's class, resolved, in order of the fields."""
+    from typing import get_type_hints
+
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
 def is_record(value: object) -> bool:
     """Whether a value is a record or the class of one."""
     return hasattr(value, _FIELDS)

@@ -1,7 +1,7 @@
-"""Finding one memory by name, correcting it, forgetting it.
+"""Finds one memory by name, edits, relates and deletes memories.
 
-A correction closes the old memory and opens its successor; forgetting deletes for good unless
-the history is asked to be kept.
+An edit of content or type closes the old memory and opens its successor. Deleting is final unless
+the history is kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wellkept.core.memory import Memory, MemoryPatch, Relation
 from wellkept.core.text import first_line
 from wellkept.memory.draft import amend
 from wellkept.memory.engine import Engine
-from wellkept.memory.remember import retried, successor, superseding
+from wellkept.memory.remember import successor, superseding, with_retries
 
 
 def revise(
@@ -23,11 +23,11 @@ def revise(
 ) -> Memory:
     """Change a memory. New content or a new type closes it and opens its successor.
 
-    With `if_updated_at` it is changed only if nobody has changed it since, else ConflictError.
+    With `if_updated_at`: ConflictError if the memory was changed since.
     """
 
     def attempt() -> Memory:
-        old = get_one(engine, memory_id)
+        old = get_memory(engine, memory_id)
         if if_updated_at is not None and old.updated_at != if_updated_at:
             raise ConflictError(
                 f"Memory {old.short} was changed meanwhile.", hint="Read it again and repeat."
@@ -44,25 +44,25 @@ def revise(
                 else "Remember the correction as a new memory.",
             )
         new = successor(engine, old, new, now=now)
-        engine.store.apply(superseding(old, new, engine.card(new), now=now))
+        engine.store.apply(superseding(old, new, engine.index_entry(new), now=now))
         return new
 
-    return retried(attempt)
+    return with_retries(attempt)
 
 
 def relate(engine: Engine, memory_id: str, relation: Relation) -> Memory:
-    """Add a relation to a memory; the same one to the same target takes the earlier one's place."""
+    """Add a relation to a memory; replaces one of the same type and target."""
     if relation.target_id == memory_id:
         raise UsageError("A memory cannot be related to itself.")
 
     def attempt() -> Memory:
-        old = get_one(engine, memory_id)
-        others = tuple(r for r in old.relations if _kind_and_target(r) != asked)
+        old = get_memory(engine, memory_id)
+        others = tuple(r for r in old.relations if _kind_and_target(r) != same)
         patch = MemoryPatch(relations=(*others, relation))
         return _changed_in_place(engine, old, amend(old, patch, now=engine.clock()))
 
-    asked = _kind_and_target(relation)
-    return retried(attempt)
+    same = _kind_and_target(relation)
+    return with_retries(attempt)
 
 
 def _kind_and_target(relation: Relation) -> tuple[str, str | None, str | None]:
@@ -70,16 +70,16 @@ def _kind_and_target(relation: Relation) -> tuple[str, str | None, str | None]:
 
 
 def _changed_in_place(engine: Engine, old: Memory, new: Memory) -> Memory:
-    (card,) = engine.refreshed_cards([new])
-    engine.store.apply([Replace(new, card, old.updated_at)])
+    (entry,) = engine.refreshed_entries([new])
+    engine.store.apply([Replace(new, entry, old.updated_at)])
     return new
 
 
 def forget(
     engine: Engine, ids: Sequence[str], *, keep_history: bool = False, dry_run: bool = False
 ) -> list[Memory]:
-    """Delete memories for good, or with `keep_history` only close them; returns what they were."""
-    memories = [get_one(engine, memory_id) for memory_id in dict.fromkeys(ids)]
+    """Delete memories, or only close them with `keep_history`; returns them as they were."""
+    memories = [get_memory(engine, memory_id) for memory_id in dict.fromkeys(ids)]
     now = engine.clock()
     changes: list[Change] = [
         Close(m.id, max(now, m.valid_from)) if keep_history else Delete(m.id)
@@ -91,7 +91,7 @@ def forget(
     return memories
 
 
-def get_one(engine: Engine, memory_id: str) -> Memory:
+def get_memory(engine: Engine, memory_id: str) -> Memory:
     """The memory with that full id."""
     found = engine.store.get([memory_id])
     if not found:
@@ -99,8 +99,8 @@ def get_one(engine: Engine, memory_id: str) -> Memory:
     return found[0]
 
 
-def pick(engine: Engine, name: str, *, project: str) -> Memory:
-    """The memory that a full id, a short id, a prefix of one, or a key stands for."""
+def find_memory(engine: Engine, name: str, *, project: str) -> Memory:
+    """The memory with that full id, short id, prefix of one, or key."""
     ids = engine.store.resolve(name, project=project)
     if len(ids) > 1:
         titles = "; ".join(
@@ -110,7 +110,7 @@ def pick(engine: Engine, name: str, *, project: str) -> Memory:
             f"{name!r} fits several memories: {titles}.", hint="Type more of the id."
         )
     if ids:
-        return get_one(engine, ids[0])
+        return get_memory(engine, ids[0])
     for user_scope in (False, True):
         if found := engine.store.find_key(name, project=project, user_scope=user_scope):
             return found

@@ -1,7 +1,7 @@
-"""What the memory operations stand on: a store, the models that happen to be there, time and ids.
+"""Dependencies shared by all memory operations: store, models, clock, ids.
 
-Models come as functions so that an operation which needs none never loads one. Nothing in this
-package knows where these things come from; `app` wires them.
+Models are functions, so that an operation that needs none never loads one. `app` builds the
+engine.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @record
 class Thresholds:
-    """Cosine cut-offs of the embedding model in use; the defaults are the nominal values.
+    """Cosine thresholds of the embedding model in use; the defaults are nominal.
 
-    Raw cosines differ between models, so each model's values are calibrated on labelled pairs.
+    Cosines differ between models, so the values of each are calibrated on labelled pairs.
     """
 
     related: float = 0.80
@@ -46,10 +46,10 @@ def _raise(error: ProviderError) -> None:
 
 @record
 class Engine:
-    """The parts that remembering and recalling are made of.
+    """Store, models, clock and ids.
 
-    When embedding fails while something is kept, `on_embedding_failure` decides: it raises, or
-    takes note, and the memory is kept without a vector until a re-index.
+    When embedding fails on a write, `on_embedding_failure` raises or takes note; then the memory is
+    stored without a vector until a re-index.
     """
 
     store: Store
@@ -64,12 +64,12 @@ class Engine:
     )
     count_tokens: Callable[[str], int] = estimate_tokens
 
-    def card(self, memory: Memory) -> IndexEntry:
-        """The index card of one memory, embedded when its type is and a model is there."""
-        return self.cards([memory])[0]
+    def index_entry(self, memory: Memory) -> IndexEntry:
+        """The index entry of one memory, with a vector if its type has one and a model exists."""
+        return self.index_entries([memory])[0]
 
-    def cards(self, memories: list[Memory]) -> list[IndexEntry]:
-        """Index cards for several memories, embedded in one batch."""
+    def index_entries(self, memories: list[Memory]) -> list[IndexEntry]:
+        """Index entries of several memories, embedded in one batch."""
         from wellkept.core.changes import IndexEntry
         from wellkept.memory.index_text import extra_text
 
@@ -81,36 +81,36 @@ class Engine:
             for m in memories
         ]
 
-    def refreshed_cards(self, memories: list[Memory]) -> list[IndexEntry | None]:
-        """Index cards for memories whose labels changed but whose content did not.
+    def refreshed_entries(self, memories: list[Memory]) -> list[IndexEntry | None]:
+        """Index entries of memories whose labels changed but whose content did not.
 
-        None, which leaves the indexes as they are, where a fresh card would cost a memory its
-        vector because no embedder is at hand; a re-index then brings the labels up to date.
+        None leaves the indexes as they are, where a new entry would lose the vector because no
+        embedder is available; a re-index then updates the labels.
         """
-        vectors_kept = bool(self.store.vector_models())
+        has_vectors = bool(self.store.vector_models())
         return [
-            None if card.vector is None and vectors_kept and is_embedded(memory) else card
-            for memory, card in zip(memories, self.cards(memories), strict=True)
+            None if entry.vector is None and has_vectors and is_embedded(memory) else entry
+            for memory, entry in zip(memories, self.index_entries(memories), strict=True)
         ]
 
     def _vectors(self, embedder: Embedder, memories: list[Memory]) -> dict[str, Vector]:
-        """The vectors of those memories that have one to give; text without words has none."""
+        """The vectors of the memories that have one; text without words has none."""
         from wellkept.memory.index_text import embedding_text
 
-        wanted = [m for m in memories if is_embedded(m)]
-        if not wanted:
+        embedded = [m for m in memories if is_embedded(m)]
+        if not embedded:
             return {}
         try:
-            made = embedder.embed_documents([embedding_text(m) for m in wanted])
+            made = embedder.embed_documents([embedding_text(m) for m in embedded])
         except ProviderError as error:
             self.on_embedding_failure(error)
             return {}
-        pairs = zip(wanted, made, strict=True)
-        return {memory.id: vector for memory, vector in pairs if not is_blank(vector)}
+        pairs = zip(embedded, made, strict=True)
+        return {memory.id: vector for memory, vector in pairs if not is_zero_vector(vector)}
 
 
-def is_blank(vector: Vector) -> bool:
-    """Whether a vector points nowhere: an embedder's answer to a text without words."""
+def is_zero_vector(vector: Vector) -> bool:
+    """Whether all components are 0, as for a text without words."""
     return not vector.strip(b"\0")
 
 

@@ -1,8 +1,7 @@
-"""Whether the files that memories speak of are there.
+"""Checks whether the files of memories exist.
 
-Only paths inside a project's root are ever looked at: a path that leads out of it, by `..`, by
-being absolute elsewhere or through a link, is neither missing nor there. Knows nothing of memories,
-and loads next to nothing: every answer asks this.
+Only paths inside the project root are checked. A path that leads outside (`..`, absolute, or
+through a link) never counts as missing. Imports little, because every recall uses it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from wellkept.core.errors import UsageError
 
 Exists = Callable[[str], bool]
-"""Whether a project-relative path is there, or at least not known to be gone."""
+"""Whether a project-relative path exists, or is at least not known to be missing."""
 
 
 def project_path(path: str) -> str | None:
@@ -36,11 +35,11 @@ def project_path(path: str) -> str | None:
 
 
 def exists_below(root: Path) -> Exists:
-    """A check of files below a root that looks at each path once and never outside the root."""
+    """A cached check of files below a root."""
     if not root.is_dir():
         raise UsageError(
             f"The project root {str(root)!r} is not a folder.",
-            hint="A refresh without it would take every file for deleted.",
+            hint="Without it every file would count as deleted.",
         )
     real_root = root.resolve()
 
@@ -53,7 +52,7 @@ def exists_below(root: Path) -> Exists:
             real = (real_root / relative).resolve()
             return not real.is_relative_to(real_root) or real.exists()
         except OSError:
-            # A name too long or a folder we may not enter: not known to be gone.
+            # A name too long or a folder without access: not known to be missing.
             return True
 
     return exists

@@ -1,7 +1,7 @@
-"""What the indexes see of a memory: the text that is embedded, and the extra words to find it by.
+"""Index texts of a memory: the text to embed, and extra search terms.
 
-Both are functions of the record alone, so a rebuilt index equals the one it replaces. Change
-`INDEX_VERSION` whenever either function would give another result.
+Both depend on the record alone, so a rebuilt index equals the one it replaces. Increase
+`INDEX_VERSION` whenever either function changes its result.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _NAMED_FILES = 5
 
 
 def extra_text(memory: Memory) -> str:
-    """Words that are not in the content as whole words but that people search by."""
+    """Search terms that are not whole words of the content."""
     parts = (
         memory.author or "",
         date_words(memory.valid_from),
         memory.key.replace("_", " ") if memory.key else "",
         *memory.tags,
-        *_place_words(memory),
+        *_path_terms(memory),
         *(part for name in identifiers(memory.content) for part in split_identifier(name)),
         *(pair for run in cjk_runs(memory.content) for pair in cjk_pairs(run)),
     )
@@ -34,14 +34,14 @@ def extra_text(memory: Memory) -> str:
 
 
 def embedding_text(memory: Memory) -> str:
-    """The text whose meaning stands for the memory."""
+    """The text to embed."""
     return memory.content[:EMBEDDED_CHARS]
 
 
-def _place_words(memory: Memory) -> list[str]:
-    """Words of the few files and modules that a memory is about.
+def _path_terms(memory: Memory) -> list[str]:
+    """Terms of the first files and of the modules of a memory.
 
-    A commit touches files without being about each of them; it is found through its links.
+    None for commit records: they touch files without being about each, and are found by links.
     """
     if memory.source is Source.COMMIT_AUTO:
         return []

@@ -1,9 +1,9 @@
-"""Keeping: the one path by which a statement enters the store.
+"""The write path: every statement enters the store here.
 
-A new statement meets what is known: its key, then its nearest neighbours in meaning. It is
-inserted, merged into what it repeats, or supersedes what it contradicts; `RememberResult` says
-which and why. What gives way is closed, never overwritten, and its words stay with the
-survivor as evidence.
+A new statement is compared with the memory of the same key, then with its nearest neighbours by
+vector. It is inserted, merged into what it repeats, or supersedes what it contradicts;
+`RememberResult` says which and why. A superseded memory is closed, never overwritten; merged text
+becomes evidence of the survivor.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wellkept.memory.text.similarity import TextRelation, compare
 
 _NEIGHBOURS = 8
 _BATCH = 256
-# Each attempt that fails lets someone else's write through, so this is how many may be at it.
+# A failed attempt means another write succeeded, so this bounds concurrent writers.
 _ATTEMPTS = 20
 _REINFORCEMENT = 0.25
 _LOG_TYPES = frozenset(
@@ -42,7 +42,7 @@ _Result = TypeVar("_Result")
 
 
 class RememberOutcome(StrEnum):
-    """What became of a statement."""
+    """What happened to a statement."""
 
     INSERTED = "inserted"
     MERGED = "merged"
@@ -52,7 +52,7 @@ class RememberOutcome(StrEnum):
 
 @record
 class RememberResult:
-    """The memory that now stands for what was said, and how it got there."""
+    """The memory that now holds the statement, and how it got there."""
 
     outcome: RememberOutcome
     memory: Memory
@@ -62,7 +62,7 @@ class RememberResult:
 
 @record
 class _Decision:
-    kept: RememberResult
+    result: RememberResult
     changes: tuple[Change, ...]
 
 
@@ -74,11 +74,11 @@ def remember(
     merge_similar: bool = True,
     beside: Callable[[Memory], Sequence[Change]] | None = None,
 ) -> RememberResult:
-    """Keep one statement. `beside` tells what else to write, about the memory that stands for it
-    then, in the same transaction."""
+    """Store one statement. `beside` returns further changes for the same transaction, given the
+    memory that holds the statement."""
     memory = _composed(engine, draft, project=project)
-    (card,) = engine.cards([memory])
-    return _keep_one(engine, memory, card, merge_similar=merge_similar, beside=beside)
+    (entry,) = engine.index_entries([memory])
+    return _remember_one(engine, memory, entry, merge_similar=merge_similar, beside=beside)
 
 
 def remember_many(
@@ -89,22 +89,22 @@ def remember_many(
     merge_similar: bool = True,
     progress: Progress | None = None,
 ) -> list[RememberResult]:
-    """Keep several statements; all are checked before the first is written.
+    """Store several statements; all are checked before the first is written.
 
-    Each statement sees the ones before it. Those that need no comparison are written together,
-    so a large batch costs few transactions.
+    Each statement is compared with those before it. Statements that need no comparison are written
+    together, so a large batch takes few transactions.
     """
     memories = [_composed(engine, draft, project=project) for draft in drafts]
-    kept: list[RememberResult] = []
+    results: list[RememberResult] = []
     for start in range(0, len(memories), _BATCH):
         batch = memories[start : start + _BATCH]
-        kept.extend(_keep_batch(engine, batch, merge_similar=merge_similar))
+        results.extend(_remember_batch(engine, batch, merge_similar=merge_similar))
         if progress:
-            progress(len(kept), len(memories))
-    return kept
+            progress(len(results), len(memories))
+    return results
 
 
-# -- One statement against what is known ----------------------------------------------------------
+# -- One statement against stored memories --------------------------------------------------------
 
 
 def _composed(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
@@ -113,33 +113,33 @@ def _composed(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
     return compose(draft, project=project, id=engine.new_id(), now=engine.clock())
 
 
-def _keep_batch(
+def _remember_batch(
     engine: Engine, memories: list[Memory], *, merge_similar: bool
 ) -> list[RememberResult]:
-    """Decide in order; plain inserts wait and go together with the next write that reads."""
-    kept: list[RememberResult] = []
-    waiting: list[Change] = []
-    for memory, card in zip(memories, engine.cards(memories), strict=True):
+    """Decide in order; plain inserts are queued and written before the next comparison."""
+    results: list[RememberResult] = []
+    queued: list[Change] = []
+    for memory, entry in zip(memories, engine.index_entries(memories), strict=True):
         if memory.key is None and not (merge_similar and is_mergeable(memory)):
-            waiting.append(Insert(memory, card))
-            kept.append(RememberResult(RememberOutcome.INSERTED, memory, "new"))
+            queued.append(Insert(memory, entry))
+            results.append(RememberResult(RememberOutcome.INSERTED, memory, "new"))
             continue
-        _write(engine, waiting)
-        kept.append(_keep_one(engine, memory, card, merge_similar=merge_similar))
-    _write(engine, waiting)
-    return kept
+        _write(engine, queued)
+        results.append(_remember_one(engine, memory, entry, merge_similar=merge_similar))
+    _write(engine, queued)
+    return results
 
 
-def _write(engine: Engine, waiting: list[Change]) -> None:
-    if waiting:
-        engine.store.apply(waiting)
-        waiting.clear()
+def _write(engine: Engine, queued: list[Change]) -> None:
+    if queued:
+        engine.store.apply(queued)
+        queued.clear()
 
 
-def _keep_one(
+def _remember_one(
     engine: Engine,
     memory: Memory,
-    card: IndexEntry,
+    entry: IndexEntry,
     *,
     merge_similar: bool,
     beside: Callable[[Memory], Sequence[Change]] | None = None,
@@ -148,22 +148,22 @@ def _keep_one(
 
     def attempt() -> RememberResult:
         since = engine.store.activity_range().newest if compared else None
-        decision = _decide(engine, memory, card, merge_similar=merge_similar)
-        also = beside(decision.kept.memory) if beside is not None else ()
-        engine.store.apply([*(_unless_said(c, since) for c in decision.changes), *also])
-        return decision.kept
+        decision = _decide(engine, memory, entry, merge_similar=merge_similar)
+        also = beside(decision.result.memory) if beside is not None else ()
+        engine.store.apply([*(_with_guard(c, since) for c in decision.changes), *also])
+        return decision.result
 
-    return retried(attempt)
+    return with_retries(attempt)
 
 
-def _unless_said(change: Change, since: int | None) -> Change:
-    """What was decided on is what was known then: two who say the same at once must not both
-    insert it."""
+def _with_guard(change: Change, since: int | None) -> Change:
+    """Make an insert conditional on no newer memory, so that two writers of the same statement do
+    not both insert it."""
     return replace(change, unless_duplicate_since=since) if isinstance(change, Insert) else change
 
 
-def retried(attempt: Callable[[], _Result]) -> _Result:
-    """Another process may change what we decided upon; then decide again on what is there now."""
+def with_retries(attempt: Callable[[], _Result]) -> _Result:
+    """Run again when another process changed the data meanwhile."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return attempt()
@@ -172,74 +172,76 @@ def retried(attempt: Callable[[], _Result]) -> _Result:
     return attempt()
 
 
-def _decide(engine: Engine, memory: Memory, card: IndexEntry, *, merge_similar: bool) -> _Decision:
+def _decide(engine: Engine, memory: Memory, entry: IndexEntry, *, merge_similar: bool) -> _Decision:
     if memory.key is not None:
         same_key = engine.store.find_key(
             memory.key, project=memory.project, user_scope=memory.scope is Scope.USER
         )
         if same_key is not None:
-            return _meet_same_key(engine, same_key, memory, card)
+            return _decide_same_key(engine, same_key, memory, entry)
     if merge_similar and is_mergeable(memory):
-        for old, repeats in _near(engine, memory, card):
-            decision = _meet_similar(engine, old, memory, card, repeats=repeats)
+        for old, repeats in _near(engine, memory, entry):
+            decision = _decide_similar(engine, old, memory, entry, repeats=repeats)
             if decision is not None:
                 return decision
-    return _insert(memory, card, reason="new")
+    return _insert(memory, entry, reason="new")
 
 
 def is_mergeable(memory: Memory) -> bool:
-    """Statements are merged; the raw log of a session is kept as it happened."""
+    """Statements are merged; raw session records and memories with a payload are not."""
     return memory.seq is None and memory.type not in _LOG_TYPES and memory.payload is None
 
 
-def _near(engine: Engine, memory: Memory, card: IndexEntry) -> list[tuple[Memory, bool]]:
-    """Open statements of the same project and reach that are near in meaning, nearest first,
-    each with whether it is near enough to be the same statement.
+def _near(engine: Engine, memory: Memory, entry: IndexEntry) -> list[tuple[Memory, bool]]:
+    """Open statements of the same project and scope that are near by vector, nearest first, each
+    with whether it is near enough to be the same statement.
 
-    Without vectors only a word-for-word repetition counts as near.
+    Without vectors only equal words count as near.
     """
     where = Filter(
         project=memory.project, include_user=memory.scope is Scope.USER, scopes=(memory.scope,)
     )
-    if card.vector is None or card.model_id is None:
+    if entry.vector is None or entry.model_id is None:
         terms = content_words(memory.content)[:24]
         hits = engine.store.search_fulltext(terms, where, limit=_NEIGHBOURS)
         found = filter(is_mergeable, engine.store.get([hit.id for hit in hits]))
         return [(m, True) for m in found if compare(m.content, memory.content) is TextRelation.SAME]
     cuts = engine.thresholds()
     hits = engine.store.search_vectors(
-        card.vector, model_id=card.model_id, where=where, limit=_NEIGHBOURS
+        entry.vector, model_id=entry.model_id, where=where, limit=_NEIGHBOURS
     )
     scores = {hit.id: hit.score for hit in hits if hit.score >= cuts.related}
     found = filter(is_mergeable, engine.store.get(list(scores)))
     return [(m, scores[m.id] >= cuts.duplicate) for m in found]
 
 
-def _meet_same_key(engine: Engine, old: Memory, new: Memory, card: IndexEntry) -> _Decision:
+def _decide_same_key(engine: Engine, old: Memory, new: Memory, entry: IndexEntry) -> _Decision:
     if old.content == new.content and old.type is new.type and old.payload == new.payload:
         merged = reinforced(old, new, now=engine.clock())
-        kept = RememberResult(
+        result = RememberResult(
             RememberOutcome.UNCHANGED, merged, f"key {new.key!r} already says so", old
         )
-        return _Decision(kept, (Replace(merged, None, old.updated_at),))
+        return _Decision(result, (Replace(merged, None, old.updated_at),))
     now = engine.clock()
     new = successor(engine, old, new, now=now, keep_id=True)
-    kept = RememberResult(RememberOutcome.SUPERSEDED, new, f"key {new.key!r} has a new value", old)
-    return _Decision(kept, tuple(superseding(old, new, card, now=now)))
+    result = RememberResult(
+        RememberOutcome.SUPERSEDED, new, f"key {new.key!r} has a new value", old
+    )
+    return _Decision(result, tuple(superseding(old, new, entry, now=now)))
 
 
-def _meet_similar(
-    engine: Engine, old: Memory, new: Memory, card: IndexEntry, *, repeats: bool
+def _decide_similar(
+    engine: Engine, old: Memory, new: Memory, entry: IndexEntry, *, repeats: bool
 ) -> _Decision | None:
-    likeness = compare(old.content, new.content)
+    relation = compare(old.content, new.content)
     now = engine.clock()
-    if likeness is TextRelation.DIFFERENT or (old.key and new.key and old.key != new.key):
+    if relation is TextRelation.DIFFERENT or (old.key and new.key and old.key != new.key):
         return None
-    if likeness is TextRelation.CONTRADICTS:
-        return _meet_contradiction(engine, old, new, card, now=now)
+    if relation is TextRelation.CONTRADICTS:
+        return _decide_contradiction(engine, old, new, entry, now=now)
     if old.type is not new.type or not repeats:
         return None
-    if likeness is TextRelation.REFINES:
+    if relation is TextRelation.REFINES:
         merged = replace(
             reinforced(old, new, now=now),
             id=new.id,
@@ -249,49 +251,49 @@ def _meet_similar(
             relations=(*old.relations, Relation(RelationType.SUPERSEDES, target_id=old.id)),
             evidence=(*_united(old.evidence, new.evidence), _merged_text(old, at=now)),
         )
-        kept = RememberResult(RememberOutcome.MERGED, merged, f"says more than {old.short}", old)
+        result = RememberResult(RememberOutcome.MERGED, merged, f"says more than {old.short}", old)
         closed = Close(old.id, _end(old, now), merged.id, old.updated_at)
-        return _Decision(kept, (closed, Insert(merged, engine.card(merged))))
+        return _Decision(result, (closed, Insert(merged, engine.index_entry(merged))))
     merged = reinforced(old, new, now=now)
-    if likeness is not TextRelation.SAME:
+    if relation is not TextRelation.SAME:
         merged = replace(merged, evidence=(*merged.evidence, _merged_text(new, at=now)))
-    outcome = RememberOutcome.UNCHANGED if likeness is TextRelation.SAME else RememberOutcome.MERGED
-    kept = RememberResult(outcome, merged, f"{old.short} already says so", old)
-    return _Decision(kept, (Replace(merged, engine.card(merged), old.updated_at),))
+    outcome = RememberOutcome.UNCHANGED if relation is TextRelation.SAME else RememberOutcome.MERGED
+    result = RememberResult(outcome, merged, f"{old.short} already says so", old)
+    return _Decision(result, (Replace(merged, engine.index_entry(merged), old.updated_at),))
 
 
-def _meet_contradiction(
-    engine: Engine, old: Memory, new: Memory, card: IndexEntry, *, now: datetime
+def _decide_contradiction(
+    engine: Engine, old: Memory, new: Memory, entry: IndexEntry, *, now: datetime
 ) -> _Decision:
-    """A person's word, or a correction, wins at once; otherwise both stand until reviewed."""
+    """A user's statement or a correction wins at once; otherwise both stay until reviewed."""
     trusted = new.source is Source.USER_TAUGHT or new.type is MemoryType.CORRECTION
     if trusted or (old.source is new.source and not old.user_verified and not old.pinned):
         new = successor(engine, old, new, now=now, keep_id=True)
-        kept = RememberResult(
+        result = RememberResult(
             RememberOutcome.SUPERSEDED, new, f"contradicts {old.short}, which is now closed", old
         )
-        return _Decision(kept, tuple(superseding(old, new, card, now=now)))
+        return _Decision(result, tuple(superseding(old, new, entry, now=now)))
     doubted = replace(
         new,
         needs_review=True,
         relations=(*new.relations, Relation(RelationType.CONFLICTS_WITH, target_id=old.id)),
     )
-    return _insert(doubted, card, reason=f"conflicts with {old.short}; both need a look", old=old)
+    return _insert(doubted, entry, reason=f"conflicts with {old.short}; both need review", old=old)
 
 
 def _insert(
-    memory: Memory, card: IndexEntry, *, reason: str, old: Memory | None = None
+    memory: Memory, entry: IndexEntry, *, reason: str, old: Memory | None = None
 ) -> _Decision:
     return _Decision(
-        RememberResult(RememberOutcome.INSERTED, memory, reason, old), (Insert(memory, card),)
+        RememberResult(RememberOutcome.INSERTED, memory, reason, old), (Insert(memory, entry),)
     )
 
 
-# -- How memories join and follow each other ------------------------------------------------------
+# -- Merging and superseding ----------------------------------------------------------------------
 
 
 def reinforced(old: Memory, new: Memory, *, now: datetime) -> Memory:
-    """The old memory with what a repetition adds: trust, tags, files, sessions, evidence."""
+    """The old memory with what a repetition adds: confidence, tags, files, sessions, evidence."""
     fresh = set(new.provenance_sessions) - set(old.provenance_sessions)
     gain = _REINFORCEMENT if fresh or new.source is Source.USER_TAUGHT else 0.0
     return replace(
@@ -331,13 +333,13 @@ def successor(
     )
 
 
-def superseding(old: Memory, new: Memory, card: IndexEntry, *, now: datetime) -> list[Change]:
-    """What closes a memory, as it was read, and opens its successor."""
-    return [Close(old.id, _end(old, now, new), new.id, old.updated_at), Insert(new, card)]
+def superseding(old: Memory, new: Memory, entry: IndexEntry, *, now: datetime) -> list[Change]:
+    """The changes that close a memory and open its successor."""
+    return [Close(old.id, _end(old, now, new), new.id, old.updated_at), Insert(new, entry)]
 
 
 def _end(old: Memory, now: datetime, new: Memory | None = None) -> datetime:
-    """When the old one stopped holding: when its successor began, but never before it began."""
+    """The end of the old memory: the start of its successor, but not before its own start."""
     return max(old.valid_from, min(now, new.valid_from) if new else now)
 
 

@@ -1,12 +1,12 @@
 """Small named values with a lifetime: `temp:`, `session:` and `project:`.
 
-    temp:     lives in this object until `end_round`
-    session:  kept on the shelf under the session's id until `end_session`
-    project:  kept on the shelf for the project until it is removed
+    temp:     in this object until `end_round`
+    session:  in the store under the session id until `end_session`
+    project:  in the store for the project until removed
 
-Values are JSON, kept without secrets; a name that holds one is refused. A value put under
-`session:` or `project:` is durable when `put` returns, and is seen by every process that opens the
-same store. Knows nothing of memories.
+Values are JSON with secrets redacted; a key that contains a secret is refused. A `session:` or
+`project:` value is durable when `put` returns, and visible to every process with the same store.
+Knows nothing of memories.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class State:
         scope = scope_of(key)
         if scope is StateScope.TEMP:
             return cast("Json", json.loads(self._temp[key])) if key in self._temp else default
-        value = self._engine.store.get_value(self._space(scope), key)
+        value = self._engine.store.get_value(self._namespace(scope), key)
         return default if value is None else value
 
     def put(self, key: str, value: Json) -> None:
-        """Keep a value; None removes it."""
+        """Store a value; None removes it."""
         scope = scope_of(key)
         text = checked_json(key, value)
         if scope is StateScope.TEMP:
@@ -70,24 +70,24 @@ class State:
         _require_no_secret(key)
         if scope is StateScope.SESSION and value is not None:
             self._list_session()
-        self._engine.store.put_value(self._space(scope), key, redact_json(value))
+        self._engine.store.put_value(self._namespace(scope), key, redact_json(value))
 
     def remove(self, key: str) -> None:
-        """Forget a value; a key that is not there is no error."""
+        """Remove a value; a missing key is no error."""
         self.put(key, None)
 
     def items(self, scope: StateScope) -> dict[str, Json]:
         """Every value of one scope by its full key, sorted."""
         if scope is StateScope.TEMP:
             return {key: cast("Json", json.loads(self._temp[key])) for key in sorted(self._temp)}
-        return dict(sorted(self._engine.store.values(self._space(scope)).items()))
+        return dict(sorted(self._engine.store.values(self._namespace(scope)).items()))
 
     def end_round(self) -> None:
-        """A round of tool calls is over: `temp:` values go."""
+        """End a round of tool calls: drop `temp:` values."""
         self._temp.clear()
 
     def end_session(self) -> dict[str, Json]:
-        """The session is over: its values go, and are handed back for whoever sums it up."""
+        """End the session: drop its values and return them."""
         self.end_round()
         held = self.items(StateScope.SESSION)
         _clear_session(self._engine, self._project, self._need_session())
@@ -100,9 +100,9 @@ class State:
         else:
             self._temp[key] = text
 
-    def _space(self, scope: StateScope) -> str:
+    def _namespace(self, scope: StateScope) -> str:
         if scope is StateScope.SESSION:
-            return _session_space(self._project, self._need_session())
+            return _session_namespace(self._project, self._need_session())
         return f"state.project/{_name(self._project)}"
 
     def _need_session(self) -> str:
@@ -114,10 +114,12 @@ class State:
         return self._session_id
 
     def _list_session(self) -> None:
-        """Note once a day that this session holds state, so that one that never ends is found."""
+        """Record once a day that this session has state, to find sessions that never end."""
         now = self._engine.clock()
         if self._listed_at is None or abs(now - self._listed_at) > timedelta(days=1):
-            self._engine.store.put_value(_ledger(self._project), self._need_session(), to_ms(now))
+            self._engine.store.put_value(
+                _session_list(self._project), self._need_session(), to_ms(now)
+            )
             self._listed_at = now
 
 
@@ -140,7 +142,7 @@ def scope_of(key: str) -> StateScope:
 def _require_no_secret(key: str) -> None:
     if redact(key).changed:
         raise UsageError(
-            "The key looks like it holds a secret, and keys are kept as they are.",
+            "The key looks like a secret, and keys are not redacted.",
             hint="Name what the value is for.",
         )
 
@@ -154,7 +156,7 @@ def checked_json(key: str, value: object) -> str:
         raise UsageError(f"The value of {key!r} is not JSON: {error}.") from None
     if not same:
         raise UsageError(
-            f"The value of {key!r} would change on its way through JSON.",
+            f"The value of {key!r} would change in JSON.",
             hint="Use lists, not tuples, and text as keys of objects.",
         )
     if size > MAX_VALUE_BYTES:
@@ -170,7 +172,7 @@ def forget_old_sessions(
 ) -> list[str]:
     """Drop the state of sessions last active longer ago that never ended; returns their ids."""
     oldest = engine.clock() - timedelta(days=days)
-    ledger = engine.store.values(_ledger(project))
+    ledger = engine.store.values(_session_list(project))
     old = sorted(
         name for name, ms in ledger.items() if isinstance(ms, int) and from_ms(ms) < oldest
     )
@@ -180,20 +182,20 @@ def forget_old_sessions(
 
 
 def _clear_session(engine: Engine, project: str, session_id: str) -> None:
-    space = _session_space(project, session_id)
+    space = _session_namespace(project, session_id)
     for key in engine.store.values(space):
         engine.store.put_value(space, key, None)
-    engine.store.put_value(_ledger(project), session_id, None)
+    engine.store.put_value(_session_list(project), session_id, None)
 
 
-def _session_space(project: str, session_id: str) -> str:
+def _session_namespace(project: str, session_id: str) -> str:
     return f"state.session/{_name(project)}/{_name(session_id)}"
 
 
-def _ledger(project: str) -> str:
+def _session_list(project: str) -> str:
     return f"state.sessions/{_name(project)}"
 
 
 def _name(text: str) -> str:
-    """An identity that cannot run into its neighbours in the name of a space."""
+    """A name escaped for use in a namespace."""
     return quote(clean(text), safe="")

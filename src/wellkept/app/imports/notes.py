@@ -17,7 +17,7 @@ from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.core.records import field, record, replace
 from wellkept.memory.engine import Engine
-from wellkept.memory.exchange.passages import Passage, fingerprint, keep_passages
+from wellkept.memory.exchange.passages import Passage, fingerprint, remember_passages
 from wellkept.memory.remember import RememberOutcome
 from wellkept.memory.text.redaction import redact
 
@@ -110,7 +110,7 @@ def _outcomes(
     if not fresh:
         return []
     try:
-        outcomes = keep_passages(engine, fresh, project=project, dry_run=report.dry_run)
+        outcomes = remember_passages(engine, fresh, project=project, dry_run=report.dry_run)
     except UsageError as error:
         if len(fresh) == 1:
             report.skipped.append(Skipped(fresh[0].ref, f"cannot be stored: {error.message}"))

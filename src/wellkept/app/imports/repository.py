@@ -28,7 +28,7 @@ from wellkept.core.query import FileLink
 from wellkept.core.records import field, record, replace
 from wellkept.core.types import Progress
 from wellkept.memory.engine import Engine
-from wellkept.memory.exchange.passages import Passage, fingerprint, keep_passages
+from wellkept.memory.exchange.passages import Passage, fingerprint, remember_passages
 from wellkept.memory.remember import RememberOutcome
 from wellkept.memory.text.redaction import redact
 
@@ -150,7 +150,9 @@ class _Import:
 
     def _store_new(self, fresh: Sequence[Passage], *, progress: Progress | None) -> None:
         try:
-            outcomes = keep_passages(self.engine, fresh, project=self.project, progress=progress)
+            outcomes = remember_passages(
+                self.engine, fresh, project=self.project, progress=progress
+            )
         except UsageError as error:
             # Nothing was written yet. One at a time shows which one fails.
             if len(fresh) == 1:

@@ -190,6 +190,6 @@ def _without_vector(store: Store, model_id: str) -> Iterator[Memory]:
 
 def _make_cards(engine: Engine, memories: Sequence[Memory]) -> int:
     if memories:
-        cards = engine.cards(list(memories))
+        cards = engine.index_entries(list(memories))
         engine.store.put_index_entries([(m.id, c) for m, c in zip(memories, cards, strict=True)])
     return len(memories)

@@ -15,8 +15,8 @@ from wellkept.memory.lifecycle.maintenance import maintenance_due, run_maintenan
 from wellkept.memory.lifecycle.report import (
     MaintenanceAction,
     MaintenanceReport,
-    in_project,
-    joined,
+    merge_reports,
+    open_in_project,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +48,11 @@ def maintain(
             progress=progress,
         )
     before = [*([moved] if moved else ()), *archived]
-    return joined(MaintenanceAction.MAINTAIN, (*before, done), dry_run=dry_run) if before else done
+    return (
+        merge_reports(MaintenanceAction.MAINTAIN, (*before, done), dry_run=dry_run)
+        if before
+        else done
+    )
 
 
 def maintain_if_due(
@@ -63,7 +67,7 @@ def maintain_if_due(
     if not maintenance_due(engine, project=project, session_count=session_count):
         return None
     exists = exists_below(services.identity.root)
-    memories = engine.store.iterate(in_project(project))
+    memories = engine.store.iterate(open_in_project(project))
     has_files = any(exists(path) for memory in memories for path in memory.files)
     return maintain(
         services, session_count=session_count, exists=None if has_files else lambda _path: True

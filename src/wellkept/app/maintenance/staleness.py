@@ -15,7 +15,7 @@ from wellkept.app.projects.renames import changed_since, follow_history
 from wellkept.core.errors import WellkeptError
 from wellkept.core.payloads import WorkflowRecipe
 from wellkept.memory.file_presence import Exists
-from wellkept.memory.lifecycle.report import MaintenanceAction, MaintenanceReport, joined
+from wellkept.memory.lifecycle.report import MaintenanceAction, MaintenanceReport, merge_reports
 from wellkept.memory.lifecycle.staleness import StaleReason, recipe_held_at, refresh
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def refresh_project(
         items=kept,
         notes=marked.notes,
     )
-    return joined(MaintenanceAction.REFRESH, (moved, seen), dry_run=dry_run)
+    return merge_reports(MaintenanceAction.REFRESH, (moved, seen), dry_run=dry_run)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from wellkept.core.records import record
 from wellkept.core.scratchpad import SignalKind
 from wellkept.core.text import clean
 from wellkept.core.types import MemoryType, Phase
-from wellkept.memory.context.candidates import may_be_pushed
+from wellkept.memory.context.candidates import may_be_injected
 from wellkept.memory.file_presence import project_path
 from wellkept.memory.text.redaction import redact
 from wellkept.observe.learning.co_access import always_read_with, frequent_companions
@@ -79,7 +79,7 @@ def _patterns(store: Store, project: str, files: Sequence[str]) -> Iterator[Pref
     else:
         found = store.list(where, order=Order.UPDATED, limit=_MAX_PATTERNS).items
     for memory in found:
-        if isinstance(memory.payload, PrefetchPattern) and may_be_pushed(memory):
+        if isinstance(memory.payload, PrefetchPattern) and may_be_injected(memory):
             yield memory.payload
 
 

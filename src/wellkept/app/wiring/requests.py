@@ -7,18 +7,19 @@ It parses arguments and does not read or write memories.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wellkept.core.clock import parse_moment, whole_ms
-from wellkept.core.codec import Json, Payload, payload_from_json
+from wellkept.core.codec import Json, Payload, record_from_json
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import MemoryDraft, MemoryPatch, WorkUnitRef
+from wellkept.core.memory_fields import EDITABLE, SETTABLE, MemoryField
 from wellkept.core.query import Filter, Validity
-from wellkept.core.records import record, replace
+from wellkept.core.records import record
 from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source, parse_choice, parse_type
 
 if TYPE_CHECKING:
@@ -35,15 +36,8 @@ FILTER_KEYS = frozenset(
     until as_of validity include_stale archived needs_review user_verified pinned
     all_projects""".split()
 )
-MEMORY_KEYS = frozenset(
-    """type key tags files modules importance confidence scope source author session seq at pinned
-    payload evidence relations work_unit graph_node commit half_life_days needs_review citation
-    work_tokens""".split()
-)
-EDIT_KEYS = frozenset(
-    """content type key tags files modules importance confidence scope needs_review user_verified
-    pinned citation relations half_life_days payload""".split()
-)
+MEMORY_KEYS = frozenset(row.argument for row in SETTABLE if row.name != "content")
+EDIT_KEYS = frozenset(row.argument for row in EDITABLE)
 
 
 def require_known(
@@ -114,68 +108,51 @@ class RequestBuilder:
             raise TypeError("remember_many() takes a list. Use remember() for one statement.")
         return [self.draft(one, {}) if isinstance(one, str) else one for one in statements]
 
-    def draft(self, content: str, args: MemoryArgs) -> MemoryDraft:
-        """A draft from keyword arguments."""
-        if args.get("work_unit") is not None:
-            require_work_unit(args.get("work_unit"))
-        kind, own_tags = _type(args.get("type", "fact"))
-        scope = args.get("scope")
-        return MemoryDraft(
-            content=content,
-            type=kind,
-            key=args.get("key"),
-            tags=(*_texts(args.get("tags", ())), *own_tags),
-            files=self.files(args.get("files", ())),
-            modules=_texts(args.get("modules", ())),
-            importance=args.get("importance"),
-            confidence=args.get("confidence"),
-            scope=None if scope is None else parse_choice(Scope, scope, what="scope"),
-            source=parse_choice(Source, args.get("source", "agent_explicit"), what="source"),
-            author=args.get("author"),
-            session_id=args.get("session"),
-            seq=args.get("seq"),
-            commit_sha=args.get("commit"),
-            work_unit=args.get("work_unit"),
-            relations=tuple(args.get("relations", ())),
-            evidence=tuple(args.get("evidence", ())),
-            graph_node=args.get("graph_node"),
-            half_life_days=args.get("half_life_days"),
-            needs_review=args.get("needs_review", False),
-            pinned=args.get("pinned", False),
-            citation=args.get("citation"),
-            work_tokens=args.get("work_tokens"),
-            payload=_payload(kind, args.get("payload")),
-            valid_from=self.moment(args.get("at")),
-        )
+    def draft(self, content: str, given: MemoryArgs) -> MemoryDraft:
+        """The draft that the keywords of `remember` describe."""
+        if given.get("work_unit") is not None:
+            require_work_unit(given.get("work_unit"))
+        kind, own_tags = _type(given.get("type", "fact"))
+        values = self._values(given, SETTABLE, kind)
+        values |= {"content": content, "type": kind, "tags": (*values.get("tags", ()), *own_tags)}
+        return MemoryDraft(**values)
 
-    def patch(self, changes: EditArgs, *, of: MemoryType) -> MemoryPatch:
-        """A patch from keyword arguments, for a memory of type `of`."""
-        patch = MemoryPatch(
-            content=changes.get("content"),
-            key=changes.get("key"),
-            importance=changes.get("importance"),
-            confidence=changes.get("confidence"),
-            needs_review=changes.get("needs_review"),
-            user_verified=changes.get("user_verified"),
-            pinned=changes.get("pinned"),
-            citation=changes.get("citation"),
-            half_life_days=changes.get("half_life_days"),
-        )
-        if "type" in changes:
-            patch = replace(patch, type=parse_type(changes["type"]))
-        if "payload" in changes:
-            patch = replace(patch, payload=_payload(patch.type or of, changes["payload"]))
-        if "relations" in changes:
-            patch = replace(patch, relations=tuple(changes["relations"]))
-        if "scope" in changes:
-            patch = replace(patch, scope=parse_choice(Scope, changes["scope"], what="scope"))
-        if "tags" in changes:
-            patch = replace(patch, tags=_texts(changes["tags"]))
-        if "files" in changes:
-            patch = replace(patch, files=self.files(changes["files"]))
-        if "modules" in changes:
-            patch = replace(patch, modules=_texts(changes["modules"]))
-        return patch
+    def patch(self, given: EditArgs, *, of: MemoryType) -> MemoryPatch:
+        """The patch of a memory of that type that the keywords of `edit` describe."""
+        kind = parse_type(given["type"]) if "type" in given else None
+        values = self._values(given, EDITABLE, kind or of)
+        values["type"] = kind
+        return MemoryPatch(**values)
+
+    def _values(
+        self, given: Mapping[str, Any], rows: Sequence[MemoryField], kind: MemoryType
+    ) -> dict[str, Any]:
+        """Keywords as values of the fields they set. The type is left to the caller."""
+        arguments = {row.argument: row for row in rows if row.name != "type"}
+        return {
+            row.name: value
+            for keyword, row in arguments.items()
+            if (value := self._value(row, given.get(keyword), kind)) is not None
+        }
+
+    def _value(self, row: MemoryField, value: Any, kind: MemoryType) -> Any:
+        if value is None:
+            return None
+        match row.name:
+            case "files":
+                return self.files(value)
+            case "valid_from":
+                return self.moment(value)
+            case "payload":
+                return _payload(kind, value)
+            case "scope" | "source":
+                return parse_choice(row.type, value, what=row.name)
+            case "tags" | "modules":
+                return _texts(value)
+            case "relations" | "evidence":
+                return tuple(value)
+            case _:
+                return value
 
     def files(self, paths: Names) -> tuple[str, ...]:
         """Paths relative to the project's root, with forward slashes.
@@ -246,4 +223,4 @@ def _payload(type: MemoryType, given: Payload | Mapping[str, Json] | None) -> Pa
     kind = TYPE_RULES[type].payload
     if kind is None:
         raise UsageError(f"A memory of type {type.value} takes no payload.")
-    return payload_from_json(kind, given)
+    return record_from_json(kind, given)

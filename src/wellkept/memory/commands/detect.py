@@ -1,10 +1,9 @@
-"""Explicit memory commands in a person's message: remember, forget, ask.
+"""Detects explicit memory commands in a message: remember, forget, ask.
 
-Precise before complete: a rule kept by mistake misleads every later session, a missed one can be
-said again. So only the person's own words count, a question never makes a rule, and an aside
-("note that …") counts only when the message holds no other request: next to one, it is context for
-that request. A command may stand behind a semicolon or an "and" (`clauses`). The ways to say it
-are data (`data/commands.toml`). Knows nothing of storage.
+Precision before recall: a rule stored by mistake misleads every later session, a missed one can be
+repeated. So only text written by the person counts, a question never makes a rule, and an aside
+("note that …") counts only when the message has no other request. A command may follow a semicolon
+or an "and". The phrases are data (`text/data/commands.toml`). Knows nothing of storage.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.core.types import MemoryType
-from wellkept.memory.commands.clauses import After, Cut, clauses
 from wellkept.memory.commands.user_text import Sentence, mask_quotations, sentences
 from wellkept.memory.text.rule_data import read_rules
 
-# Beyond this many characters of own words a message is a document that was pasted.
+# A message with more unquoted characters is a pasted document.
 DOCUMENT_CHARS = 1500
 _EDGE_PARAGRAPH_CHARS = 400
 
@@ -38,7 +36,7 @@ _WRAPPING = (('"', '"'), ("“", "”"), ("「", "」"), ("«", "»"))
 
 @record
 class Remember:
-    """Keep this, as a standing sentence."""
+    """Store this statement."""
 
     content: str
     type: MemoryType
@@ -46,19 +44,21 @@ class Remember:
 
 @record
 class Forget:
-    """Drop what matches this."""
+    """Close the memory that matches this."""
 
     query: str
 
 
 @record
 class Ask:
-    """Show what is known about this; empty means everything."""
+    """Recall what is known about this; empty means everything."""
 
     query: str
 
 
 MemoryCommand: TypeAlias = Remember | Forget | Ask
+# What must come before a split; "own words" and "order" may also be a command.
+_Before: TypeAlias = Literal["own words", "order", "plain work", "command"]
 _Kind = Literal["remember", "forget", "ask"]
 _Force = Literal["strong", "bare", "stated", "weak"]
 
@@ -74,7 +74,15 @@ class _Rule:
 
 
 @record
-class _Phrasebook:
+class _Split:
+    """A pattern by which a second command begins, and what must come before it."""
+
+    before: _Before
+    pattern: re.Pattern[str]
+
+
+@record
+class _Rules:
     rules: tuple[_Rule, ...]
     leads: tuple[re.Pattern[str], ...]
     trails: tuple[re.Pattern[str], ...]
@@ -86,31 +94,31 @@ class _Phrasebook:
     rule_heading: re.Pattern[str]
     passing: re.Pattern[str]
     verbs: frozenset[str]
-    cuts: tuple[Cut, ...]
+    splits: tuple[_Split, ...]
     reported: re.Pattern[str]
     plain_work: re.Pattern[str]
 
     def finds(self, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-        """A match whose verb, where the pattern asks for one, is a verb that we know."""
+        """A match whose verb, if the pattern names one, is in the list of verbs."""
         match = pattern.search(text)
         verb = match.groupdict().get("verb") if match else None
         return match if verb is None or verb.lower() in self.verbs else None
 
     def unopened(self, text: str) -> str:
-        """A sentence without the "ok, and please" before it."""
+        """A sentence without an opener such as "ok, and please"."""
         opener = self.opener.match(text)
         return text[opener.end() :] if opener else text
 
-    def stands(self, text: str, after: After) -> bool:
-        """Whether the words before a cut stand by themselves, so that a command may follow."""
+    def is_complete(self, text: str, before: _Before) -> bool:
+        """Whether the text before a split is complete, so that a command may follow."""
         bare = self.unopened(text).rstrip(" .!")
-        if after == "plain work":
+        if before == "plain work":
             return self.plain_work.match(bare) is not None
         if any(self.finds(rule.pattern, bare) for rule in self.rules):
             return True
-        if after == "command" or self.reported.search(text):
+        if before == "command" or self.reported.search(text):
             return False
-        return after == "own words" or self._orders(bare)
+        return before == "own words" or self._orders(bare)
 
     def _orders(self, text: str) -> bool:
         first = _FIRST_WORD.match(text)
@@ -118,29 +126,24 @@ class _Phrasebook:
         return known or self.task.match(text) is not None
 
 
-def detect_command(message: str) -> MemoryCommand | None:
-    """The first memory command in the message, if there is one."""
-    return next(iter(detect_commands(message)), None)
-
-
 def detect_commands(message: str) -> list[MemoryCommand]:
     """Every memory command in the message, in order."""
     slash = _SLASH.match(message)
     if slash:
         return _slash_command(slash)
-    languages = _spoken(message)
+    languages = _languages(message)
     if not languages:
         return []
-    book = _phrasebook(languages)
-    said = _own_edges(sentences(mask_quotations(message)))
-    orders = [clause for one in said for clause in clauses(one, book.cuts, book.stands)]
-    return list(_Reading(message, orders, book).commands())
+    rules = _rules_for(languages)
+    written = _without_pasted_middle(sentences(mask_quotations(message)))
+    orders = [clause for one in written for clause in _clauses(one, rules)]
+    return list(_Detector(message, orders, rules).commands())
 
 
 def infer_type(content: str, *, default: MemoryType = MemoryType.FACT) -> MemoryType:
-    """The type that a sentence tells by its words."""
-    book = _phrasebook(_NO_LANGUAGE)
-    return next((t for t, pattern in book.types if book.finds(pattern, content)), default)
+    """The memory type that the wording of a sentence suggests."""
+    rules = _rules_for(_NO_LANGUAGE)
+    return next((t for t, pattern in rules.types if rules.finds(pattern, content)), default)
 
 
 def _slash_command(slash: re.Match[str]) -> list[MemoryCommand]:
@@ -152,8 +155,8 @@ def _slash_command(slash: re.Match[str]) -> list[MemoryCommand]:
     return [Forget(rest)] if word == "forget" else [Remember(rest, infer_type(rest))]
 
 
-def _own_edges(said: Sequence[Sentence]) -> Sequence[Sentence]:
-    """All sentences; of a pasted document only a short first and last paragraph."""
+def _without_pasted_middle(said: Sequence[Sentence]) -> Sequence[Sentence]:
+    """All sentences; for a pasted document only a short first and last paragraph."""
     if sum(len(s.masked) for s in said) <= DOCUMENT_CHARS:
         return said
     edges = {said[0].paragraph, said[-1].paragraph}
@@ -165,13 +168,35 @@ def _own_edges(said: Sequence[Sentence]) -> Sequence[Sentence]:
     return [s for s in said if s.paragraph in short]
 
 
-class _Reading:
-    """One pass over a message's sentences, remembering what was said before each."""
+def _clauses(sentence: Sentence, rules: _Rules) -> Iterator[Sentence]:
+    """The parts of a sentence that may each be a command: "Fix the build; remember that …".
 
-    def __init__(self, message: str, said: Sequence[Sentence], book: _Phrasebook) -> None:
+    A sentence is split only before words that command the memory (or, after a command, before
+    words that ask for work now), and only where the part before is complete. So a semicolon inside
+    a rule stays in the rule. The parts cover the sentence in order.
+    """
+    found = [(split, m) for split in rules.splits for m in split.pattern.finditer(sentence.masked)]
+    begin = 0
+    for split, match in sorted(found, key=lambda pair: pair[1].start()):
+        before = sentence.masked[begin : match.start()].rstrip()
+        if before and rules.is_complete(before, split.before):
+            yield _part(sentence, begin, before)
+            begin = match.end()
+    yield _part(sentence, begin, sentence.masked[begin:])
+
+
+def _part(sentence: Sentence, begin: int, text: str) -> Sentence:
+    start = sentence.start + begin
+    return replace(sentence, start=start, end=start + len(text), masked=text)
+
+
+class _Detector:
+    """One pass over the sentences of a message; keeps what came before each."""
+
+    def __init__(self, message: str, said: Sequence[Sentence], rules: _Rules) -> None:
         self._message = message
         self._said = said
-        self._book = book
+        self._rules = rules
         self._tasks_before = 0
         self._contradicted = False
         self._material = False
@@ -196,9 +221,9 @@ class _Reading:
             self._note(sentence)
 
     def _pointed_back(self, index: int) -> MemoryCommand | None:
-        """What stands before "Remember that.", unless it was a question, a request or a command."""
+        """The sentence before "Remember that.", unless a question, a request or a command."""
         text = self._said[index].masked.rstrip("。.! ！")
-        if index == 0 or not any(trail.fullmatch(text) for trail in self._book.trails):
+        if index == 0 or not any(trail.fullmatch(text) for trail in self._rules.trails):
             return None
         before = self._said[index - 1]
         if self._material or self._asks_for_work(before) or self._read(before):
@@ -208,7 +233,7 @@ class _Reading:
     def _announced(self, index: int) -> Sequence[Sentence]:
         """The sentences that a lead ("Remember:") hands over: its list, or the next sentence."""
         text = self._said[index].masked.rstrip("。.")
-        if self._material or not any(lead.fullmatch(text) for lead in self._book.leads):
+        if self._material or not any(lead.fullmatch(text) for lead in self._rules.leads):
             return ()
         rest = self._said[index + 1 :]
         bullets = next((n for n, s in enumerate(rest) if not s.bullet), len(rest))
@@ -221,22 +246,22 @@ class _Reading:
     def _note(self, sentence: Sentence) -> None:
         """Remember that a request, a heading, a "No!" or the start of quoted material went by."""
         bare = sentence.masked.rstrip(" .!,！，")
-        self._contradicted = self._book.contradiction.fullmatch(bare) is not None
-        is_task = self._book.task.match(sentence.masked) is not None
+        self._contradicted = self._rules.contradiction.fullmatch(bare) is not None
+        is_task = self._rules.task.match(sentence.masked) is not None
         self._tasks_before += is_task
         has_colon = ":" in sentence.masked or "：" in sentence.masked
         if sentence.masked.endswith((":", "：")):
-            self._listing = not is_task and bool(self._book.rule_heading.search(sentence.masked))
+            self._listing = not is_task and bool(self._rules.rule_heading.search(sentence.masked))
         self._material |= is_task and has_colon
 
     def _read(self, sentence: Sentence) -> MemoryCommand | None:
         if self._material or (sentence.bullet and not self._listing):
             return None
-        opener = self._book.opener.match(sentence.masked)
+        opener = self._rules.opener.match(sentence.masked)
         skip = opener.end() if opener else 0
         text = sentence.masked[skip:].rstrip(" .!?。！？)")
-        for rule in self._book.rules:
-            match = self._book.finds(rule.pattern, text)
+        for rule in self._rules.rules:
+            match = self._rules.finds(rule.pattern, text)
             if match and self._counts(rule, sentence, text):
                 return self._command(rule, match, sentence, skip)
         return None
@@ -255,21 +280,21 @@ class _Reading:
             case "stated":
                 return not self._passing(text) and not any(s.asks for s in others)
             case "bare":
-                specified = self._tasks_before > 0 and self._book.behaviour.match(text)
+                specified = self._tasks_before > 0 and self._rules.behaviour.match(text)
                 return not self._passing(text) and not specified
 
     def _passing(self, text: str) -> bool:
-        return self._book.passing.search(text) is not None
+        return self._rules.passing.search(text) is not None
 
     def _asks_for_work(self, sentence: Sentence) -> bool:
-        rest = self._book.unopened(sentence.masked)
-        return sentence.asks or self._book.task.match(rest) is not None
+        rest = self._rules.unopened(sentence.masked)
+        return sentence.asks or self._rules.task.match(rest) is not None
 
     def _command(
         self, rule: _Rule, match: re.Match[str], sentence: Sentence, skip: int
     ) -> MemoryCommand | None:
-        taken = [name for name, text in match.groupdict().items() if text and name != "verb"]
-        start, end = match.span(taken[0]) if taken else (0, 0)
+        groups = [name for name, text in match.groupdict().items() if text and name != "verb"]
+        start, end = match.span(groups[0]) if groups else (0, 0)
         begin = sentence.start + skip
         content = _tidy(self._message[begin + start : begin + end])
         if rule.kind == "ask":
@@ -278,7 +303,7 @@ class _Reading:
             return None
         if rule.kind == "forget":
             return Forget(content)
-        opener = self._book.contradiction.match(sentence.masked[:skip])
+        opener = self._rules.contradiction.match(sentence.masked[:skip])
         contradicts = self._contradicted or opener is not None
         default = rule.type or MemoryType.FACT
         return Remember(
@@ -296,8 +321,8 @@ def _tidy(content: str) -> str:
     return content
 
 
-def _spoken(message: str) -> frozenset[str]:
-    """The languages of which the message holds a word that a rule could start from."""
+def _languages(message: str) -> frozenset[str]:
+    """The languages with at least one cue word in the message."""
     low = message.lower()
     return frozenset(lang for lang, cues in _cues().items() if any(cue in low for cue in cues))
 
@@ -322,10 +347,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 @cache
-def _phrasebook(languages: frozenset[str]) -> _Phrasebook:
+def _rules_for(languages: frozenset[str]) -> _Rules:
     raw = _rules_as_written()
     opening = r"¿?(?:{opener}(?:[,!:.，、：]\s*|\s+|(?<=[^\x00-\x7f])))*"
-    return _Phrasebook(
+    return _Rules(
         rules=tuple(_rule(e) for e in raw["rule"] if e["lang"] in languages),
         leads=tuple(_compiled(entry["pattern"]) for entry in raw["lead"]),
         trails=tuple(_compiled(entry["pattern"]) for entry in raw["trail"]),
@@ -337,7 +362,7 @@ def _phrasebook(languages: frozenset[str]) -> _Phrasebook:
         rule_heading=_compiled("{rule_heading}"),
         passing=_compiled("{passing}"),
         verbs=frozenset(raw["words"]["verbs"]),
-        cuts=tuple(Cut(entry["after"], _compiled(entry["pattern"])) for entry in raw["cut"]),
+        splits=tuple(_Split(entry["after"], _compiled(entry["pattern"])) for entry in raw["cut"]),
         reported=_compiled("{reported}"),
         plain_work=_compiled("{plain_work}"),
     )

@@ -1,8 +1,8 @@
-"""Doing what a person's message asks of memory, without any model in between.
+"""Carries out the memory commands in a message, without a model.
 
-"Remember that …" is kept at once as the person's own word. "Forget …" closes the one memory that
-clearly matches; if several do, or none, nothing is closed and the choice is handed back. Asking
-recalls. Invariant: a message without an explicit command changes nothing.
+"Remember that …" is stored at once as taught by the user. "Forget …" closes the one memory that
+clearly matches; with several matches or none, nothing is closed and the candidates are returned.
+Questions recall. Invariant: a message without an explicit command changes nothing.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from wellkept.memory.remember import RememberResult, remember
 
 MAX_CHOICES = 5
 MAX_ANSWERS = 10
-_STANDING = (MemoryType.PREFERENCE, MemoryType.CONVENTION, MemoryType.CORRECTION)
+_RULE_TYPES = (MemoryType.PREFERENCE, MemoryType.CONVENTION, MemoryType.CORRECTION)
 _PREFERENCES = frozenset({"preference", "preferences", "préférences"})
 
 
 @record
 class CommandResult:
-    """What came of one command."""
+    """Result of one command."""
 
     command: MemoryCommand
     kept: RememberResult | None = None
@@ -81,8 +81,8 @@ def _draft(command: Remember, *, author: str | None, session_id: str | None) -> 
 
 def _forget(engine: Engine, command: Forget, *, project: str) -> CommandResult:
     found = _matches(engine, command.query, project=project)
-    wanted = set(content_words(command.query))
-    clear = [m for m in found if wanted and wanted <= set(content_words(m.content))]
+    terms = set(content_words(command.query))
+    clear = [m for m in found if terms and terms <= set(content_words(m.content))]
     if len(clear) != 1:
         return CommandResult(command, choices=tuple((clear or found)[:MAX_CHOICES]))
     return CommandResult(command, forgotten=tuple(forget(engine, [clear[0].id], keep_history=True)))
@@ -92,11 +92,11 @@ def _answers(engine: Engine, command: Ask, *, project: str) -> tuple[Memory, ...
     about = set(content_words(command.query))
     if about - _PREFERENCES:
         return tuple(_matches(engine, command.query, project=project))
-    where = Filter(project=project, types=_STANDING if about else ())
+    where = Filter(project=project, types=_RULE_TYPES if about else ())
     return engine.store.list(where, order=Order.IMPORTANCE, limit=MAX_ANSWERS).items
 
 
 def _matches(engine: Engine, query: str, *, project: str) -> list[Memory]:
-    """What was really found; what only stands near it does not answer a person."""
-    asked = RecallRequest(query=query, where=Filter(project=project), count_access=False)
-    return [hit.memory for hit in recall(engine, asked) if hit.arms != ("context",)]
+    """Hits that match by themselves; neighbours of a hit in its session do not count."""
+    request = RecallRequest(query=query, where=Filter(project=project), count_access=False)
+    return [hit.memory for hit in recall(engine, request) if hit.retrievers != ("context",)]

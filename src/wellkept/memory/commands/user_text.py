@@ -1,8 +1,8 @@
-"""The person's own words in a message, apart from what they quoted or pasted.
+"""Separates text that a person wrote from text they quoted or pasted.
 
-Invariant: a masked text has exactly the length of the message, so a span found in one is a span of
-the other. Everything inside code fences, backticks, quotation marks, quoted lines, diffs, stack
-traces and code comments is masked. Knows nothing of what the words mean.
+Code fences, backticks, quotation marks, quoted lines, diffs, stack traces and code comments are
+masked. Invariant: the masked text has exactly the length of the message, so offsets agree. Knows
+nothing of what the words mean.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|z\.B|p\.ex)\.$
 
 @record
 class Sentence:
-    """One sentence of the message: where it stands, its masked words, and how it was said."""
+    """One sentence of the message: its offsets and masked text."""
 
     start: int
     end: int
@@ -47,12 +47,12 @@ class Sentence:
 
     @property
     def asks(self) -> bool:
-        """Whether it is a question by its mark."""
+        """Whether it has a question mark."""
         return self.masked.rstrip(" )").endswith(("?", "？")) or self.masked.startswith("¿")
 
 
 def mask_quotations(message: str) -> str:
-    """The message, of the same length, with all but the person's own words masked."""
+    """The message, of the same length, with everything quoted or pasted masked."""
     in_diff = _DIFF_MARK.search(message) is not None
     in_fence = False
     lines: list[str] = []

@@ -1,9 +1,8 @@
-"""What may be said unasked, and what the files at hand call for.
+"""Candidates for injected context, by source, and the rule that decides what may be injected.
 
-An offer is a memory that some source puts forward. Trust is decided here, for every source alike:
-what a person, an agent or QA said on purpose may be offered; what only an automated source has seen
-waits for a second sighting or a person's yes, and a warning also counts as confirmed once it was
-looked up twice. Knows nothing of budgets.
+What a person, an agent or QA stated explicitly may be injected. What only an automated source has
+seen waits for a second session or a person's confirmation; a warning also counts as confirmed once
+it was used twice. Knows nothing of budgets.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, SearchMode
 
-TYPES_THAT_WARN = tuple(t for t, rule in TYPE_RULES.items() if rule.warns)
+WARNING_TYPES = tuple(t for t, rule in TYPE_RULES.items() if rule.warns)
 MIN_WARNING_CONFIDENCE = 0.65
 MIN_E2E_CONFIDENCE = 0.7
 MIN_ACCESSES = 2
-TOGETHER = 0.6  # above this weight two files count as changing together
-_TOGETHER_CAP = 5
-_LOOKED_AT = 40
+MIN_LINK_WEIGHT = 0.6  # of a link between two files that change together
+_CO_CHANGE_CAP = 5
+_SEARCH_CAP = 40
 _QA_CAP = 8
 _COMMAND_CHARS = 2_000
 _BETWEEN = r"&&|\|\||[;|\n]"
@@ -42,38 +41,38 @@ NEVER_INJECTED = frozenset(
 )
 """Records for people and planning tools that ask for them; as injected text they helped nobody."""
 INJECTED_TYPES = tuple(t for t in MemoryType if t not in NEVER_INJECTED)
-_SAID_ON_PURPOSE = frozenset(
+_EXPLICIT_SOURCES = frozenset(
     {Source.USER_TAUGHT, Source.AGENT_EXPLICIT, Source.QA_AUTO, Source.IMPORTED}
 )
 
 
 @record
 class ContextCandidate:
-    """A memory that a source puts forward, how strongly, and why.
+    """A memory that a source proposes, its weight, and the reason.
 
-    `own` marks a note of the session that asks: it is no memory yet. `text` replaces the memory's
-    own words.
+    `is_session_note` marks a note of the current session, which is not stored as a memory yet.
+    `text` replaces the content of the memory.
     """
 
     memory: Memory
     weight: float
     reason: str
-    own: bool = False
+    is_session_note: bool = False
     text: str | None = None
 
 
-def may_be_pushed(memory: Memory) -> bool:
-    """Whether a memory may be offered unasked."""
+def may_be_injected(memory: Memory) -> bool:
+    """Whether a memory may be injected without being asked for."""
     if not memory.is_open or memory.stale_at or memory.archived_at:
         return False
-    if memory.user_verified or memory.source in _SAID_ON_PURPOSE:
+    if memory.user_verified or memory.source in _EXPLICIT_SOURCES:
         return not memory.needs_review
-    # Whatever the observer makes waits for review, until it is seen again.
+    # Inferred memories wait for review until a second session confirms them.
     return is_confirmed(memory) or (memory.pinned and not memory.needs_review)
 
 
 def is_confirmed(memory: Memory) -> bool:
-    """Whether more than one session has shown it, or it is a warning that was looked up twice."""
+    """Whether more than one session confirms it, or it is a warning that was used twice."""
     cited = {one.ref for one in memory.evidence if one.kind is EvidenceKind.SESSION}
     if len(cited.union(memory.provenance_sessions)) > 1:
         return True
@@ -81,20 +80,20 @@ def is_confirmed(memory: Memory) -> bool:
 
 
 def weight(memory: Memory) -> float:
-    """How much a memory weighs by itself."""
+    """Weight of a memory independent of the request."""
     return memory.importance * memory.confidence
 
 
 # -- At a file ------------------------------------------------------------------------------------
 
 
-def tied_to_files(
+def file_memories(
     engine: Engine, project: str, files: Sequence[str], *, warnings_only: bool
 ) -> Iterator[ContextCandidate]:
-    """Warnings first, then what the files at hand need beside them, then what else is tied to them;
-    with `warnings_only` of that only what a person said."""
+    """Memories linked to the files: warnings first, then causal dependencies, then the rest; with
+    `warnings_only`, of the rest only what a person said."""
     where = Filter(project=project, stale=False)
-    hits = engine.store.search_links(files=files, modules=(), where=where, limit=_LOOKED_AT)
+    hits = engine.store.search_links(files=files, modules=(), where=where, limit=_SEARCH_CAP)
     for memory in engine.store.get([hit.id for hit in hits]):
         named = next((f for f in memory.files if f in files), files[0])
         if TYPE_RULES[memory.type].warns:
@@ -107,30 +106,32 @@ def tied_to_files(
             and memory.confidence >= MIN_WARNING_CONFIDENCE
         ):
             yield ContextCandidate(memory, 2.5 + weight(memory), f"goes together with {named}")
-        elif not warnings_only or _said_by_person(memory):
+        elif not warnings_only or _is_from_person(memory):
             yield ContextCandidate(memory, 1.5 + weight(memory), f"about {named}")
 
 
-def _said_by_person(memory: Memory) -> bool:
+def _is_from_person(memory: Memory) -> bool:
     return memory.user_verified or memory.pinned or memory.source is Source.USER_TAUGHT
 
 
-def changing_together(
+def co_change_warnings(
     engine: Engine, project: str, files: Sequence[str]
 ) -> Iterator[ContextCandidate]:
-    """Warnings about files that change together with those at hand."""
-    links = engine.store.linked_files(project, files, min_weight=TOGETHER, limit=_TOGETHER_CAP)
-    others = {link.file_b: link.file_a for link in links if link.weight > TOGETHER}
+    """Warnings about files that change together with the given ones."""
+    links = engine.store.linked_files(
+        project, files, min_weight=MIN_LINK_WEIGHT, limit=_CO_CHANGE_CAP
+    )
+    others = {link.file_b: link.file_a for link in links if link.weight > MIN_LINK_WEIGHT}
     if not others:
         return
     where = Filter(
         project=project,
-        types=TYPES_THAT_WARN,
+        types=WARNING_TYPES,
         stale=False,
         min_confidence=MIN_WARNING_CONFIDENCE,
     )
     hits = engine.store.search_links(
-        files=tuple(others), modules=(), where=where, limit=_TOGETHER_CAP
+        files=tuple(others), modules=(), where=where, limit=_CO_CHANGE_CAP
     )
     for memory in engine.store.get([hit.id for hit in hits]):
         named = next((f for f in memory.files if f in others), next(iter(others)))
@@ -141,18 +142,18 @@ def changing_together(
 # -- At a command ---------------------------------------------------------------------------------
 
 
-def known_to_fail(
+def command_warnings(
     engine: Engine, project: str, command: str, *, mode: SearchMode
 ) -> Iterator[ContextCandidate]:
-    """Warnings that name the very command that is about to run, or a part of it."""
+    """Warnings that quote the command about to run, or a part of it."""
     parts = {" ".join(part.split()) for part in re.split(_BETWEEN, command[:_COMMAND_CHARS])}
     where = Filter(
-        project=project, types=TYPES_THAT_WARN, stale=False, min_confidence=MIN_WARNING_CONFIDENCE
+        project=project, types=WARNING_TYPES, stale=False, min_confidence=MIN_WARNING_CONFIDENCE
     )
     request = RecallRequest(
         query=command[:_COMMAND_CHARS],
         where=where,
-        limit=_LOOKED_AT,
+        limit=_SEARCH_CAP,
         mode=mode,
         read_dates=False,
         count_access=False,
@@ -173,18 +174,18 @@ def is_way_out(memory: Memory) -> bool:
 
 
 def _is_command(command: str, named: str) -> bool:
-    """Whether a command is the one that is named, perhaps with more arguments."""
+    """Whether a command is the quoted one, perhaps with more arguments."""
     return command == named or (" " in named and command.startswith(f"{named} "))
 
 
-# -- Of the session itself ------------------------------------------------------------------------
+# -- Session notes --------------------------------------------------------------------------------
 
 
-def own_notes(
+def session_notes(
     engine: Engine, project: str, session: str, files: Sequence[str]
 ) -> Iterator[ContextCandidate]:
-    """What the session itself noted about the files at hand, or, without any, at all: it may have
-    forgotten since. A sub-agent is told what its session knows."""
+    """Notes of the session about the given files, or all of them without files: the agent may have
+    lost them to compaction. A sub-agent gets the notes of its session."""
     pad = engine.store.scratchpad(session) or engine.store.scratchpad(session.partition("/")[0])
     if pad is None or pad.project != project:
         return
@@ -205,11 +206,11 @@ def own_notes(
             scope=Scope.SESSION,
             session_id=session,
         )
-        yield ContextCandidate(memory, 4.0, "noted in this session", own=True)
+        yield ContextCandidate(memory, 4.0, "noted in this session", is_session_note=True)
 
 
 def _full_id(name: str) -> str:
-    """A note's id in the shape of a memory's, always the same for the same note."""
+    """A stable id in the form of a memory id."""
     if is_full_id(name):
         return name
     from hashlib import blake2b
@@ -218,19 +219,19 @@ def _full_id(name: str) -> str:
     return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
 
 
-# -- At the start of QA ---------------------------------------------------------------------------
+# -- QA -------------------------------------------------------------------------------------------
 
 
-def is_about_qa(text: str) -> bool:
-    """Whether a request is to try out a running application."""
+def is_qa_request(text: str) -> bool:
+    """Whether a request asks to test a running application."""
     return re.search(_QA, text[:_QA_CHARS], re.IGNORECASE) is not None
 
 
-def for_qa(
+def qa_memories(
     engine: Engine, project: str, query: str, *, mode: SearchMode
 ) -> Iterator[ContextCandidate]:
-    """What is known about trying out the application: what must hold first, how to get there,
-    what takes time, how the tools behave, and what looks wrong but is right."""
+    """Memories about testing the application: preconditions, sequences, timing, tool behaviour, and
+    UI behaviour that only looks wrong."""
     from wellkept.core.payloads import E2EObservation
 
     where = Filter(
@@ -249,7 +250,7 @@ def for_qa(
 
 
 def _e2e(engine: Engine, where: Filter, query: str, mode: SearchMode) -> Sequence[Memory]:
-    """What fits the words, filled up with what matters most: a request for QA says little."""
+    """Recall hits, filled up with the most important ones: a QA request says little."""
     found: dict[str, Memory] = {}
     if query.strip():
         request = RecallRequest(

@@ -1,7 +1,7 @@
-"""Filling a token budget, and the text that is injected.
+"""Packs context into a token budget and renders the injected text.
 
-The text says what it is: recalled data, not instructions, with ids to cite. It holds no clock
-times, so that a provider's prompt cache survives, and memory text cannot break out of its frame.
+The text states that it is recalled data, not instructions, and gives ids to cite. It has no clock
+times, so that a provider's prompt cache stays valid, and memory text cannot break out of its frame.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ITEM_CHARS = 600
 MAX_INDEX_ROWS = 8
 _ITEMS_SHARE = 0.75
 _EXTRAS_SHARE = 0.4
-# Ours, and what clients and models put around words that they mean to be obeyed.
+# Our own frame, and tags that clients and models use for instructions.
 _FRAME_TAG = re.compile(
     rf"<\s*/?\s*(?=(?:{FRAME}|system[-_ ]?reminder|hook_context|untrusted_context|function_\w+"
     r"|tool_\w+|antml:|system|user|human|assistant|instructions?)\b)|<\|(?=\w+\|>)",
@@ -36,7 +36,7 @@ _TABLE_HEAD = "More, on request by id:\n| id | type | title | Read | Work |\n|--
 
 @record
 class ContextItem:
-    """One memory in a pack: the line that is shown, why, and what it costs."""
+    """One memory in a pack: its line, the reason, and its cost."""
 
     memory: Memory
     badge: str
@@ -77,7 +77,7 @@ class ExtraLine:
 
 @record(kw_only=True)
 class ContextPack:
-    """What fits: items in full, index rows for more, lines of other sources, what it costs."""
+    """What fits the budget: items, index rows for more, lines of other sources, token counts."""
 
     moment: str
     project: str
@@ -95,7 +95,7 @@ class ContextPack:
 
     @property
     def work_tokens(self) -> int:
-        """What it took to find these things out, as far as that is known."""
+        """What finding these out cost, where known."""
         return sum(item.row.work_tokens or 0 for item in (*self.items, *self.more))
 
 
@@ -109,27 +109,27 @@ def pack_items(
     count_tokens: Callable[[str], int],
     extras: Sequence[ExtraLine] = (),
 ) -> ContextPack:
-    """Take items in order while they fit; then list further ones as index rows while they fit.
+    """Add items in order while they fit, then further ones as index rows while they fit.
 
-    Lines of other sources come first, in a share of the room, so that memory keeps the most of it.
-    When long items are left over, a part of the room is held back to list them.
+    Lines of other sources come first, in a share of the budget. When long items are left over, a
+    part of the budget is reserved to list them.
     """
     empty = ContextPack(moment=moment, project=project, budget_tokens=budget_tokens)
-    share = _Room(int(budget_tokens * _EXTRAS_SHARE), max_chars, count_tokens)
-    empty = share.with_extras(empty, extras)
-    room = _Room(budget_tokens, max_chars, count_tokens)
-    pack = room.filled(empty, items)
+    extras_limit = _Limit(int(budget_tokens * _EXTRAS_SHARE), max_chars, count_tokens)
+    empty = extras_limit.with_extras(empty, extras)
+    limit = _Limit(budget_tokens, max_chars, count_tokens)
+    pack = limit.filled(empty, items)
     if _worth_listing(pack, items):
-        smaller = _Room(int(budget_tokens * _ITEMS_SHARE), max_chars, count_tokens)
-        held_back = room.listed(smaller.filled(empty, items), items)
-        pack = held_back if held_back.more else room.listed(pack, items)
+        smaller = _Limit(int(budget_tokens * _ITEMS_SHARE), max_chars, count_tokens)
+        reserved = limit.listed(smaller.filled(empty, items), items)
+        pack = reserved if reserved.more else limit.listed(pack, items)
     used = count_tokens(render_context(pack)) if pack.items or pack.extras else 0
     return replace(pack, used_tokens=used, left_out=len(items) - len(pack.items) - len(pack.more))
 
 
 @record
-class _Room:
-    """How much a rendered pack may take up."""
+class _Limit:
+    """Maximum size of a rendered pack."""
 
     tokens: int
     chars: int | None
@@ -163,16 +163,16 @@ class _Room:
 
 
 def _worth_listing(pack: ContextPack, items: Sequence[ContextItem]) -> list[ContextItem]:
-    """What is left over and takes less room as a row than as a line."""
+    """Items left over that are shorter as an index row than as a line."""
     if not pack.items:
         return []
-    taken = {item.memory.id for item in pack.items}
-    spare = [item for item in items if item.memory.id not in taken]
-    return [item for item in spare if len(_table_row(item)) < len(item.line)]
+    packed = {item.memory.id for item in pack.items}
+    left_over = [item for item in items if item.memory.id not in packed]
+    return [item for item in left_over if len(_table_row(item)) < len(item.line)]
 
 
 def render_context(pack: ContextPack) -> str:
-    """The text to inject; empty when there is nothing worth saying."""
+    """The text to inject; empty when there is nothing to say."""
     if not (pack.items or pack.extras):
         return ""
     lines = [f"<{FRAME}>"]
@@ -188,8 +188,7 @@ def render_context(pack: ContextPack) -> str:
 
 
 def quoted(text: str) -> str:
-    """Memory text as one line that can be seen whole, that cannot close the frame it stands in and
-    that does not look like a frame of the client's."""
+    """Memory text as one visible line that cannot close our frame or imitate one of the client."""
     return _FRAME_TAG.sub("", " ".join(strip_invisible(text).split()))
 
 

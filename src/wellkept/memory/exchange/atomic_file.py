@@ -1,7 +1,4 @@
-"""Files that appear whole or not at all.
-
-Invariant: whoever opens the target sees the old file or the complete new one, also after a crash.
-"""
+"""Atomic file writes: the target is the old file or the complete new one, even after a crash."""
 
 from __future__ import annotations
 
@@ -17,9 +14,9 @@ from wellkept.core.errors import ConflictError, StoreError
 
 @contextmanager
 def new_file(path: Path, *, overwrite: bool = False) -> Generator[TextIO]:
-    """A UTF-8 file to write into; it takes its name when the block ends well.
+    """A UTF-8 file to write into; renamed to its target when the block succeeds.
 
-    ConflictError when the file is there and may not be overwritten.
+    ConflictError when the target exists and may not be overwritten.
     """
     if not overwrite:
         _refuse_existing(path)
@@ -44,7 +41,7 @@ def new_file(path: Path, *, overwrite: bool = False) -> Generator[TextIO]:
 
 
 def write_text(path: Path, text: str, *, overwrite: bool = False) -> None:
-    """Write a whole small file; its folder is made if need be."""
+    """Write a small file atomically; creates its folder."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -56,10 +53,10 @@ def write_text(path: Path, text: str, *, overwrite: bool = False) -> None:
 def _refuse_existing(path: Path) -> None:
     if path.exists():
         raise ConflictError(
-            f"{path} is already there.", hint="Choose another name, or overwrite it (--overwrite)."
+            f"{path} already exists.", hint="Choose another name, or overwrite it (--overwrite)."
         )
 
 
 def _mode(path: Path) -> int:
-    """The mode of the file that is replaced; a new one is readable by its owner alone."""
+    """The mode of the replaced file; a new one is readable by its owner only."""
     return path.stat().st_mode & 0o777 if path.exists() else 0o600

@@ -1,15 +1,16 @@
-"""How a record from elsewhere meets what is known. History is never overwritten.
+"""Merge rules for imported memories. History is never overwritten.
 
-- Unknown id: it is new, with all its fields as they come.
-- Known id: the later `updated_at` wins, and the store when both are the same. Words that lose stay
-  with the winner as `merged` evidence; evidence and sessions of both sides are joined. Counters
-  alone never cause a write.
-- Known id, same time and words, but another type or payload: refused, for neither side is later.
-- An open key that another open memory holds: the later one stays open, the other is kept closed
-  and points to it.
-- Known id under another project: refused; memory does not cross projects by a file.
+- Unknown id: inserted with all its fields.
+- Known id: the later `updated_at` wins; the store wins a tie. Content that loses stays with the
+  winner as `merged` evidence. Evidence and sessions of both sides are united. Counters alone never
+  cause a write.
+- Known id with the same time and content but another type or payload: refused, because neither
+  side is later.
+- Open key held by another open memory: the later one stays open, the other is closed and points
+  to it.
+- Known id in another project: refused; a file never moves a memory between projects.
 
-Invariant: meeting the same records a second time changes nothing.
+Invariant: importing the same records a second time changes nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _Item = TypeVar("_Item")
 
 
 class ImportOutcome(StrEnum):
-    """What became of a record."""
+    """What happened to an imported record."""
 
     NEW = "new"
     MERGED = "merged"
@@ -41,14 +42,14 @@ class ImportOutcome(StrEnum):
 
 @record
 class ConflictResult:
-    """How one record met the store, and why when that is worth telling."""
+    """What happened to one record, and why when a report should say so."""
 
-    meeting: ImportOutcome
+    outcome: ImportOutcome
     reason: str | None = None
 
 
-class Ledger:
-    """The store as it will be once the records met so far are written."""
+class PendingImport:
+    """The store as it will be once the records handled so far are written."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -57,9 +58,9 @@ class Ledger:
         self._keys: dict[_Slot, str | None] = {}
 
     def preload(self, ids: Iterable[str]) -> None:
-        """Fetch in one question the memories that will be asked for."""
-        wanted = [name for name in ids if name not in self._stored]
-        self._stored.update((memory.id, memory) for memory in self._store.get(wanted))
+        """Fetch with one query the memories that will be needed."""
+        missing = [name for name in ids if name not in self._stored]
+        self._stored.update((memory.id, memory) for memory in self._store.get(missing))
 
     def get(self, id: str) -> Memory | None:
         """The memory as it will be; only preloaded ids and key holders are known."""
@@ -82,7 +83,7 @@ class Ledger:
         return found if found is not None and found.id != memory.id else None
 
     def put(self, memory: Memory) -> None:
-        """Note how a memory will be."""
+        """Set how a memory will be."""
         before = self.get(memory.id)
         if before is not None and (slot := _slot(before)) is not None:
             self._keys[slot] = None
@@ -91,57 +92,59 @@ class Ledger:
             self._keys[slot] = memory.id
 
     def changes(self, engine: Engine) -> list[Change]:
-        """What to write; what gives up a key goes before what takes it."""
+        """The changes to write. Closing comes first: it frees keys that others take."""
         closed_first = sorted(self._pending.values(), key=lambda memory: memory.is_open)
-        cards = dict(zip(self._pending, engine.cards(list(self._pending.values())), strict=True))
+        entries = dict(
+            zip(self._pending, engine.index_entries(list(self._pending.values())), strict=True)
+        )
         return [
-            Replace(memory, cards[memory.id], self._stored[memory.id].updated_at)
+            Replace(memory, entries[memory.id], self._stored[memory.id].updated_at)
             if memory.id in self._stored
-            else Insert(memory, cards[memory.id])
+            else Insert(memory, entries[memory.id])
             for memory in closed_first
         ]
 
 
-def meet(ledger: Ledger, incoming: Memory) -> ConflictResult:
-    """Decide about one record and note the outcome; UsageError when it cannot be taken."""
-    known = ledger.get(incoming.id)
+def resolve(pending: PendingImport, incoming: Memory) -> ConflictResult:
+    """Decide about one record and note the outcome; UsageError when it is refused."""
+    known = pending.get(incoming.id)
     if known is None:
-        return _place(ledger, incoming, ConflictResult(ImportOutcome.NEW))
+        return _add(pending, incoming, ConflictResult(ImportOutcome.NEW))
     if known.project != incoming.project:
         raise UsageError(f"The memory {incoming.id} already belongs to {known.project!r}.")
     if incoming.updated_at > known.updated_at:
-        merged = _joined(incoming, known)
-        verdict = ConflictResult(
+        merged = _merged(incoming, known)
+        result = ConflictResult(
             ImportOutcome.MERGED, f"{incoming.short}: the file has the later version"
         )
-        return _place(ledger, _with_counters(merged, known), verdict)
+        return _add(pending, _with_counters(merged, known), result)
     if _differs_in_kind_only(incoming, known):
         raise UsageError(
             f"The memory {incoming.id} has another type or payload but the same updated_at.",
             hint="Give the later one a later updated_at, or edit the Markdown export.",
         )
-    merged = _joined(known, incoming)
+    merged = _merged(known, incoming)
     if merged == known:
         return ConflictResult(ImportOutcome.SKIPPED)
-    ledger.put(merged)
+    pending.put(merged)
     age = "another" if incoming.updated_at == known.updated_at else "an earlier"
     return ConflictResult(
         ImportOutcome.MERGED, f"{incoming.short}: {age} version, kept as evidence"
     )
 
 
-def _place(ledger: Ledger, memory: Memory, verdict: ConflictResult) -> ConflictResult:
-    """Put a memory down; of two that claim a key the later one stays open."""
-    other = ledger.holder(memory)
+def _add(pending: PendingImport, memory: Memory, result: ConflictResult) -> ConflictResult:
+    """Add a memory. Of two that claim a key, the later one stays open."""
+    other = pending.holder(memory)
     if other is None:
-        ledger.put(memory)
-        return verdict
+        pending.put(memory)
+        return result
     if memory.updated_at > other.updated_at:
-        ledger.put(_closed(other, memory, at=max(other.updated_at, memory.updated_at)))
-        ledger.put(memory)
+        pending.put(_closed(other, memory, at=max(other.updated_at, memory.updated_at)))
+        pending.put(memory)
         reason = f"key {memory.key!r}: {memory.short} is later and supersedes {other.short}"
     else:
-        ledger.put(_closed(memory, other, at=memory.updated_at))
+        pending.put(_closed(memory, other, at=memory.updated_at))
         reason = f"key {memory.key!r}: {other.short} is later; {memory.short} is kept as closed"
     return ConflictResult(ImportOutcome.MERGED, reason)
 
@@ -155,11 +158,11 @@ def _closed(memory: Memory, by: Memory, *, at: datetime) -> Memory:
     )
 
 
-def _joined(winner: Memory, loser: Memory) -> Memory:
-    """The winner with what the loser knew besides: its words, its evidence, its sessions."""
+def _merged(winner: Memory, loser: Memory) -> Memory:
+    """The winner with the content, evidence and sessions of the loser."""
     evidence = _united(winner.evidence, loser.evidence)
-    told = {item.note for item in evidence} | {winner.content}
-    if loser.content not in told:
+    known = {item.note for item in evidence} | {winner.content}
+    if loser.content not in known:
         lost = Evidence(EvidenceKind.MERGED, loser.id, loser.content, loser.updated_at)
         evidence = (*evidence, lost)
     return replace(

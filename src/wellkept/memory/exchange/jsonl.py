@@ -1,14 +1,14 @@
-"""Memory as a JSONL file: written for `git diff`, read back exactly.
+"""JSONL export and import of memories.
 
-The first line names the format and its version; every further line is one memory with all its
+The first line names the format and its version. Every further line is one memory with all its
 fields, keys sorted, oldest first, so the same memories always give the same bytes. A complete
-export ends with the generated skills, each a line that `skill_lines` reads. Vectors are
-derived and stay behind. Reading checks and redacts each record like a new memory; what a record
-means for a memory that is already there is decided in `reconcile`.
+export ends with the generated skills (`skill_json`). Vectors are derived and not exported. Reading
+checks and redacts each record like a new memory; `conflicts` decides about memories that already
+exist.
 
-Lines that cannot be taken are reported by number and never stop the rest, unless `strict` asks for
-all or nothing. A file from a newer format, or one that is no export, is refused whole. Repeated
-header lines are fine, so exports may be concatenated or joined by a union merge.
+Bad lines are reported by number and never stop the rest, unless `strict` asks for all or nothing. A
+file of a newer format, or one that is not an export, is refused whole. Repeated header lines are
+fine, so exports may be concatenated or joined by a union merge.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from wellkept.core.codec import Json
+from wellkept.core.codec import Json, record_to_json
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.ids import is_full_id
 from wellkept.core.memory import Memory
@@ -28,9 +28,9 @@ from wellkept.core.types import Progress
 from wellkept.memory.draft import checked_payload
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.atomic_file import new_file
-from wellkept.memory.exchange.conflicts import ImportOutcome, Ledger, meet
+from wellkept.memory.exchange.conflicts import ImportOutcome, PendingImport, resolve
 from wellkept.memory.exchange.jsonl_lines import Line, opened, read_lines, require_text
-from wellkept.memory.exchange.memory_json import memory_from_json, memory_to_json, parse_json
+from wellkept.memory.exchange.memory_json import memory_from_json, parse_json
 from wellkept.memory.exchange.skill_json import MARK, skill_from_json, skill_to_json
 from wellkept.memory.text.redaction import redact
 
@@ -42,7 +42,7 @@ _CONFLICT_MARKS = ("<<<<<<< ", "=======", ">>>>>>> ", "||||||| ")
 
 @record
 class LineNote:
-    """Something to tell about one line of the file."""
+    """A message about one line of the file."""
 
     line: int
     reason: str
@@ -50,7 +50,7 @@ class LineNote:
 
 @record(kw_only=True)
 class ImportReport:
-    """What became of every record: new, merged or skipped, or refused with the reason.
+    """Counts of new, merged and skipped records, and the refused ones with the reason.
 
     `applied` is False when nothing was written: a dry run, or a bad line under `strict`.
     """
@@ -64,24 +64,24 @@ class ImportReport:
     applied: bool = True
 
 
-def whole(project: str | None) -> Filter:
-    """The filter of a complete export: closed and archived memories belong to it."""
+def full_export(project: str | None) -> Filter:
+    """The filter of a complete export, which includes closed and archived memories."""
     return Filter(project=project, validity=Validity.ANY, archived=None)
 
 
 def export_jsonl(
     engine: Engine, where: Filter, out: TextIO, *, progress: Progress | None = None
 ) -> int:
-    """Write the memories that fit; returns how many."""
+    """Write the memories that match; returns how many."""
     total = engine.store.stats(where).total if progress else 0
     out.write(_dump({"format": FORMAT, "version": VERSION}))
     count = 0
     for memory in engine.store.iterate(where):
-        out.write(_dump(memory_to_json(memory)))
+        out.write(_dump(record_to_json(memory)))
         count += 1
         if progress and (count % BATCH_RECORDS == 0 or count == total):
             progress(count, max(count, total))
-    if where == whole(where.project):
+    if where == full_export(where.project):
         for skill in engine.store.generated_skills(project=where.project):
             out.write(_dump(skill_to_json(skill)))
     return count
@@ -109,7 +109,7 @@ def import_jsonl(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Take in an export; `project` puts all of it under one project instead of its own.
+    """Import an export; `project` replaces the project of every record.
 
     Each batch of records is one transaction. With `strict`, one bad line means nothing is written.
     """
@@ -118,8 +118,8 @@ def import_jsonl(
         require_text(file, name=name)
         _require_header(file, name=name)
         if strict or dry_run:
-            rehearsal = _Import(engine, project=project, dry_run=True)
-            report = rehearsal.run(file, size_bytes=size, progress=progress if dry_run else None)
+            preview = _Import(engine, project=project, dry_run=True)
+            report = preview.run(file, size_bytes=size, progress=progress if dry_run else None)
             if dry_run or report.refused:
                 return report
         return _Import(engine, project=project).run(file, size_bytes=size, progress=progress)
@@ -129,7 +129,7 @@ def import_jsonl(
 
 
 @record
-class _Told:
+class _ParsedLine:
     line: int
     data: dict[str, Json]
 
@@ -142,7 +142,7 @@ class _Record:
 
 @record(frozen=False)
 class _Import:
-    """The running account of one pass over a file."""
+    """State of one pass over a file."""
 
     engine: Engine
     project: str | None
@@ -154,43 +154,43 @@ class _Import:
     refused: list[LineNote] = field(default_factory=list[LineNote])
     merges: list[LineNote] = field(default_factory=list[LineNote])
     homes: dict[str, str] = field(default_factory=dict[str, str])
-    rehearsed: Ledger | None = None
+    dry_state: PendingImport | None = None
 
     def run(
         self, file: BinaryIO, *, size_bytes: int, progress: Progress | None = None
     ) -> ImportReport:
         lines = read_lines(file)
         while batch := list(islice(lines, BATCH_RECORDS)):
-            told = [told for line in batch if (told := self._read(line))]
-            fresh = self._without_known(self._without_skills(told))
-            self._settle([record for item in fresh if (record := self._record(item))])
+            parsed = [item for line in batch if (item := self._read(line))]
+            fresh = self._without_known(self._without_skills(parsed))
+            self._write_batch([record for item in fresh if (record := self._record(item))])
             if progress:
                 progress(batch[-1].end_bytes, max(size_bytes, batch[-1].end_bytes))
         return self._report()
 
-    def _read(self, line: Line) -> _Told | None:
-        """What a line says; a header says nothing, a bad line is noted."""
+    def _read(self, line: Line) -> _ParsedLine | None:
+        """The object on a line; None for a header or a bad line, which is reported."""
         try:
             if line.problem:
                 raise UsageError(f"{line.problem}.")
             data = _parse(line)
-            return None if _is_header(data) else _Told(line.number, data)
+            return None if _is_header(data) else _ParsedLine(line.number, data)
         except UsageError as error:
             self.refused.append(LineNote(line.number, error.message))
             return None
 
-    def _without_skills(self, told: list[_Told]) -> list[_Told]:
-        """Take generated skills in, and leave the memories."""
-        for item in told:
+    def _without_skills(self, parsed: list[_ParsedLine]) -> list[_ParsedLine]:
+        """Import the generated skills; returns the lines of memories."""
+        for item in parsed:
             if MARK not in item.data:
                 continue
             try:
-                self.counts[self._take_skill(item.data)] += 1
+                self.counts[self._import_skill(item.data)] += 1
             except (ConflictError, UsageError) as error:
                 self.refused.append(LineNote(item.line, error.message))
-        return [item for item in told if MARK not in item.data]
+        return [item for item in parsed if MARK not in item.data]
 
-    def _take_skill(self, data: dict[str, Json]) -> ImportOutcome:
+    def _import_skill(self, data: dict[str, Json]) -> ImportOutcome:
         skill = skill_from_json(data)
         store = self.engine.store
         home = store.canonical_project(self.project or skill.project)
@@ -200,29 +200,29 @@ class _Import:
             store.put_generated_skill(replace(skill, project=home))
         return ImportOutcome.NEW
 
-    def _without_known(self, told: list[_Told]) -> list[_Told]:
-        """Leave out what the store says word for word, so that taking in again is quick."""
+    def _without_known(self, parsed: list[_ParsedLine]) -> list[_ParsedLine]:
+        """Drop lines that equal the stored memory, so that a second import is quick."""
         if self.project is not None:
-            return told
-        ids = [name for item in told if is_full_id(name := str(item.data.get("id")))]
-        known = {memory.id: memory_to_json(memory) for memory in self.engine.store.get(ids)}
-        fresh = [item for item in told if known.get(str(item.data.get("id"))) != item.data]
-        self.counts[ImportOutcome.SKIPPED] += len(told) - len(fresh)
+            return parsed
+        ids = [name for item in parsed if is_full_id(name := str(item.data.get("id")))]
+        known = {memory.id: record_to_json(memory) for memory in self.engine.store.get(ids)}
+        fresh = [item for item in parsed if known.get(str(item.data.get("id"))) != item.data]
+        self.counts[ImportOutcome.SKIPPED] += len(parsed) - len(fresh)
         return fresh
 
-    def _record(self, told: _Told) -> _Record | None:
-        """The memory that a line describes; what cannot be one is noted."""
+    def _record(self, parsed: _ParsedLine) -> _Record | None:
+        """The memory on a line; None when it is refused, which is reported."""
         try:
-            return _Record(told.line, self._memory(told.data))
+            return _Record(parsed.line, self._memory(parsed.data))
         except UsageError as error:
-            self.refused.append(LineNote(told.line, error.message))
+            self.refused.append(LineNote(parsed.line, error.message))
             return None
 
     def _memory(self, data: dict[str, Json]) -> Memory:
-        purge = _Redactor()
-        memory = memory_from_json(data, purge=purge)
+        redactor = _Redactor()
+        memory = memory_from_json(data, redact=redactor)
         payload = checked_payload(memory.type, memory.payload)
-        self.redacted += purge.found or payload != memory.payload
+        self.redacted += redactor.found or payload != memory.payload
         home = memory.project if self.project is None else self.project
         if home not in self.homes:
             self.homes[home] = self.engine.store.canonical_project(home)
@@ -230,8 +230,8 @@ class _Import:
             memory, content=memory.content.strip(), project=self.homes[home], payload=payload
         )
 
-    def _settle(self, records: list[_Record]) -> None:
-        """Write a batch at once; if that cannot be, record by record to find the odd one out."""
+    def _write_batch(self, records: list[_Record]) -> None:
+        """Write a batch at once; if that fails, record by record to find the bad one."""
         if not records:
             return
         try:
@@ -241,15 +241,15 @@ class _Import:
                 self.refused.append(LineNote(records[0].line, error.message))
                 return
             for record in records:
-                self._settle([record])
+                self._write_batch([record])
 
     def _write(self, records: list[_Record]) -> None:
-        ledger = self._ledger()
-        ledger.preload(record.memory.id for record in records)
-        met = [(record, self._meet(ledger, record)) for record in records]
-        if not self.dry_run and (changes := ledger.changes(self.engine)):
+        pending = self._pending()
+        pending.preload(record.memory.id for record in records)
+        resolved = [(record, self._resolve(pending, record)) for record in records]
+        if not self.dry_run and (changes := pending.changes(self.engine)):
             self.engine.store.apply(changes)
-        for one, found in met:
+        for one, found in resolved:
             if isinstance(found, str):
                 self.refused.append(LineNote(one.line, found))
                 continue
@@ -257,20 +257,22 @@ class _Import:
             if found[1]:
                 self.merges.append(LineNote(one.line, found[1]))
 
-    def _meet(self, ledger: Ledger, record: _Record) -> tuple[ImportOutcome, str | None] | str:
-        """The verdict on a record, or the reason why it is refused."""
+    def _resolve(
+        self, pending: PendingImport, record: _Record
+    ) -> tuple[ImportOutcome, str | None] | str:
+        """What to do with a record, or the reason why it is refused."""
         try:
-            verdict = meet(ledger, record.memory)
+            result = resolve(pending, record.memory)
         except UsageError as error:
             return str(error)
-        return verdict.meeting, verdict.reason
+        return result.outcome, result.reason
 
-    def _ledger(self) -> Ledger:
-        """A rehearsal writes nothing, so it must carry what it met from batch to batch."""
+    def _pending(self) -> PendingImport:
+        """A dry run writes nothing, so it keeps its pending state from batch to batch."""
         if not self.dry_run:
-            return Ledger(self.engine.store)
-        self.rehearsed = self.rehearsed or Ledger(self.engine.store)
-        return self.rehearsed
+            return PendingImport(self.engine.store)
+        self.dry_state = self.dry_state or PendingImport(self.engine.store)
+        return self.dry_state
 
     def _report(self) -> ImportReport:
         return ImportReport(
@@ -286,7 +288,7 @@ class _Import:
 
 @record(frozen=False)
 class _Redactor:
-    """Redacts each text of one record and remembers whether anything had to go."""
+    """Redacts the texts of one record; `found` says whether anything was redacted."""
 
     found: bool = False
 
@@ -305,7 +307,7 @@ def _dump(data: dict[str, Json]) -> str:
 
 def _parse(line: Line) -> dict[str, Json]:
     if line.text.startswith(_CONFLICT_MARKS):
-        raise UsageError("this is the mark of a merge conflict that was not resolved.")
+        raise UsageError("unresolved merge conflict marker.")
     try:
         data = parse_json(line.text)
     except UsageError as error:
@@ -318,7 +320,7 @@ def _parse(line: Line) -> dict[str, Json]:
 
 
 def _is_header(data: dict[str, Json]) -> bool:
-    """Whether a line is a header; a later version of the format is refused."""
+    """Whether a line is a header; a newer version of the format is refused."""
     if "format" not in data:
         return False
     version = data.get("version")

@@ -1,4 +1,4 @@
-"""Reading an export line by line, whatever became of the file on its way.
+"""Reads the lines of an export, even from a damaged file.
 
 A line comes as text or as the reason why it cannot be read; a bad line never hides the next.
 Knows nothing of what the lines mean.
@@ -40,20 +40,20 @@ def opened(source: TextIO | Path) -> Generator[tuple[BinaryIO, int]]:
     """The source as bytes that can be read twice, with its size."""
     if not isinstance(source, Path):
         chunks = iter(lambda: source.read(65_536), "")
-        with _spooled(chunk.encode("utf-8", errors="surrogatepass") for chunk in chunks) as told:
-            yield told
+        with _spooled(chunk.encode("utf-8", errors="surrogatepass") for chunk in chunks) as spooled:
+            yield spooled
         return
     with _open(source) as file:
         if file.seekable():
             yield file, source.stat().st_size
             return
-        with _spooled(iter(lambda: file.read(65_536), b"")) as told:
-            yield told
+        with _spooled(iter(lambda: file.read(65_536), b"")) as spooled:
+            yield spooled
 
 
 @contextmanager
 def _spooled(chunks: Iterable[bytes]) -> Generator[tuple[BinaryIO, int]]:
-    """What can be read only once, such as a pipe, in a file that can be read again."""
+    """Copy a source that can be read only once, such as a pipe, to a temporary file."""
     with tempfile.SpooledTemporaryFile(max_size=_SPOOLED_BYTES) as spool:
         for chunk in chunks:
             spool.write(chunk)
@@ -72,7 +72,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def read_lines(file: BinaryIO) -> Iterator[Line]:
-    """The lines of a file from its start; empty ones are passed over."""
+    """The non-empty lines of a file, from its start."""
     file.seek(0)
     done = 0
     number = 0
@@ -89,7 +89,7 @@ def read_lines(file: BinaryIO) -> Iterator[Line]:
 
 
 def require_text(file: BinaryIO, *, name: str) -> None:
-    """Refuse a file that is empty or no UTF-8 text at all, before any of it is believed."""
+    """Refuse a file that is empty or not UTF-8 text."""
     file.seek(0)
     start = file.read(4_096)
     if not start.strip():

@@ -1,7 +1,7 @@
-"""Markdown as structure: sections under their headings, and front matter.
+"""Markdown structure: sections under their headings, and front matter.
 
-Reads what people write (both heading styles, fenced code, YAML-like front matter in its plain
-forms) and never fails on a text. Knows nothing of memories.
+Reads both heading styles, fenced code, and simple YAML front matter. Never fails on a text. Knows
+nothing of memories.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Memory as a folder of Markdown files that people read, review and edit in git.
+"""Markdown export: a folder of files that people read, review and edit in git.
 
-One file for each memory, in a folder for each type, so that two people's changes merge without
-conflict and a review shows one thought at a time. `INDEX.md` lists what was exported, by which
-`markdown_import` knows what has been removed since. Closed memories are there only when the filter
-asks for them, and say so. Payloads and evidence are not in the files: the exact form is `portable`.
+One file for each memory, in a folder for each type, so that changes of two people merge without
+conflict. `INDEX.md` lists the export; `markdown_import` uses it to find removed files. Closed
+memories are exported only when the filter asks for them. Payloads and evidence are left out: JSONL
+is the exact form.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ from wellkept.core.text import first_line
 from wellkept.core.types import MemoryType, Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.atomic_file import write_text
-from wellkept.memory.exchange.markdown_memory import entry_path, read_entry, write_entry
+from wellkept.memory.exchange.markdown_memory import (
+    memory_from_markdown,
+    memory_path,
+    memory_to_markdown,
+)
 
 INDEX = "INDEX.md"
 MAX_FILE_BYTES = 4 * 1_048_576
@@ -44,10 +48,10 @@ def export_markdown(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> int:
-    """Write the memories that fit into a folder; returns how many.
+    """Write the memories that match into a folder; returns how many.
 
-    With `overwrite` an earlier export is replaced: files of memories that no longer fit go, files
-    without an id stay. Edits that were not read back are lost, so read them back first.
+    `overwrite` replaces an earlier export: files of memories that no longer match are removed,
+    files without an id stay. Edits that were not imported are lost.
     """
     _require_free(folder, overwrite=overwrite)
     _refuse_links(folder)
@@ -105,7 +109,7 @@ def _require_free(folder: Path, *, overwrite: bool) -> None:
 
 
 def _refuse_links(folder: Path) -> None:
-    """A link among the folders of an export, e.g. from a checkout, would lead the files outside."""
+    """A symlink among the export's folders, e.g. from a checkout, would write files elsewhere."""
     for kind in MemoryType:
         if (folder / kind.value).is_symlink():
             raise ConflictError(
@@ -115,13 +119,13 @@ def _refuse_links(folder: Path) -> None:
 
 
 def _write(folder: Path, memory: Memory) -> _Listed:
-    path = entry_path(memory)
-    write_text(folder / path, write_entry(memory), overwrite=True)
+    path = memory_path(memory)
+    write_text(folder / path, memory_to_markdown(memory), overwrite=True)
     return _Listed(path, first_line(memory.content, limit=100), memory.id, memory.is_open)
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
-    """Remove files of an earlier export; what has no id of ours is somebody's own."""
+    """Remove files of an earlier export; files without one of our ids are left alone."""
     for name, path in markdown_files(folder):
         if name not in kept and _is_ours(path):
             path.unlink()
@@ -129,13 +133,13 @@ def _remove_others(folder: Path, kept: set[str]) -> None:
 
 def _is_ours(path: Path) -> bool:
     try:
-        return read_entry(read_text(path)).id is not None
+        return memory_from_markdown(read_text(path)).id is not None
     except UsageError:
         return False
 
 
 def _index(listed: list[_Listed]) -> str:
-    """The list of files by type, in the order of their names, so that it changes little."""
+    """The list of files by type, sorted by name so that diffs stay small."""
     parts = ["# Memories", ""]
     for kind in MemoryType:
         here = sorted(

@@ -1,13 +1,13 @@
-"""Reading a folder of Markdown back into memory.
+"""Markdown import: reads an edited folder back.
 
-- Changed words or another type are a correction: the memory is closed, its successor opened.
-- Changed tags, files, importance and the like are changed in place.
-- A file without an id is new; several sections in one hand-written file are several memories.
+- New content or another type is a correction: the memory is closed and a successor opened.
+- Tags, files, importance and other fields are changed in place.
+- A file without an id is new. Several sections in one hand-written file are several memories.
 - A memory of the index whose file is gone is reported, and closed only when asked.
-- When the memory itself has moved on since, the file's change is reported and not made.
+- If the memory was changed since the export, the change of the file is reported and not applied.
 
-Invariant: reading the same folder a second time changes nothing. The store's shelf keeps what each
-file said when it was last read, so a file can be edited and read again and again.
+Invariant: importing the same folder a second time changes nothing. The key-value store holds the
+fingerprint of each file at its last import, so a file can be edited and imported repeatedly.
 """
 
 from __future__ import annotations
@@ -15,23 +15,29 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from wellkept.core.clock import parse_moment
+from wellkept.core.clock import format_moment, parse_moment
 from wellkept.core.codec import Json
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.memory import Memory, MemoryDraft, MemoryPatch
+from wellkept.core.memory_fields import EDITABLE
 from wellkept.core.records import field, record, replace
 from wellkept.core.types import MemoryType, Progress, Scope, Source
 from wellkept.memory.edit import forget, revise
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.markdown_document import split_sections
 from wellkept.memory.exchange.markdown_export import INDEX, markdown_files, read_text
-from wellkept.memory.exchange.markdown_memory import Entry, differences, read_entry, text_mark
-from wellkept.memory.exchange.memory_json import moment_to_json
-from wellkept.memory.exchange.passages import Passage, keep_passages
+from wellkept.memory.exchange.markdown_memory import (
+    MarkdownMemory,
+    changes_to,
+    memory_from_markdown,
+    text_fingerprint,
+)
+from wellkept.memory.exchange.passages import Passage, remember_passages
 from wellkept.memory.remember import RememberOutcome
 
-_SHELF = "markdown-import"
+_NAMESPACE = "markdown-import"
 _MAX_SUCCESSORS = 1_000
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _OWN_ID = re.compile(rf'^id: *"?({_ID.pattern})', re.MULTILINE)
@@ -40,7 +46,7 @@ _NOTHING = MemoryPatch()
 
 @record
 class FileNote:
-    """Something to tell about one file."""
+    """A message about one file."""
 
     path: str
     reason: str
@@ -48,7 +54,7 @@ class FileNote:
 
 @record(kw_only=True)
 class MarkdownReport:
-    """What became of the folder. `outdated` files were not applied: the memory has moved on.
+    """Result of an import. `outdated` files were not applied: the memory was changed since.
 
     `removed` are memories of the index without a file; `closed_removed` says they were closed.
     """
@@ -73,20 +79,18 @@ def import_markdown(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> MarkdownReport:
-    """Take in what was edited, added or removed in a folder of Markdown."""
+    """Import what was edited, added or removed in a folder of Markdown."""
     files = list(markdown_files(folder))
     home = engine.store.canonical_project(project)
-    reading = _Reading(engine, project=home, dry_run=dry_run)
+    run = _Import(engine, project=home, dry_run=dry_run)
     for done, (name, path) in enumerate(files, 1):
-        reading.take(name, path)
+        run.add_file(name, path)
         if progress:
             progress(done, len(files))
-    removed = _removed(engine, folder, seen=reading.seen)
+    removed = _removed(engine, folder, seen=run.seen)
     if removed and close_removed:
         forget(engine, removed, keep_history=True, dry_run=dry_run)
-    return replace(
-        reading.report, removed=removed, closed_removed=close_removed, applied=not dry_run
-    )
+    return replace(run.report, removed=removed, closed_removed=close_removed, applied=not dry_run)
 
 
 def _removed(engine: Engine, folder: Path, *, seen: set[str]) -> tuple[str, ...]:
@@ -109,8 +113,8 @@ class _Base:
 
 
 @record(frozen=False)
-class _Reading:
-    """The running account of one folder."""
+class _Import:
+    """State of one import."""
 
     engine: Engine
     project: str
@@ -118,16 +122,16 @@ class _Reading:
     report: MarkdownReport = field(default_factory=MarkdownReport)
     seen: set[str] = field(default_factory=set[str])
 
-    def take(self, name: str, path: Path) -> None:
-        """Read one file; what cannot be taken is noted and the rest goes on."""
+    def add_file(self, name: str, path: Path) -> None:
+        """Import one file; a problem is reported and the rest goes on."""
         try:
             text = read_text(path)
             # Before anything can fail: a file that cannot be read is not a removed one.
             self.seen.update(_OWN_ID.findall(text)[:1])
-            entry = read_entry(text)
+            entry = memory_from_markdown(text)
             known = self.engine.store.get([entry.id]) if entry.id else []
             if known:
-                self._meet(name, entry, known[0], mark=text_mark(text))
+                self._update(name, entry, known[0], mark=text_fingerprint(text))
             else:
                 self._add(name, entry)
         except (UsageError, ConflictError) as error:
@@ -135,20 +139,20 @@ class _Reading:
 
     # -- Files of known memories ----------------------------------------------------------------
 
-    def _meet(self, name: str, entry: Entry, memory: Memory, *, mark: str) -> None:
+    def _update(self, name: str, entry: MarkdownMemory, memory: Memory, *, mark: str) -> None:
         if memory.project != self.project and memory.scope is not Scope.USER:
             raise UsageError(f"The memory belongs to another project, {memory.project!r}.")
         base = self._base(entry, memory)
         if mark in (entry.fingerprint, base.mark):
             return self._count("unchanged")
         latest = self._latest(memory)
-        patch = differences(entry, latest)
+        patch = changes_to(latest, entry)
         if patch == _NOTHING:
             return self._count("unchanged")
         if not latest.is_open or latest.id != base.id:
             return self._note("outdated", name, "the memory has a later version; export again")
         if latest.updated_at != base.updated_at:
-            # Someone changed the fields since: only the words are surely the reader's.
+            # The fields were changed since: apply only content and type.
             patch = MemoryPatch(content=patch.content, type=patch.type)
         if patch == _NOTHING:
             return self._note("outdated", name, "its fields were changed since; export again")
@@ -156,9 +160,9 @@ class _Reading:
             self._remember_base(memory.id, revise(self.engine, latest.id, patch), mark=mark)
         return self._count("corrected" if patch.content or patch.type else "updated")
 
-    def _base(self, entry: Entry, memory: Memory) -> _Base:
-        """What the shelf remembers of a file, unless the file was exported again since."""
-        known = self.engine.store.get_value(_SHELF, memory.id)
+    def _base(self, entry: MarkdownMemory, memory: Memory) -> _Base:
+        """The version last imported from a file, unless the file was exported again since."""
+        known = self.engine.store.get_value(_NAMESPACE, memory.id)
         if isinstance(known, dict):
             at = parse_moment(str(known["updated_at"]))
             if entry.updated_at is None or at >= entry.updated_at:
@@ -168,10 +172,10 @@ class _Reading:
     def _remember_base(self, file_id: str, memory: Memory, *, mark: str) -> None:
         value: Json = {
             "id": memory.id,
-            "updated_at": moment_to_json(memory.updated_at),
+            "updated_at": format_moment(memory.updated_at),
             "mark": mark,
         }
-        self.engine.store.put_value(_SHELF, file_id, value)
+        self.engine.store.put_value(_NAMESPACE, file_id, value)
 
     def _latest(self, memory: Memory) -> Memory:
         for _ in range(_MAX_SUCCESSORS):
@@ -183,11 +187,11 @@ class _Reading:
 
     # -- Files of new memories ------------------------------------------------------------------
 
-    def _add(self, name: str, entry: Entry) -> None:
+    def _add(self, name: str, entry: MarkdownMemory) -> None:
         passages = _passages(name, entry)
         if not passages:
-            raise UsageError("There are no words in the file.")
-        for outcome in keep_passages(
+            raise UsageError("The file has no content.")
+        for outcome in remember_passages(
             self.engine, passages, project=self.project, dry_run=self.dry_run
         ):
             match outcome:
@@ -198,7 +202,7 @@ class _Reading:
                 case RememberOutcome.MERGED | RememberOutcome.SUPERSEDED:
                     self._count("corrected")
 
-    # -- The account ----------------------------------------------------------------------------
+    # -- Report ---------------------------------------------------------------------------------
 
     def _count(self, what: str) -> None:
         self.report = replace(self.report, **{what: getattr(self.report, what) + 1})
@@ -208,36 +212,35 @@ class _Reading:
         self.report = replace(self.report, **{what: notes})
 
 
-def _passages(name: str, entry: Entry) -> list[Passage]:
-    """One memory for a file, or one for each section when a hand-written file has several."""
-    told = [section for section in split_sections(entry.content) if section.body.strip()]
-    if len(told) < 2 or entry.type is not None or entry.id is not None:
+def _passages(name: str, entry: MarkdownMemory) -> list[Passage]:
+    """One passage for a file, or one for each section of a hand-written file."""
+    sections = [section for section in split_sections(entry.content) if section.body.strip()]
+    if len(sections) < 2 or entry.fields.type is not None or entry.id is not None:
         return [_passage(name, entry, entry.content)] if entry.content else []
     return [
         _passage(
             f"{name}#{section.slug}",
-            replace(entry, key=f"{entry.key}#{section.slug}" if entry.key else None),
+            _with_key_suffix(entry, section.slug),
             "\n\n".join(part for part in (" › ".join(section.titles), section.body) if part),
         )
-        for section in told
+        for section in sections
     ]
 
 
-def _passage(ref: str, entry: Entry, content: str) -> Passage:
+def _with_key_suffix(entry: MarkdownMemory, slug: str) -> MarkdownMemory:
+    key = entry.fields.key
+    return replace(entry, fields=replace(entry.fields, key=f"{key}#{slug}")) if key else entry
+
+
+def _passage(ref: str, entry: MarkdownMemory, content: str) -> Passage:
+    """A draft with what the file says; the folder stands for a missing type."""
     folder = ref.partition("/")[0] if "/" in ref else ""
-    draft = MemoryDraft(
-        content=content,
-        type=entry.type or (MemoryType(folder) if folder in set(MemoryType) else MemoryType.FACT),
-        key=entry.key or f"md:{ref}",
-        tags=entry.tags or (),
-        files=entry.files or (),
-        modules=entry.modules or (),
-        importance=entry.importance,
-        confidence=entry.confidence,
-        scope=entry.scope,
-        source=Source.IMPORTED,
-        needs_review=entry.needs_review or False,
-        pinned=entry.pinned or False,
-        citation=entry.citation,
-    )
+    given: dict[str, Any] = {
+        "type": MemoryType(folder) if folder in set(MemoryType) else MemoryType.FACT,
+        "key": f"md:{ref}",
+    }
+    for row in EDITABLE:
+        if row.settable and (value := getattr(entry.fields, row.name)) is not None:
+            given[row.name] = value
+    draft = MemoryDraft(content=content, source=Source.IMPORTED, **given)
     return Passage(f"md:{ref}", draft)

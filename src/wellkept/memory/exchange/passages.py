@@ -1,7 +1,7 @@
-"""Keeping what documents say: each passage under a key, superseded when its text changes.
+"""Imports passages of documents: each under a key, superseded when its text changes.
 
-Invariant: taking in an unchanged passage changes nothing, even when a person has since corrected
-the memory that came of it; the evidence remembers which text was last taken in.
+Invariant: importing an unchanged passage changes nothing, even when a person has since corrected
+the memory made from it. The evidence holds a fingerprint of the text last imported.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from wellkept.memory.remember import RememberOutcome, remember_many
 
 @record
 class Passage:
-    """A draft with a key, and what it stands for: a place in a document, or a commit.
+    """A draft with a key and its origin `ref`: a location in a document, or a commit.
 
-    A draft that cites `ref` itself is taken to stand for something that never changes.
+    A draft that already cites `ref` as evidence is assumed never to change.
     """
 
     ref: str
     draft: MemoryDraft
 
 
-def keep_passages(
+def remember_passages(
     engine: Engine,
     passages: Sequence[Passage],
     *,
@@ -35,8 +35,8 @@ def keep_passages(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> list[RememberOutcome]:
-    """What became of each passage, in order: inserted, superseded or unchanged."""
-    outcomes = [_foreseen(engine, passage, project=project) for passage in passages]
+    """Import passages; returns the outcome of each, in order."""
+    outcomes = [_expected_outcome(engine, passage, project=project) for passage in passages]
     changed = [i for i, outcome in enumerate(outcomes) if outcome is not RememberOutcome.UNCHANGED]
     if dry_run or not changed:
         return outcomes
@@ -53,11 +53,11 @@ def keep_passages(
 
 
 def fingerprint(text: str) -> str:
-    """A short mark of a text that changes whenever the text does."""
+    """A short hash of a text."""
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _foreseen(engine: Engine, passage: Passage, *, project: str) -> RememberOutcome:
+def _expected_outcome(engine: Engine, passage: Passage, *, project: str) -> RememberOutcome:
     key = passage.draft.key
     if key is None:
         return RememberOutcome.INSERTED
@@ -65,10 +65,12 @@ def _foreseen(engine: Engine, passage: Passage, *, project: str) -> RememberOutc
     known = engine.store.find_key(key, project=project, user_scope=user_scope)
     if known is None:
         return RememberOutcome.INSERTED
-    return RememberOutcome.UNCHANGED if _was_taken(known, passage) else RememberOutcome.SUPERSEDED
+    return (
+        RememberOutcome.UNCHANGED if _was_imported(known, passage) else RememberOutcome.SUPERSEDED
+    )
 
 
-def _was_taken(known: Memory, passage: Passage) -> bool:
+def _was_imported(known: Memory, passage: Passage) -> bool:
     mark = fingerprint(passage.draft.content)
     return any(item.ref == passage.ref and item.note in (None, mark) for item in known.evidence)
 

@@ -1,7 +1,7 @@
-"""Generated skills in an export: one line each after the memories, marked by the key `skill`.
+"""Generated skills in a JSONL export: one line each after the memories, under the key `skill`.
 
-Taking one in never trusts it: it is redacted, goes where its project goes, and waits for review
-here, whatever somebody said of it elsewhere. One that is here already stays as it is.
+An imported skill is never trusted: it is redacted, follows its project, and waits for review here,
+whatever its review elsewhere. A skill that already exists stays as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IMPORTED_NOTE = "Came with an import; look at it with `wellkept skill review`."
 
 
 def skill_to_json(skill: GeneratedSkill) -> dict[str, Json]:
-    """A kept skill as the line of an export."""
+    """A skill as the line of an export."""
     return {
         MARK: {
             "id": skill.id,
@@ -43,7 +43,7 @@ def skill_to_json(skill: GeneratedSkill) -> dict[str, Json]:
 
 
 def skill_from_json(line: dict[str, Json]) -> GeneratedSkill:
-    """The skill that a line describes, off and waiting; UsageError names what does not fit."""
+    """The skill on a line, disabled and pending review; UsageError names what does not fit."""
     given = line[MARK]
     if not isinstance(given, dict):
         raise UsageError("a skill must be an object.")

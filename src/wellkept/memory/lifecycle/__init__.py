@@ -1,1 +1,5 @@
-"""How memories age: fading, pruning, merging, going stale, and confidence along relations."""
+"""Maintenance of stored memories: decay, pruning, compaction, staleness, confidence.
+
+Imports `core` and the rest of `memory`. Start with `maintenance.py`, which runs the passes; every
+pass returns the report of `report.py` and can be previewed with `dry_run`.
+"""

@@ -1,23 +1,22 @@
-"""Near-duplicates become one memory, and nothing that was said is lost.
+"""Compaction: merges near-duplicates without losing content.
 
-Among open memories of one project, type and scope, those whose vectors are nearer than the
-model's `same` threshold are compared word by word. What says the same is merged into the better
-one, in this order: verified by a person, pinned, more confident, more important, older. One
-exception: a statement that says more is never merged into one that says less; the fuller one is
-kept instead, or both when a person vouches for the shorter. What contradicts is left alone and
-reported.
+Among open memories of one project, type and scope, those whose vectors are nearer than the model's
+`same` threshold are compared word by word. Duplicates are merged into the better one, in this
+order: verified by a person, pinned, more confident, more important, older. Exception: a statement
+that says more is never merged into one that says less; the fuller one survives, or both when a
+person verified or pinned the shorter. Contradictions are reported and left alone.
 
-The memory that gives way is closed and names its successor; its text stays with the survivor as
-evidence, its tags, files, sessions and relations are united. Raw session turns and memories with a
-typed payload are never touched. Each group of duplicates is one transaction; a group that another
-process changed meanwhile is passed over. `merging` decides, this module finds and writes.
+The other memory is closed and names its successor. Its text becomes evidence of the survivor; tags,
+files, sessions and relations are united. Raw session turns and memories with a payload are never
+touched. Each group of duplicates is one transaction; a group changed by another process meanwhile
+is skipped. `merge_plan` decides, this module finds and writes.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from wellkept.core.changes import Change, Close, IndexEntry, Replace
 from wellkept.core.errors import ConflictError, NotFoundError
@@ -36,22 +35,27 @@ from wellkept.memory.lifecycle.merge_plan import (
     preference,
     retargeted,
 )
-from wellkept.memory.lifecycle.near_pairs import near_pairs
 from wellkept.memory.lifecycle.report import (
     MaintenanceAction,
     MaintenanceReport,
     all_in_project,
-    in_project,
+    open_in_project,
 )
 from wellkept.memory.remember import is_mergeable
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 _LOADED_AT_ONCE = 500
+_BLOCK_ROWS = 512
+_MAX_NEIGHBOURS = 64
 
 _Kind = tuple[MemoryType, Scope, WorkUnitRef | None, str | None]
 
 
 class _Member(NamedTuple):
-    """What is held of a memory while equal texts are gathered; sorts the best first."""
+    """A memory among equal texts; sorts the best first."""
 
     preference: Preference
     id: str
@@ -60,7 +64,7 @@ class _Member(NamedTuple):
 
 @record(frozen=False)
 class _Search:
-    """What may be merged, whose vectors are worth comparing, and what is near to what."""
+    """Memories that may be merged, by kind, and which are near to each other."""
 
     examined: int = 0
     distinct: dict[str, _Kind] = field(default_factory=dict[str, _Kind])
@@ -86,9 +90,9 @@ def compact(
     plan = plan_merges(_load(engine, list(found.near)), found.near, now=engine.clock())
     notes = () if embedder else ("No embedding model: only equal texts were compared.",)
     if not dry_run:
-        plan, missed = _write(engine, plan)
+        plan, skipped = _write(engine, plan)
         _retarget_referrers(engine, project, plan)
-        notes += (f"Groups that changed meanwhile: {missed}. Run this again.",) if missed else ()
+        notes += (f"Groups that changed meanwhile: {skipped}. Run this again.",) if skipped else ()
     return MaintenanceReport(
         action=MaintenanceAction.COMPACT,
         dry_run=dry_run,
@@ -102,23 +106,22 @@ def compact(
 
 
 def _current(project: str) -> Filter:
-    return replace(in_project(project), stale=False)
+    return replace(open_in_project(project), stale=False)
 
 
 def _find_equal_texts(engine: Engine, project: str, found: _Search) -> None:
     """Link memories whose texts are equal but for case and blanks to the best of their kind.
 
-    Only that one needs to be compared by meaning; and those with a key, which may have to stand
-    for themselves.
+    Only that one, and those with a key, are then compared by vector.
     """
-    alike: defaultdict[tuple[_Kind, int], list[_Member]] = defaultdict(list)
+    equal: defaultdict[tuple[_Kind, int], list[_Member]] = defaultdict(list)
     for memory in engine.store.iterate(_current(project)):
         if is_mergeable(memory):
             found.examined += 1
             text = hash(" ".join(fold(memory.content).split()))
             member = _Member(preference(memory), memory.id, has_key=memory.key is not None)
-            alike[_kind(memory), text].append(member)
-    for (kind, _), members in alike.items():
+            equal[_kind(memory), text].append(member)
+    for (kind, _), members in equal.items():
         best, *others = sorted(members)
         found.distinct[best.id] = kind
         found.distinct.update((other.id, kind) for other in others if other.has_key)
@@ -139,7 +142,7 @@ def _kind(memory: Memory) -> _Kind:
 def _find_near(
     engine: Engine, project: str, model_id: str, found: _Search, progress: Progress | None
 ) -> None:
-    """Link memories of one kind that the model takes for the same."""
+    """Link memories of one kind whose vectors are near enough to be the same."""
     kinds: defaultdict[_Kind, list[tuple[str, Vector]]] = defaultdict(list)
     for memory_id, vector in engine.store.vectors(model_id=model_id, where=_current(project)):
         if memory_id in found.distinct:
@@ -147,14 +150,53 @@ def _find_near(
     cut = engine.thresholds().same
     total, before = sum(map(len, kinds.values())), 0
     for vectors in kinds.values():
-        step = _shifted(progress, before, total)
+        step = _offset_progress(progress, before, total)
         for pair in near_pairs(vectors, cut=cut, progress=step):
             found.link(*pair)
         before += len(vectors)
 
 
-def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Progress of a part as progress of the whole."""
+def near_pairs(
+    vectors: Iterable[tuple[str, Vector]], *, cut: float, progress: Progress | None = None
+) -> Iterator[tuple[str, str, float]]:
+    """Every pair of ids with a cosine of at least `cut`, and the cosine; each pair once.
+
+    For one vector at most its 64 nearest among those after it. Pairs are compared block by block
+    as matrix products: far faster than a search for each, but still quadratic. 10,000 vectors take
+    seconds, 100,000 minutes.
+    """
+    named = list(vectors)
+    if len(named) < 2:
+        return
+    matrix = _unit_rows([vector for _, vector in named])
+    for start in range(0, len(named), _BLOCK_ROWS):
+        cosines = matrix[start : start + _BLOCK_ROWS] @ matrix[start:].T
+        for row, row_cosines in enumerate(cosines):
+            for column in _nearest_after(row_cosines, row, cut):
+                left, right = named[start + row][0], named[start + column][0]
+                yield left, right, float(row_cosines[column])
+        if progress:
+            progress(min(start + _BLOCK_ROWS, len(named)), len(named))
+
+
+def _nearest_after(cosines: NDArray[np.float32], row: int, cut: float) -> list[int]:
+    import numpy as np
+
+    columns = row + 1 + np.flatnonzero(cosines[row + 1 :] >= cut)
+    best_first = columns[np.argsort(-cosines[columns], kind="stable")]
+    return best_first[:_MAX_NEIGHBOURS].tolist()
+
+
+def _unit_rows(vectors: list[Vector]) -> NDArray[np.float32]:
+    import numpy as np
+
+    matrix = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1)
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return matrix.astype(np.float32) / np.maximum(lengths, np.float32(1e-12))
+
+
+def _offset_progress(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Progress of one part as progress of the whole."""
     return (lambda done, _: progress(before + done, total)) if progress else None
 
 
@@ -169,33 +211,33 @@ def _load(engine: Engine, ids: Sequence[str]) -> dict[str, Memory]:
 
 
 def _write(engine: Engine, plan: MergePlan) -> tuple[MergePlan, int]:
-    """Write group by group; returns the part of the plan that was done and how much was not."""
+    """Write group by group; returns the part of the plan that was done and the number skipped."""
     groups: defaultdict[str, list[Merge]] = defaultdict(list)
     for merge in plan.merges:
         groups[merge.kept_id].append(merge)
-    fresh = engine.refreshed_cards([plan.survivors[kept_id] for kept_id in groups])
-    cards = dict(zip(groups, fresh, strict=True))
+    refreshed = engine.refreshed_entries([plan.survivors[kept_id] for kept_id in groups])
+    entries = dict(zip(groups, refreshed, strict=True))
     done = {
         kept_id
         for kept_id, merges in groups.items()
-        if _write_group(engine, plan, kept_id, merges, cards[kept_id])
+        if _write_group(engine, plan, kept_id, merges, entries[kept_id])
     }
     merges = tuple(merge for merge in plan.merges if merge.kept_id in done)
     return replace(plan, merges=merges), len(groups) - len(done)
 
 
 def _write_group(
-    engine: Engine, plan: MergePlan, kept_id: str, merges: list[Merge], card: IndexEntry | None
+    engine: Engine, plan: MergePlan, kept_id: str, merges: list[Merge], entry: IndexEntry | None
 ) -> bool:
     survivor = plan.survivors[kept_id]
     there = {m.id: m for m in engine.store.get([merge.gone.id for merge in merges])}
-    if any(not _as_judged(merge.gone, there.get(merge.gone.id)) for merge in merges):
+    if any(not _is_unchanged(merge.gone, there.get(merge.gone.id)) for merge in merges):
         return False
     # Closing comes first: it frees a key that the survivor may take over.
     changes: list[Change] = [
         Close(merge.gone.id, max(plan.now, merge.gone.valid_from), kept_id) for merge in merges
     ]
-    changes.append(Replace(survivor, card, plan.originals[kept_id].updated_at))
+    changes.append(Replace(survivor, entry, plan.originals[kept_id].updated_at))
     try:
         engine.store.apply(changes)
     except (ConflictError, NotFoundError):
@@ -203,12 +245,12 @@ def _write_group(
     return True
 
 
-def _as_judged(judged: Memory, there: Memory | None) -> bool:
-    return there is not None and there.is_open and there.updated_at == judged.updated_at
+def _is_unchanged(planned: Memory, stored: Memory | None) -> bool:
+    return stored is not None and stored.is_open and stored.updated_at == planned.updated_at
 
 
 def _retarget_referrers(engine: Engine, project: str, plan: MergePlan) -> None:
-    """Point relations to memories that gave way at their survivors."""
+    """Point relations at merged memories to their survivors."""
     into = {merge.gone.id: merge.kept_id for merge in plan.merges}
     if not into:
         return

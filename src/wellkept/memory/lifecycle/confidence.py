@@ -1,14 +1,14 @@
-"""Confidence moves with evidence, and what one memory gains or loses its relations feel.
+"""Confidence propagation: a change of one memory spreads along its relations.
 
-When the confidence of a memory changes by d, the target of each of its relations moves by
-d x factor x the relation's own confidence, held inside [0, 1]; what the target really moved by
-travels on in the same way. A move below 0.05 is not made and goes no further. Because neighbours
-move by a share of the *change*, setting the same value again moves nothing, and taking a change
-back takes its effects back too, except where 0 or 1 cut them short.
+When the confidence of a memory changes by d, the target of each relation changes by d x factor x
+the confidence of the relation, clipped to [0, 1]; the actual change of the target spreads on in the
+same way. Changes below 0.05 are not made and do not spread. Because targets move by a share of the
+*change*, setting the same value again changes nothing, and reverting a change reverts its effects,
+except where 0 or 1 clipped them.
 
-A memory that several paths lead to moves once, by the strongest of them. Factors are below 1, so
-moves only shrink along a path and the walk ends on any graph. What a person verified, what is
-closed and what belongs to another project does not move and passes nothing on.
+A memory reached by several paths changes once, by the strongest. Factors are below 1, so changes
+shrink along a path and the walk ends on any graph. Verified, closed and foreign memories do not
+change and pass nothing on.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ROUNDING = 1e-9
 
 @record
 class _Move:
-    """A memory that moves, by how much, and why."""
+    """A memory whose confidence changes, the new value, and why."""
 
     memory: Memory
     after: float
@@ -73,10 +73,10 @@ class _Move:
 def set_confidence(
     engine: Engine, *, id: str, confidence: float, dry_run: bool = False
 ) -> MaintenanceReport:
-    """Set how sure we are of a memory and let its relations feel it, in one transaction.
+    """Set the confidence of a memory and spread the change, in one transaction.
 
-    The report lists the memory itself first, then every other that moved, strongest first, each
-    with the path of ids from the memory that was set.
+    The report lists the memory first, then every other that changed, strongest first, each with the
+    path of ids from the first.
     """
     if not (math.isfinite(confidence) and 0.0 <= confidence <= 1.0):
         raise UsageError(
@@ -98,7 +98,7 @@ def set_confidence(
 
 
 def _spread(rows: MemoryStore, start: _Move) -> Iterator[_Move]:
-    """Every move, strongest first: a shortest-path walk where a longer path is a weaker move."""
+    """Every change, strongest first, by a best-first walk."""
     settled: set[str] = set()
     queue: list[tuple[float, int, str, int, _Move]] = [(-math.inf, 1, start.memory.id, 0, start)]
     pushed = 0

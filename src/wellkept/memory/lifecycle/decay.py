@@ -1,13 +1,12 @@
-"""Importance fades with disuse.
+"""Decay: importance falls while a memory is not used.
 
-A memory loses 5 % of its importance for each week since it was last of use, or half of it for
-each half-life when it, or its type, has one. Pinned memories do not fade. What a person verified
-fades like the rest (being right does not keep it important for ever), but pruning spares it.
-Closed and archived memories are history and stay as they are.
+A memory loses 5 % of its importance per week since its last use, or half of it per half-life when
+it, or its type, has one. Pinned memories do not decay. Verified memories decay like the rest, but
+pruning spares them. Closed and archived memories stay as they are.
 
-Fading is exponential, so many small steps equal one large one. A run therefore only counts the
-time since the last run or the last access, whichever is later, and does nothing within a day of
-the last run. Confidence and `updated_at` never change here.
+Decay is exponential, so many small steps equal one large one. A run counts the time since the last
+run or the last access, whichever is later, and does nothing within a day of the last run.
+Confidence and `updated_at` never change here.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from wellkept.memory.lifecycle.report import (
     MaintenanceAction,
     MaintenanceItem,
     MaintenanceReport,
-    in_project,
     item_for,
     last_run,
+    open_in_project,
     record_run,
     write_each,
 )
@@ -38,8 +37,8 @@ _JOB = "decay"
 _CHECKED_AT_ONCE = 200
 
 
-def faded_importance(memory: Memory, *, idle_days: float) -> float:
-    """The importance of a memory after that many days of disuse."""
+def decayed_importance(memory: Memory, *, idle_days: float) -> float:
+    """The importance of a memory after that many days without use."""
     if memory.pinned or idle_days <= 0:
         return memory.importance
     half_life = memory.half_life_days or TYPE_RULES[memory.type].half_life_days
@@ -50,18 +49,18 @@ def faded_importance(memory: Memory, *, idle_days: float) -> float:
 def decay(
     engine: Engine, *, project: str, dry_run: bool = False, progress: Progress | None = None
 ) -> MaintenanceReport:
-    """Let the open memories of a project fade for the time since the last run.
+    """Decay the open memories of a project for the time since the last run.
 
-    Two processes may do this at once: each records its run before it writes, reads the record
-    again after it has read the rows, and passes over rows that changed meanwhile. So no stretch of
-    time counts twice; a crash in the middle at worst lets some memories off one interval.
+    Two processes may run at once: each records its run before it writes, reads the record again
+    after reading the rows, and skips rows that changed meanwhile. So no interval counts twice; a
+    crash in the middle at worst skips one interval for some memories.
     """
     engine.store.flush()
     now = engine.clock()
     previous = last_run(engine.store, project=project, job=_JOB)
     if previous is not None and days_between(previous.at, now) < MIN_INTERVAL_DAYS:
         return _nothing_due(previous, now, dry_run=dry_run)
-    examined, items = _fading(engine, project, previous, now)
+    examined, items = _decayed(engine, project, previous, now)
     if dry_run:
         return _report(items, examined, dry_run=True)
     if last_run(engine.store, project=project, job=_JOB) != previous:
@@ -73,15 +72,15 @@ def decay(
     return _report(_write(engine, items, progress), examined, dry_run=False)
 
 
-def _fading(
+def _decayed(
     engine: Engine, project: str, previous: JobRun | None, now: datetime
 ) -> tuple[int, list[MaintenanceItem]]:
     examined, items = 0, list[MaintenanceItem]()
-    for memory in engine.store.iterate(in_project(project)):
+    for memory in engine.store.iterate(open_in_project(project)):
         examined += 1
         since = max(memory.accessed_at, previous.at) if previous else memory.accessed_at
         idle_days = days_between(since, now)
-        importance = faded_importance(memory, idle_days=idle_days)
+        importance = decayed_importance(memory, idle_days=idle_days)
         if importance < memory.importance:
             items.append(_item(memory, importance, idle_days))
     return examined, items
@@ -91,13 +90,15 @@ def _item(memory: Memory, importance: float, idle_days: float) -> MaintenanceIte
     half_life = memory.half_life_days or TYPE_RULES[memory.type].half_life_days
     pace = f"half-life {half_life:g} days" if half_life else "5 % a week"
     reason = f"unused for {idle_days:.1f} days, {pace}"
-    return item_for(memory, before=memory.importance, after=importance, rule="faded", reason=reason)
+    return item_for(
+        memory, before=memory.importance, after=importance, rule="decayed", reason=reason
+    )
 
 
 def _write(
     engine: Engine, items: Sequence[MaintenanceItem], progress: Progress | None
 ) -> list[MaintenanceItem]:
-    """Rescore what still has the importance it was judged by; returns what was done."""
+    """Rescore memories whose importance has not changed meanwhile; returns what was done."""
     done: list[MaintenanceItem] = []
     for start in range(0, len(items), _CHECKED_AT_ONCE):
         chunk = items[start : start + _CHECKED_AT_ONCE]
@@ -124,9 +125,9 @@ def _report(items: Sequence[MaintenanceItem], examined: int, *, dry_run: bool) -
 def _nothing_due(previous: JobRun, now: datetime, *, dry_run: bool) -> MaintenanceReport:
     when = previous.at.strftime("%Y-%m-%d %H:%M UTC")
     note = (
-        f"The last run is dated {when}, later than now; nothing fades until then."
+        f"The last run is dated {when}, later than now; nothing decays until then."
         if previous.at > now
-        else f"Already done at {when}; due once a day."
+        else f"Already done at {when}; runs once a day."
     )
     return MaintenanceReport(
         action=MaintenanceAction.DECAY, dry_run=dry_run, examined=0, notes=(note,)

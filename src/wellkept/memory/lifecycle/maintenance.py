@@ -25,8 +25,8 @@ from wellkept.memory.lifecycle.report import (
     JobRun,
     MaintenanceAction,
     MaintenanceReport,
-    joined,
     last_run,
+    merge_reports,
     record_run,
 )
 from wellkept.memory.lifecycle.staleness import (
@@ -73,8 +73,8 @@ def run_maintenance(
 ) -> MaintenanceReport:
     """Refresh, decay and prune one project, and record the run.
 
-    `changed_since(path, moment)` tells whether a file changed; with it, recipes whose files did
-    become stale. `also_stale` knows more reasons and stands in for it.
+    `changed_since(path, moment)` tells whether a file changed, which makes recipes stale.
+    `also_stale` replaces it.
     """
     there = exists or exists_below(root)
     recipes = also_stale or (outdated_recipe(changed_since) if changed_since else None)
@@ -85,19 +85,19 @@ def run_maintenance(
     refreshed = refresh(
         engine, project=project, root=root, exists=there, also_stale=recipes, dry_run=dry_run
     )
-    faded = decay(engine, project=project, dry_run=dry_run, progress=progress)
+    decayed = decay(engine, project=project, dry_run=dry_run, progress=progress)
     pruned = prune(
         engine,
         project=project,
         keep=keep,
         exists=there,
-        forecast=_after(faded) if dry_run else None,
+        forecast=_after(decayed) if dry_run else None,
         on_delete=on_delete,
         dry_run=dry_run,
     )
-    return joined(MaintenanceAction.MAINTAIN, (refreshed, faded, pruned), dry_run=dry_run)
+    return merge_reports(MaintenanceAction.MAINTAIN, (refreshed, decayed, pruned), dry_run=dry_run)
 
 
-def _after(faded: MaintenanceReport) -> dict[str, float]:
+def _after(decayed: MaintenanceReport) -> dict[str, float]:
     """The importances a decay would leave, for previewing what comes after it."""
-    return {item.id: item.after for item in faded.items if isinstance(item.after, float)}
+    return {item.id: item.after for item in decayed.items if isinstance(item.after, float)}

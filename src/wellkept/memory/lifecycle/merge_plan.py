@@ -1,8 +1,8 @@
-"""Which of several near-duplicates gives way to which: a plan, made without touching a store.
+"""Plans which near-duplicates are merged into which, without touching a store.
 
-Memories are taken best first. Each takes in those of its own near-duplicates that say no more than
-it does, so everything merged is near to the very memory it went into, never only to a neighbour's
-neighbour. Invariant: every text that gives way is evidence of a survivor.
+Memories are handled best first. Each absorbs those of its own near-duplicates that say no more than
+it does, so a merged memory is near to its survivor itself, never only to a neighbour of it.
+Invariant: every merged text becomes evidence of a survivor.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REPEATS = frozenset({TextRelation.SAME, TextRelation.COVERED, TextRelation.PARA
 
 @record
 class Merge:
-    """One memory that gives way, the one that finally stands for it, and the report line."""
+    """One merged memory, the id of its final survivor, and the report line."""
 
     gone: Memory
     kept_id: str
@@ -34,7 +34,7 @@ class Merge:
 
 @record
 class MergePlan:
-    """What to merge. `survivors` are as they will be, `originals` everything as it was."""
+    """What to merge. `survivors` are as they will be, `originals` as all memories were."""
 
     now: datetime
     merges: tuple[Merge, ...]
@@ -71,8 +71,7 @@ def preference(memory: Memory) -> Preference:
 def retargeted(
     relations: tuple[Relation, ...], into: Mapping[str, str], *, own_id: str
 ) -> tuple[Relation, ...]:
-    """Relations with targets that gave way replaced by their survivors; none to oneself, none
-    twice."""
+    """Relations with merged targets replaced by their survivors, without self-links and repeats."""
     turned: dict[tuple[RelationType, str | None, str | None], Relation] = {}
     for relation in relations:
         target_id = into.get(relation.target_id or "", relation.target_id)
@@ -86,58 +85,58 @@ def retargeted(
 class _Planner:
     originals: Mapping[str, Memory]
     now: datetime
-    standing: dict[str, Memory] = field(default_factory=dict[str, Memory])
+    current: dict[str, Memory] = field(default_factory=dict[str, Memory])
     into: dict[str, str] = field(default_factory=dict[str, str])
     items: dict[str, MaintenanceItem] = field(default_factory=dict[str, MaintenanceItem])
     remarks: list[MaintenanceItem] = field(default_factory=list[MaintenanceItem])
-    judged: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
+    compared: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
 
     def consider(self, memory: Memory, neighbours: Mapping[str, float]) -> None:
-        """Let a memory that still stands take in its neighbours, or give way to a fuller one."""
+        """Merge the neighbours of a memory into it, or it into a fuller one."""
         for other_id, cosine in sorted(neighbours.items(), key=lambda pair: (-pair[1], pair[0])):
             if memory.id in self.into:
                 return
             pair = frozenset((memory.id, other_id))
-            stands = other_id in self.originals and other_id not in self.into
-            if stands and pair not in self.judged:
-                self.judged.add(pair)
-                self._meet(memory, self.originals[other_id], cosine)
+            is_left = other_id in self.originals and other_id not in self.into
+            if is_left and pair not in self.compared:
+                self.compared.add(pair)
+                self._compare(memory, self.originals[other_id], cosine)
 
-    def _meet(self, better: Memory, other: Memory, cosine: float) -> None:
-        likeness = compare(better.content, other.content)
-        if obstacle := self._obstacle(better, other, likeness):
+    def _compare(self, better: Memory, other: Memory, cosine: float) -> None:
+        relation = compare(better.content, other.content)
+        if obstacle := self._obstacle(better, other, relation):
             rule, reason = obstacle
             self.remarks.append(
                 item_for(other, before="open", after="open", rule=rule, reason=reason)
             )
-        elif likeness in _REPEATS:
-            self._merge(other, better, f"{likeness.value}, cosine {cosine:.2f}")
-        elif likeness is TextRelation.REFINES:
+        elif relation in _REPEATS:
+            self._merge(other, better, f"{relation.value}, cosine {cosine:.2f}")
+        elif relation is TextRelation.REFINES:
             self._merge(better, other, f"says less, cosine {cosine:.2f}")
 
     def _obstacle(
-        self, better: Memory, other: Memory, likeness: TextRelation
+        self, better: Memory, other: Memory, relation: TextRelation
     ) -> tuple[str, str] | None:
-        """The rule and the reason by which two near-duplicates both stand, if worth telling."""
-        if likeness is TextRelation.DIFFERENT:
+        """The rule and reason that keep two near-duplicates apart, if worth reporting."""
+        if relation is TextRelation.DIFFERENT:
             return None
-        if likeness is TextRelation.CONTRADICTS or _in_conflict(better, other):
+        if relation is TextRelation.CONTRADICTS or _in_conflict(better, other):
             return "contradiction", f"contradicts {better.short}; settle which one holds"
         if len({self._now(better).key, self._now(other).key} - {None}) > 1:
             return "kept apart", f"repeats {better.short}, but each has a key of its own"
-        if likeness is TextRelation.REFINES and (better.user_verified or better.pinned):
-            return "kept apart", f"says more than {better.short}, which a person vouches for"
+        if relation is TextRelation.REFINES and (better.user_verified or better.pinned):
+            return "kept apart", f"says more than {better.short}, which a person verified or pinned"
         return None
 
     def _merge(self, gone: Memory, kept: Memory, why: str) -> None:
-        self.standing[kept.id] = united(self._now(kept), self._now(gone), now=self.now)
+        self.current[kept.id] = merge_into(self._now(kept), self._now(gone), now=self.now)
         self.into[gone.id] = kept.id
         self.items[gone.id] = item_for(
             gone, before="open", after=f"merged into {kept.short}", rule="merged", reason=why
         )
 
     def _now(self, memory: Memory) -> Memory:
-        return self.standing.get(memory.id, memory)
+        return self.current.get(memory.id, memory)
 
     def _root(self, memory_id: str) -> str:
         while memory_id in self.into:
@@ -148,7 +147,7 @@ class _Planner:
         roots = {gone_id: self._root(gone_id) for gone_id in self.into}
         survivors = {
             m.id: replace(m, relations=retargeted(m.relations, roots, own_id=m.id))
-            for m in self.standing.values()
+            for m in self.current.values()
             if m.id not in self.into
         }
         merges = tuple(
@@ -157,8 +156,8 @@ class _Planner:
         return MergePlan(self.now, merges, tuple(self.remarks), survivors, self.originals)
 
 
-def united(kept: Memory, gone: Memory, *, now: datetime) -> Memory:
-    """The survivor with what the other brings: words, links, uses and trust."""
+def merge_into(kept: Memory, gone: Memory, *, now: datetime) -> Memory:
+    """The survivor with the text, links, use count and confidence of the other."""
     stronger = reinforced(kept, gone, now=now)
     words = Evidence(EvidenceKind.MERGED, gone.id, gone.content, now)
     return replace(

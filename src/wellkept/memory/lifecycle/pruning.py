@@ -1,12 +1,11 @@
-"""What is removed for good, and by which rule.
+"""Pruning: deletes memories by rule.
 
-Every removal names its rule; pinned memories are never removed. What a person verified is not
-removed for fading importance or low confidence unless the caller says so; it still goes when its
-scope or its retention ends. Closed memories are history: only the rules about scope and retention
-reach them.
+Every deletion names its rule; pinned memories are never deleted. Verified memories are not deleted
+for low importance or confidence unless the caller says so, but are when their scope or retention
+ends. For closed memories only the rules about scope and retention apply.
 
-A rule is one small function from a memory to a reason; `_RULES` lists them in the order in which
-they are tried. Knows nothing of files or git: whoever does passes `exists`.
+A rule is a function from a memory to a reason; `_RULES` has them in order. Knows nothing of files
+or git: the caller passes `exists`.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class PruneRule(StrEnum):
 
 @record(kw_only=True)
 class Retention:
-    """How long things are kept, and how little may still be worth keeping."""
+    """Retention times and minimum values."""
 
     min_importance: float = 0.1
     min_confidence: float = 0.2
@@ -67,7 +66,7 @@ class Retention:
 
 @record
 class _Case:
-    """What the rules judge by besides the memory itself."""
+    """What the rules need besides the memory itself."""
 
     now: datetime
     keep: Retention
@@ -86,14 +85,14 @@ OnDelete = Callable[[Sequence[Memory]], None]
 
 
 @record
-class _Doomed:
+class _ToDelete:
     memory: Memory
     item: MaintenanceItem
 
 
 @record(frozen=False)
 class _Findings:
-    doomed: list[_Doomed] = field(default_factory=list[_Doomed])
+    to_delete: list[_ToDelete] = field(default_factory=list[_ToDelete])
     examined: int = 0
     spared: int = 0
 
@@ -110,7 +109,7 @@ def prune(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> MaintenanceReport:
-    """Remove what the rules say, for good.
+    """Delete the memories that a rule matches.
 
     `exists` says whether a project file is there; without it the rule about deleted files is not
     applied. `forecast` gives importances to assume, for a preview of pruning after a decay.
@@ -118,14 +117,16 @@ def prune(
     engine.store.flush()
     case = _Case(engine.clock(), keep or Retention(), exists, include_verified)
     found = _judge_all(engine, project, case, forecast or {})
-    doomed = found.doomed if dry_run else _delete(engine, found.doomed, on_delete, progress)
+    to_delete = (
+        found.to_delete if dry_run else _delete(engine, found.to_delete, on_delete, progress)
+    )
     return MaintenanceReport(
         action=MaintenanceAction.PRUNE,
         dry_run=dry_run,
         examined=found.examined,
-        items=tuple(d.item for d in doomed),
+        items=tuple(d.item for d in to_delete),
         notes=tuple(_notes(found, case)),
-        removed=tuple(d.memory for d in doomed),
+        removed=tuple(d.memory for d in to_delete),
     )
 
 
@@ -142,11 +143,11 @@ def _judge_all(
         if memory.pinned:
             continue
         if verdict := _verdict(seen, case):
-            found.doomed.append(_Doomed(memory, _item(seen, *verdict)))
+            found.to_delete.append(_ToDelete(memory, _item(seen, *verdict)))
         elif case.spares(memory) and _verdict(seen, replace(case, include_verified=True)):
             found.spared += 1
-    gone = {d.memory.id for d in found.doomed}
-    found.doomed.extend(d for d in _old_samples(samples, case.keep) if d.memory.id not in gone)
+    gone = {d.memory.id for d in found.to_delete}
+    found.to_delete.extend(d for d in _old_samples(samples, case.keep) if d.memory.id not in gone)
     return found
 
 
@@ -174,14 +175,14 @@ def _item(memory: Memory, rule: PruneRule, reason: str) -> MaintenanceItem:
 
 def _delete(
     engine: Engine,
-    doomed: Sequence[_Doomed],
+    to_delete: Sequence[_ToDelete],
     on_delete: OnDelete | None,
     progress: Progress | None,
-) -> list[_Doomed]:
-    """Delete what is still as it was judged: a memory used or edited meanwhile stays this time."""
-    done: list[_Doomed] = []
-    for start in range(0, len(doomed), _DELETED_AT_ONCE):
-        chunk = doomed[start : start + _DELETED_AT_ONCE]
+) -> list[_ToDelete]:
+    """Delete memories that have not changed meanwhile; others stay for the next run."""
+    done: list[_ToDelete] = []
+    for start in range(0, len(to_delete), _DELETED_AT_ONCE):
+        chunk = to_delete[start : start + _DELETED_AT_ONCE]
         there = {m.id: m for m in engine.store.get([d.memory.id for d in chunk])}
         due = [d for d in chunk if there.get(d.memory.id) == d.memory]
         if on_delete and due:
@@ -189,7 +190,7 @@ def _delete(
         written = write_each(engine.store, [Delete(d.memory.id) for d in due])
         done.extend(d for d in due if d.memory.id in written)
         if progress:
-            progress(start + len(chunk), len(doomed))
+            progress(start + len(chunk), len(to_delete))
     return done
 
 
@@ -213,7 +214,7 @@ def _work_unit_over(memory: Memory, case: _Case) -> str | None:
 
 
 def _timeline_old(memory: Memory, case: _Case) -> str | None:
-    # Counted from when it was kept, not from the event: imported history is not lost at once.
+    # Counted from when it was stored, not from the event, so that imported history is not lost.
     age = case.age_days(memory.created_at)
     if memory.type is not MemoryType.TIMELINE or age <= case.keep.timeline_days:
         return None
@@ -266,14 +267,14 @@ _RULES: tuple[tuple[PruneRule, Callable[[Memory, _Case], str | None]], ...] = (
 )
 
 
-def _old_samples(samples: Mapping[str, list[Memory]], keep: Retention) -> Iterator[_Doomed]:
-    """Cost samples that newer ones of the same module have pushed out of the window."""
+def _old_samples(samples: Mapping[str, list[Memory]], keep: Retention) -> Iterator[_ToDelete]:
+    """Cost samples older than the newest ones of the same module."""
     for module, memories in samples.items():
         newest_first = sorted(memories, key=lambda m: (m.created_at, m.id), reverse=True)
         for memory in newest_first[keep.samples_per_module :]:
             if not memory.pinned:
                 reason = f"older than the last {keep.samples_per_module} samples of {module}"
-                yield _Doomed(memory, _item(memory, PruneRule.SAMPLES_OLD, reason))
+                yield _ToDelete(memory, _item(memory, PruneRule.SAMPLES_OLD, reason))
 
 
 # -- Work units -----------------------------------------------------------------------------------
@@ -287,10 +288,10 @@ def archive_work_unit(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> MaintenanceReport:
-    """Archive what belongs to a merged work unit and the units below it in its hierarchy.
+    """Archive the memories of a merged work unit and of the units below it.
 
-    Archived memories leave recall at once and are pruned when their time is over. Doing it again
-    changes nothing: the time counts from the first archiving.
+    Archived memories leave recall at once and are pruned later. Archiving twice changes nothing:
+    the time counts from the first.
     """
     where = Filter(project=project, include_user=False, validity=Validity.ANY)
     now = engine.clock()

@@ -1,4 +1,4 @@
-"""What upkeep shares: the report every pass returns, its record on the shelf, its careful writes.
+"""Shared by all maintenance passes: their report, the log of runs, and safe batch writes.
 
 Invariant: a report of a dry run lists exactly what the same call without `dry_run` would do to
 the same store at the same moment. Nothing here decides what should change.
@@ -34,7 +34,7 @@ _BATCH = 200
 
 
 class MaintenanceAction(StrEnum):
-    """The passes that report."""
+    """The maintenance passes."""
 
     DECAY = "decay"
     PRUNE = "prune"
@@ -48,10 +48,10 @@ class MaintenanceAction(StrEnum):
 
 @record
 class MaintenanceItem:
-    """One memory that a pass changed, would change, or chose to leave alone for a reason.
+    """One memory that a pass changed, would change, or left alone for a reason.
 
-    `rule` is the short name that counts go by; `reason` is the sentence for people. Equal `before`
-    and `after` mean that nothing changes. `path` holds the ids a change travelled along.
+    `rule` is the short name used for counts; `reason` is the sentence for people. Equal `before`
+    and `after` mean that nothing changes. `path` has the ids along which a change spread.
     """
 
     id: str
@@ -65,7 +65,7 @@ class MaintenanceItem:
 
     @property
     def changes(self) -> bool:
-        """Whether this is a change and not only a remark."""
+        """Whether this is a change, not only a remark."""
         return self.before != self.after
 
 
@@ -121,10 +121,10 @@ def item_for(
     return MaintenanceItem(memory.id, memory.short, title, before, after, rule, reason, path)
 
 
-def joined(
+def merge_reports(
     action: MaintenanceAction, reports: Sequence[MaintenanceReport], *, dry_run: bool
 ) -> MaintenanceReport:
-    """Several reports as one, in order; `examined` is the largest, as passes see the same rows."""
+    """Several reports as one; `examined` is the largest, because passes see the same rows."""
     return MaintenanceReport(
         action=action,
         dry_run=dry_run,
@@ -135,21 +135,21 @@ def joined(
     )
 
 
-def in_project(project: str) -> Filter:
-    """Open, unarchived memories that belong to a project.
+def open_in_project(project: str) -> Filter:
+    """Open, unarchived memories of a project.
 
-    Memories about the person are kept up with the project they were taught in, so that no two
-    projects work on the same row.
+    Memories of scope `user` belong to the project they were taught in, so that two projects never
+    maintain the same row.
     """
     return Filter(project=project, include_user=False)
 
 
 def all_in_project(project: str) -> Filter:
-    """Everything a project holds: closed and archived memories too."""
+    """All memories of a project, including closed and archived ones."""
     return Filter(project=project, include_user=False, validity=Validity.ANY, archived=None)
 
 
-# -- The record of runs ---------------------------------------------------------------------------
+# -- Log of runs ----------------------------------------------------------------------------------
 
 
 @record
@@ -160,9 +160,9 @@ class JobRun:
     session_count: int | None = None
 
 
-def last_run(shelf: KeyValueStore, *, project: str, job: str) -> JobRun | None:
+def last_run(store: KeyValueStore, *, project: str, job: str) -> JobRun | None:
     """The last recorded run of a job, or None when it never ran."""
-    value = shelf.get_value(_space(project), job)
+    value = store.get_value(_namespace(project), job)
     if not isinstance(value, dict):
         return None
     at_ms, sessions = value.get("at_ms"), value.get("session_count")
@@ -171,17 +171,17 @@ def last_run(shelf: KeyValueStore, *, project: str, job: str) -> JobRun | None:
     return JobRun(from_ms(at_ms), sessions if isinstance(sessions, int) else None)
 
 
-def record_run(shelf: KeyValueStore, run: JobRun, *, project: str, job: str) -> None:
-    """Remember that a job runs now."""
+def record_run(store: KeyValueStore, run: JobRun, *, project: str, job: str) -> None:
+    """Record that a job runs now."""
     value: dict[str, Json] = {"at_ms": to_ms(run.at), "session_count": run.session_count}
-    shelf.put_value(_space(project), job, value)
+    store.put_value(_namespace(project), job, value)
 
 
-def _space(project: str) -> str:
+def _namespace(project: str) -> str:
     return f"maintenance/{quote(project, safe='')}"
 
 
-# -- Careful writes -------------------------------------------------------------------------------
+# -- Batch writes ---------------------------------------------------------------------------------
 
 
 def write_each(
@@ -189,8 +189,7 @@ def write_each(
 ) -> set[str]:
     """Apply independent changes in batches; returns the ids that were written.
 
-    A memory that another process deleted meanwhile is passed over, for there is nothing left to
-    keep up.
+    A memory that another process deleted meanwhile is skipped.
     """
     written: set[str] = set()
     for start in range(0, len(changes), _BATCH):

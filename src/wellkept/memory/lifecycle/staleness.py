@@ -1,11 +1,10 @@
-"""Memories whose files are gone are stale; they come back when the files do.
+"""Staleness: marks memories whose files are gone, and clears the mark when they return.
 
-A memory is stale while any of its related files is missing below the project's root, or while
-another reason that the caller passes in holds for it (a recipe whose file changed, a graph node
-that is no more). `presence` says which files are there.
+A memory is stale while any of its files is missing below the project's root, or while a reason of
+the caller holds for it (a recipe whose file changed, a graph node that no longer exists).
+`file_presence` says which files exist. `follow_renames` updates paths after renames.
 
-Invariant: refreshing twice equals refreshing once. Knows nothing of git; whoever reads the history
-calls `follow_renames`.
+Invariant: refreshing twice equals refreshing once. Knows nothing of git.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from wellkept.core.changes import Mark, Replace
 from wellkept.core.clock import parse_moment
-from wellkept.core.codec import Json, payload_from_json, payload_to_json
+from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.memory import Memory, Relation
 from wellkept.core.payloads import WorkflowRecipe
@@ -29,17 +28,17 @@ from wellkept.memory.lifecycle.report import (
     MaintenanceAction,
     MaintenanceItem,
     MaintenanceReport,
-    in_project,
     item_for,
+    open_in_project,
     write_each,
 )
 
-# A person's own words stay as they are; a sentence that a rule made names its files in quotes.
-_WORDED_BY_RULE = (Source.OBSERVER_INFERRED, Source.QA_AUTO, Source.COMMIT_AUTO)
-_NAMED = re.compile(r"`([^`\s]+)`")
+# Text written by a person is never changed; rules write file names in backticks.
+_RULE_SOURCES = (Source.OBSERVER_INFERRED, Source.QA_AUTO, Source.COMMIT_AUTO)
+_QUOTED = re.compile(r"`([^`\s]+)`")
 
 StaleReason = Callable[[Memory], str | None]
-"""Why a memory is stale although its files are there; None when it is not."""
+"""Why a memory is stale although its files exist; None when it is not."""
 
 
 # -- Refreshing -----------------------------------------------------------------------------------
@@ -55,17 +54,17 @@ def refresh(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> MaintenanceReport:
-    """Mark the memories whose files are gone and clear the mark where they came back.
+    """Mark memories whose files are gone; clear the mark of those whose files exist again.
 
-    A recipe may be marked because a file of it changed, so its mark is only ever cleared when
+    A recipe may be marked because one of its files changed, so its mark is cleared only when
     `also_stale` is given and finds no reason.
     """
     there = exists or exists_below(root)
     now = engine.clock()
     examined, items, marks = 0, list[MaintenanceItem](), list[Mark]()
-    for memory in engine.store.iterate(in_project(project)):
+    for memory in engine.store.iterate(open_in_project(project)):
         examined += 1
-        if change := _judge(memory, there, also_stale, now):
+        if change := _change(memory, there, also_stale, now):
             mark, item = change
             marks.append(mark)
             items.append(item)
@@ -77,7 +76,7 @@ def refresh(
     )
 
 
-def _judge(
+def _change(
     memory: Memory, exists: Exists, also_stale: StaleReason | None, now: datetime
 ) -> tuple[Mark, MaintenanceItem] | None:
     missing = [path for path in memory.files if not exists(path)]
@@ -125,33 +124,33 @@ def recipe_held_at(memory: Memory) -> datetime:
 def follow_rename(
     engine: Engine, *, project: str, old: str, new: str, dry_run: bool = False
 ) -> MaintenanceReport:
-    """Let memories follow one file, or folder, to its new place."""
+    """Update memories after the rename of one file or folder."""
     return follow_renames(engine, project=project, renames={old: new}, dry_run=dry_run)
 
 
 def follow_renames(
     engine: Engine, *, project: str, renames: Mapping[str, str], dry_run: bool = False
 ) -> MaintenanceReport:
-    """Let memories follow several renames (old path -> new path) in one pass over the project.
+    """Update memories after several renames (old path -> new path), in one pass over the project.
 
-    Related files, relations to files, paths in typed payloads and in sentences that a rule made
-    follow. The stale mark is left to the next refresh, which looks at what is really there.
+    Changes files, relations to files, paths in payloads, and paths in text written by a rule. The
+    stale mark is left to the next refresh.
     """
     moves = {_inside(old): _inside(new) for old, new in renames.items()}
     now = engine.clock()
     examined, pairs = 0, list[tuple[Memory, Memory]]()
-    for memory in engine.store.iterate(in_project(project)):
+    for memory in engine.store.iterate(open_in_project(project)):
         examined += 1
         if moved := _moved(memory, moves, now):
             pairs.append((memory, moved))
     done = [(old, new) for old, new in pairs if dry_run or _replace(engine, old, new)]
-    missed = len(pairs) - len(done)
+    skipped = len(pairs) - len(done)
     return MaintenanceReport(
         action=MaintenanceAction.RENAME,
         dry_run=dry_run,
         examined=examined,
         items=tuple(_rename_item(old, new) for old, new in done),
-        notes=(f"Memories that changed meanwhile: {missed}. Run this again.",) if missed else (),
+        notes=(f"Memories that changed meanwhile: {skipped}. Run this again.",) if skipped else (),
     )
 
 
@@ -165,7 +164,7 @@ def _inside(path: str) -> str:
 
 
 def _replace(engine: Engine, memory: Memory, moved: Memory) -> bool:
-    (card,) = engine.refreshed_cards([moved])
+    (card,) = engine.refreshed_entries([moved])
     try:
         engine.store.apply([Replace(moved, card, memory.updated_at)])
     except (ConflictError, NotFoundError):
@@ -178,17 +177,17 @@ def _moved(memory: Memory, moves: Mapping[str, str], now: datetime) -> Memory | 
     relations = tuple(_moved_relation(relation, moves) for relation in memory.relations)
     payload = memory.payload
     if payload is not None:
-        fields = {k: _moved_json(v, moves) for k, v in payload_to_json(payload).items()}
-        payload = payload_from_json(type(payload), fields)
+        fields = {k: _moved_json(v, moves) for k, v in record_to_json(payload).items()}
+        payload = record_from_json(type(payload), fields)
     content = memory.content
-    if memory.source in _WORDED_BY_RULE:
-        content = _NAMED.sub(lambda name: f"`{_new_path(name[1], moves)}`", content)
+    if memory.source in _RULE_SOURCES:
+        content = _QUOTED.sub(lambda name: f"`{_new_path(name[1], moves)}`", content)
     moved = replace(memory, content=content, files=files, relations=relations, payload=payload)
     return None if moved == memory else replace(moved, updated_at=max(now, memory.updated_at))
 
 
 def _new_path(path: str, moves: Mapping[str, str]) -> str:
-    """Where a path went: by its own rename, else by that of the nearest folder above it."""
+    """The new path: by its own rename, else by that of the nearest parent folder."""
     plain = project_path(path)
     if plain is None:
         return path
@@ -206,7 +205,7 @@ def _moved_relation(relation: Relation, moves: Mapping[str, str]) -> Relation:
 
 def _moved_json(value: Json, moves: Mapping[str, str]) -> Json:
     if isinstance(value, str):
-        # A value with a blank in it is prose that may begin with a path, unless it is the path.
+        # A value with a space is prose, unless it is exactly a renamed path.
         return value if " " in value and value not in moves else _new_path(value, moves)
     if isinstance(value, list):
         return [_moved_json(item, moves) for item in value]

@@ -1,8 +1,8 @@
-"""Whether what was recalled still stands: a memory whose file is gone is marked, and ranks lower.
+"""Marks recalled memories whose files are gone as stale, and ranks them lower.
 
-The check at retrieval, for what was deleted since the last refresh. Nothing is written. A project
-can be opened by name from any folder: unless the folder is `sure` to be the project's, it counts
-only when at least one of the files is there.
+Catches files deleted since the last refresh. Nothing is written. A project can be opened by name
+from any folder: unless the folder is `sure` to be the project's, missing files count only when at
+least one file exists.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from wellkept.memory.recall.ranking import STALE_FACTOR
 from wellkept.memory.recall.requests import RecallHit, RecallResult, ScorePart
 
 
-def with_gone_marked(found: RecallResult, *, root: Path, sure: bool) -> RecallResult:
-    """The answer with hits whose files are gone marked as stale and put where they belong."""
+def mark_missing_files(found: RecallResult, *, root: Path, sure: bool) -> RecallResult:
+    """The result with hits whose files are gone marked as stale and reordered."""
     files = {path for hit in found.hits for path in hit.memory.files}
     if not files or not root.is_dir():
         return found
@@ -24,17 +24,17 @@ def with_gone_marked(found: RecallResult, *, root: Path, sure: bool) -> RecallRe
     gone = {path for path in files if not exists(path)}
     if not gone or (not sure and gone == files):
         return found
-    hits = tuple(_judged(hit, gone) for hit in found.hits)
+    hits = tuple(_marked(hit, gone) for hit in found.hits)
     if hits == found.hits:
         return found
     scores = [hit.score for hit in found.hits]
-    # A reranker or a listing by time has an order of its own, which stays.
+    # Results of a reranker or a listing by time keep their own order.
     by_score = scores == sorted(scores, reverse=True)
     ordered = sorted(hits, key=lambda hit: -hit.score) if by_score else hits
     return replace(found, hits=tuple(ordered))
 
 
-def _judged(hit: RecallHit, gone: set[str]) -> RecallHit:
+def _marked(hit: RecallHit, gone: set[str]) -> RecallHit:
     if hit.stale or gone.isdisjoint(hit.memory.files):
         return hit
     part = ScorePart("stale", 1.0, STALE_FACTOR, STALE_FACTOR)

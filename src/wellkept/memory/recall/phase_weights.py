@@ -1,7 +1,6 @@
-"""How much each type of memory is worth in each phase of work.
+"""Weight of each memory type in each phase of work.
 
-A type that a phase does not mention weighs 1. Every methodology maps its own phases onto these
-six; nothing here knows of any methodology.
+A type that a phase does not list weighs 1. Methodologies map their own phases onto these six.
 """
 
 from __future__ import annotations

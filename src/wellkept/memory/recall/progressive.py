@@ -1,7 +1,7 @@
-"""Three layers of looking, cheap first: index rows, then the time around one, then full records.
+"""Progressive disclosure: index rows, then the timeline around one, then full records.
 
-An index row costs a few dozen tokens and says what the full record would cost, so a reader (or a
-model) fetches only what it needs.
+An index row costs a few dozen tokens and states the cost of the full record, so a model fetches
+only what it needs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class IndexRow:
 
 @record
 class Timeline:
-    """What stands before and after a memory, in order of time."""
+    """The memories before and after an anchor, in order of time."""
 
     before: tuple[IndexRow, ...]
     anchor: IndexRow
@@ -66,12 +66,12 @@ def timeline(
     engine: Engine, anchor_id: str, *, where: Filter, before: int = 5, after: int = 5
 ) -> Timeline:
     """The memories around an anchor in time, inside the filter."""
-    from wellkept.memory.edit import get_one
+    from wellkept.memory.edit import get_memory
 
     for depth in (before, after):
         if not 0 <= depth <= MAX_DEPTH:
             raise UsageError(f"A depth of {depth} is out of range.", hint=f"Use 0 to {MAX_DEPTH}.")
-    anchor = get_one(engine, anchor_id)
+    anchor = get_memory(engine, anchor_id)
     earlier = _side(engine, anchor, where, count=before, order=Order.EVENT_LATEST)
     later = _side(engine, anchor, where, count=after, order=Order.EVENT)
     return Timeline(
@@ -94,8 +94,10 @@ def _side(
         else replace(where, since=anchor.valid_from)
     )
     found: list[Memory] = []
+    own = _position(anchor)
     for memory in _stream(engine, bounds, order=order):
-        if _place(memory) == _place(anchor) or (_place(memory) < _place(anchor)) != backwards:
+        position = _position(memory)
+        if position == own or (position < own) != backwards:
             continue
         found.append(memory)
         if len(found) == count:
@@ -113,5 +115,5 @@ def _stream(engine: Engine, where: Filter, *, order: Order) -> Iterable[Memory]:
         cursor = page.next_cursor
 
 
-def _place(memory: Memory) -> tuple[datetime, str]:
+def _position(memory: Memory) -> tuple[datetime, str]:
     return (memory.valid_from, memory.id)

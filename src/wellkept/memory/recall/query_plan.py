@@ -1,8 +1,8 @@
-"""A question made ready for searching: its words, what it means, whom it names, which time.
+"""Query analysis: search terms, text to embed, named authors, time window.
 
-The name of an author says who spoke, not what about: once the authors are known, it is taken out
-of the text that is embedded and becomes a signal of its own. Invariant: a plan never narrows what
-may be found; dates and names only change the order. Knows nothing of scores.
+An author's name says who spoke, not what about. Once the authors are known, the name is removed
+from the text to embed and becomes a feature of its own. Invariant: a plan never narrows what can be
+found; dates and names only change the order. Knows nothing of scores.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ROLES = _PERSON_ROLES | {"assistant", "system", "agent", "model", "tool", "bot"
 
 @record
 class QueryPlan:
-    """What to look up, and what the question says beside its subject."""
+    """What to look up, and what else the query says."""
 
     query: str
     terms: tuple[str, ...]
@@ -59,15 +59,14 @@ class QueryPlan:
 
     @property
     def may_name(self) -> bool:
-        """Whether a word is written like a name."""
+        """Whether a word is capitalised like a name."""
         return any(w[0].isupper() and _bare(w) not in STOP_WORDS for w in _WORD.findall(self.query))
 
-    def knowing(self, authors: Iterable[str]) -> QueryPlan:
-        """The plan once it is known who speaks in the memories that may answer.
+    def with_authors(self, authors: Iterable[str]) -> QueryPlan:
+        """The plan with the authors of possible hits known.
 
-        `speakers` (folded) is set when the question singles one of them out, by name or, where
-        the person is an author, by speaking of "I" and "my". A role ("user") is no name: in a
-        question it is a word like any other.
+        `speakers` (folded) is set when the query singles one author out: by name or, where the
+        person is an author, by "I" and "my". A role ("user") is not a name.
         """
         known = {fold(author) for author in authors}
         asked = {_bare(word) for word in _WORD.findall(self.query)}
@@ -82,7 +81,7 @@ class QueryPlan:
 
 
 def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPlan:
-    """Read a question, or the beginning of a very long one."""
+    """Analyse a query, or the beginning of a very long one."""
     query = query[:MAX_QUERY_CHARS]
     of_self = not _OF_SELF.isdisjoint(words(query))
     return QueryPlan(
@@ -97,20 +96,19 @@ def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPl
 
 
 def _terms(query: str) -> list[str]:
-    """The words to look up, without those that only make a question of it: "how many" stands in
-    any long text and says nothing of what is asked."""
+    """The words to look up, without question phrases such as "how many"."""
     found = query_terms(_FRAME.sub(" ", query))
     return found if not STOP_WORDS.issuperset(found) else query_terms(query)
 
 
 def _fragments(query: str) -> tuple[str, ...]:
-    """What may stand inside a longer word: code names, and text written without spaces."""
+    """What may be part of a longer word: code names, and text without spaces."""
     found = [f for f in (*identifiers(query), *cjk_runs(query)) if len(f) >= _SHORTEST_FRAGMENT]
     return tuple(dict.fromkeys(found))[:MAX_FRAGMENTS]
 
 
 def _meaning(query: str, *, without: Iterable[str] = ()) -> str:
-    """The question without names and function words: they pull a vector towards small talk."""
+    """The query without names and function words, which pull its vector towards small talk."""
     dropped = STOP_WORDS.union(without)
     kept = [word for word in _WORD.findall(query) if _bare(word) not in dropped]
     return " ".join(kept) or query

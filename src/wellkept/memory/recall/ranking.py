@@ -1,10 +1,10 @@
-"""The order of a pool: weighed signals, then priors as bounded multipliers.
+"""The default ranking: weighted features, then priors as bounded multipliers.
 
-The weights were learned listwise on conversations (see `data/fusion.json` and `bench.fusion_train`
-for where they come from). A score lies between 0 and 1: how well the question is answered at all,
-times how close a candidate comes to the best one, times its priors. Invariant: no prior takes
-more than a third (a stale memory: half) of a score, so that priors break ties and never bury a
-clear match. Equal scores are ordered by id; the same pool always gives the same order.
+The weights were learned listwise on conversations (`data/fusion.json`, `bench.fusion_train`). A
+score lies between 0 and 1: how well the query is answered at all, times how close a candidate comes
+to the best one, times its priors. Invariant: no prior takes more than a third (staleness: half) of
+a score, so priors break ties and never bury a clear match. Equal scores are ordered by id; the same
+candidates always give the same order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wellkept.core.query import Candidate
 from wellkept.core.records import record
 from wellkept.core.text import content_words, stem
 from wellkept.core.types import Phase
-from wellkept.memory.recall.features import READ_CHARS, TOLD_BY_TEXT, Signal, SignalTable
+from wellkept.memory.recall.features import READ_CHARS, TEXT_FEATURES, Feature, FeatureTable
 from wellkept.memory.recall.phase_weights import STRONGEST_PHASE_WEIGHT, phase_weight
 from wellkept.memory.recall.query_plan import QueryPlan
 from wellkept.memory.recall.requests import ScorePart
@@ -40,7 +40,7 @@ _RECENCY = 0.05
 _CLOSED = 0.8
 _UNREVIEWED = 0.95
 _PHASE_POWER = 0.25
-_LABELS = tuple(signal.label for signal in Signal)
+_LABELS = tuple(signal.label for signal in Feature)
 
 Read = Callable[[Sequence[str]], list[Memory]]
 Contents = Callable[[Sequence[str]], Mapping[str, str]]
@@ -48,7 +48,7 @@ Contents = Callable[[Sequence[str]], Mapping[str, str]]
 
 @record(kw_only=True)
 class RankingContext:
-    """What ranking needs to know beside the pool and the question."""
+    """What ranking needs besides the candidates and the query plan."""
 
     now_ms: int
     read: Read
@@ -68,7 +68,7 @@ class Ranked(NamedTuple):
 
 @record
 class RankedCandidates:
-    """Candidates, best first, with an account of each score on request."""
+    """Candidates, best first, with the parts of each score on request."""
 
     order: tuple[Ranked, ...]
     parts: Callable[[str], tuple[ScorePart, ...]]
@@ -77,14 +77,14 @@ class RankedCandidates:
 def rank_by_weights(
     pool: CandidateSet, plan: QueryPlan, setting: RankingContext
 ) -> RankedCandidates:
-    """The default profile: learned weights over the signals, then the priors."""
+    """The default profile: learned weights over the features, then the priors."""
     weights = load_weights()[setting.weight_set]
-    table = SignalTable(pool, plan)
+    table = FeatureTable(pool, plan)
     sums = table.weighed(weights)
     contents = setting.contents(best_of(sums, READ_TEXTS))
     table.read_texts(contents)
-    for each, told in table.weighed(weights, only=TOLD_BY_TEXT).items():
-        sums[each] += told
+    for each, added in table.weighed(weights, only=TEXT_FEATURES).items():
+        sums[each] += added
     best = best_of({each: sums[each] for each in contents}, _CLARITY_FROM)
     clarity = _clarity(plan, pool, best, setting)
     top = max(sums.values(), default=0.0)
@@ -129,10 +129,10 @@ def ranking_by(
 
 @lru_cache(maxsize=1)
 def load_weights() -> Mapping[str, tuple[float, ...]]:
-    """The shipped weights by set, in the order of `Signal`; a signal not named weighs nothing."""
+    """The shipped weights by set, in the order of `Feature`; a missing one is 0."""
     sets = json.loads(WEIGHTS_FILE.read_text("utf-8"))["weights"]
     return {
-        name: tuple(float(weights.get(signal.label, 0.0)) for signal in Signal)
+        name: tuple(float(weights.get(signal.label, 0.0)) for signal in Feature)
         for name, weights in sets.items()
     }
 
@@ -141,9 +141,9 @@ def load_weights() -> Mapping[str, tuple[float, ...]]:
 
 
 def priors(candidates: Sequence[Candidate], setting: RankingContext) -> list[float]:
-    """What is known of memories before any question: products of multipliers of at most 1."""
+    """Query-independent weight of each memory: a product of multipliers of at most 1."""
     now_ms = setting.now_ms
-    # Written out, because a call for each takes longer than all of this.
+    # Inlined: a call per candidate would take longer than the arithmetic.
     products = [
         (1.0 - _IMPORTANCE * (1.0 - c.importance))
         * (1.0 - _CONFIDENCE * (1.0 - c.confidence))
@@ -176,7 +176,7 @@ def _recency(c: Candidate, setting: RankingContext) -> float:
 
 
 def _special_priors(c: Candidate, setting: RankingContext) -> list[ScorePart]:
-    """Those that only some memories or some questions have."""
+    """Priors that apply only to some memories or requests."""
     found: list[ScorePart] = []
     if setting.phase is not None:
         weight = phase_weight(setting.phase, c.type)
@@ -197,12 +197,12 @@ def _special_priors(c: Candidate, setting: RankingContext) -> list[ScorePart]:
 def _clarity(
     plan: QueryPlan, pool: CandidateSet, best: Sequence[str], setting: RankingContext
 ) -> float:
-    """How well the best candidates answer at all, on a scale that does not depend on the rest.
+    """How well the best candidates answer at all, independent of the others.
 
-    What they say is read only where it can still tell more than the arms did.
+    Texts are read only when the scores of the retrievers leave it open.
     """
-    wanted = {stem(word) for word in content_words(plan.meaning)}
-    one_word = 1 / max(len(wanted), 1)
+    terms = {stem(word) for word in content_words(plan.meaning)}
+    one_word = 1 / max(len(terms), 1)
     found = max(
         (
             max(
@@ -216,7 +216,7 @@ def _clarity(
     )
     if found >= 1.0:
         return found
-    return max([found, *(_overlap(wanted, memory) for memory in setting.read(best))])
+    return max([found, *(_overlap(terms, memory) for memory in setting.read(best))])
 
 
 def _similarity(pool: CandidateSet, memory_id: str, *, near: float) -> float:
@@ -225,9 +225,9 @@ def _similarity(pool: CandidateSet, memory_id: str, *, near: float) -> float:
     return min(1.0, (cosine / near) ** 2) if near > 0 else 0.0
 
 
-def _overlap(wanted: set[str], memory: Memory) -> float:
+def _overlap(terms: set[str], memory: Memory) -> float:
     """Shared words over the shorter side, so that a long prompt can match a short memory."""
     text = " ".join((memory.content[:READ_CHARS], *memory.tags, memory.key or "", *memory.files))
     held = {stem(word) for word in content_words(text)}
-    shared = len(wanted & held)
-    return shared / max(min(len(wanted), len(held)), min(_FEWEST_WORDS, len(wanted)), 1)
+    shared = len(terms & held)
+    return shared / max(min(len(terms), len(held)), min(_FEWEST_WORDS, len(terms)), 1)

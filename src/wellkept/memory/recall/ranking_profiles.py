@@ -1,8 +1,7 @@
-"""Named ways to rank the same pool: the default, and the two formulas of the design documents.
+"""Ranking profiles: the default, and the formulas `balanced` and `phase`.
 
-`balanced` and `phase` are computed exactly as written down: no learned weights, no bounded
-priors. Only a stale memory is held back in every profile. Where no vectors took part, similarity
-is the share of the best word score.
+`balanced` and `phase` use no learned weights and no bounded priors. Stale memories are held back in
+every profile. Without vectors, similarity is the share of the best word score.
 """
 
 from __future__ import annotations

@@ -1,29 +1,34 @@
-"""Recall: from a question to ranked memories, each with the reason why it stands where it does.
+"""Recall: a query to ranked memories, each with the parts of its score.
 
-plan -> arms -> pool -> ranking -> page. Invariants: nothing outside the filter is returned; the
-same store, clock and request give the same answer; whatever had to be left out (no vectors, a
-model that failed, a date that was read into the question) is said in `notes`.
+plan -> retrievers -> candidates -> ranking -> page. Invariants: nothing outside the filter is
+returned; the same store, clock and request give the same result; `notes` says what was left out or
+assumed (no vectors, a model that failed, a date read from the query).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from wellkept.core.clock import to_ms
-from wellkept.core.errors import ProviderError, UsageError
+from wellkept.core.errors import NotFoundError, ProviderError, UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order, SessionPosition
-from wellkept.core.records import field, record
-from wellkept.memory.engine import Engine, is_blank
-from wellkept.memory.recall import hyde
+from wellkept.core.records import field, record, replace
+from wellkept.memory.engine import Engine, is_zero_vector
 from wellkept.memory.recall.query_plan import QueryPlan, plan_query
 from wellkept.memory.recall.ranking import Ranked, RankedCandidates, RankingContext
 from wellkept.memory.recall.ranking_profiles import Profile, profile_named
 from wellkept.memory.recall.requests import RecallHit, RecallRequest, RecallResult, SearchMode
-from wellkept.memory.recall.rerank import reranked
-from wellkept.memory.recall.retrievers import ARM_CAP, CandidateSet, Embed, QueryVector, gather
-from wellkept.memory.recall.time_modes import narrowed
+from wellkept.memory.recall.retrievers import (
+    RETRIEVER_CAP,
+    CandidateSet,
+    Embed,
+    QueryVector,
+    gather,
+)
+from wellkept.memory.recall.second_pass import hypothetical_vector, needs_second_pass, reranked
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Embedder
@@ -31,11 +36,14 @@ if TYPE_CHECKING:
 
 MAX_LIMIT = 1_000
 MAX_OFFSET = 1_000_000
+_AROUND = timedelta(days=1)
+_INCLUSIVE = timedelta(milliseconds=1)  # the upper bound of a filter is exclusive
+_PAGE = 200
 
 
 @record
 class _Reader:
-    """Reads memories, each at most once for one question."""
+    """Reads memories, each at most once per query."""
 
     store: Store
     read: dict[str, Memory] = field(default_factory=dict[str, Memory])
@@ -47,13 +55,13 @@ class _Reader:
         return [self.read[each] for each in ids if each in self.read]
 
     def contents(self, ids: Sequence[str]) -> dict[str, str]:
-        """The texts alone, for which nothing else of a memory is read."""
+        """Only the texts, without reading whole memories."""
         return self.store.contents(ids)
 
 
 @record
 class _Search:
-    """One question on its way through the arms and the ranking."""
+    """One query on its way through the retrievers and the ranking."""
 
     engine: Engine
     reader: _Reader
@@ -63,7 +71,7 @@ class _Search:
     profile: Profile
     near: float
 
-    def look(self, embed: Embed) -> tuple[CandidateSet, RankedCandidates]:
+    def run(self, embed: Embed) -> tuple[CandidateSet, RankedCandidates]:
         request = self.request
         plan, pool = gather(
             self.engine.store,
@@ -72,11 +80,11 @@ class _Search:
             embed=embed,
             use_words=request.mode is not SearchMode.VECTORS,
             files=request.files,
-            cap=max(ARM_CAP, request.offset + request.limit),
+            cap=max(RETRIEVER_CAP, request.offset + request.limit),
         )
-        return pool, self.profile(pool, plan, self._setting(pool))
+        return pool, self.profile(pool, plan, self._context(pool))
 
-    def _setting(self, pool: CandidateSet) -> RankingContext:
+    def _context(self, pool: CandidateSet) -> RankingContext:
         only_vectors = self.request.mode is SearchMode.VECTORS
         return RankingContext(
             now_ms=to_ms(self.engine.clock()),
@@ -90,10 +98,10 @@ class _Search:
 
 
 def recall(engine: Engine, request: RecallRequest) -> RecallResult:
-    """Answer one question from memory."""
+    """Answer one query from memory."""
     profile = profile_named(request.profile)
     _check(request)
-    where = narrowed(engine, request)
+    where = _time_filter(engine, request)
     if where is None:
         return RecallResult(hits=(), considered=0, notes=("There are no sessions yet.",))
     if not request.query.strip():
@@ -103,11 +111,11 @@ def recall(engine: Engine, request: RecallRequest) -> RecallResult:
     embedder = _embedder(engine, request)
     near = engine.thresholds().duplicate if embedder else 1.0
     search = _Search(engine, _Reader(engine.store), request, where, plan, profile, near)
-    pool, ranking = search.look(lambda text: _embedded(text, embedder, request, notes))
-    _say_if_unembedded(engine, embedder, pool, notes)
-    pool, ranking = _look_again(search, embedder, pool, ranking, notes)
+    pool, ranking = search.run(lambda text: _embedded(text, embedder, request, notes))
+    _note_other_model(engine, embedder, pool, notes)
+    pool, ranking = _hyde_pass(search, embedder, pool, ranking, notes)
     ranking = _reranked(search, ranking, notes)
-    return _answer(search, pool, ranking, notes)
+    return _result(search, pool, ranking, notes)
 
 
 def _check(request: RecallRequest) -> None:
@@ -120,20 +128,79 @@ def _check(request: RecallRequest) -> None:
             f"An offset of {request.offset} is out of range.", hint=f"Use 0 to {MAX_OFFSET}."
         )
     if request.neighbours < 0:
-        raise UsageError(f"{request.neighbours} neighbours make no sense.", hint="Use 0 or more.")
+        raise UsageError(f"{request.neighbours} neighbours is out of range.", hint="Use 0 or more.")
+
+
+# -- Time filters ---------------------------------------------------------------------------------
+
+
+def _time_filter(engine: Engine, request: RecallRequest) -> Filter | None:
+    """The filter narrowed by the time modes of the request; None when nothing can match.
+
+    A time window of the caller stays part of the filter.
+    """
+    where = request.where
+    if request.around is not None:
+        where = _around_event(engine, request.around, where)
+    if request.recent_sessions is not None:
+        return _recent_sessions(engine, request.recent_sessions, where)
+    return where
+
+
+def _recent_sessions(engine: Engine, count: int, where: Filter) -> Filter | None:
+    """Only the most recently active sessions."""
+    if count < 1:
+        raise UsageError(f"{count} recent sessions is out of range.", hint="Use 1 or more.")
+    sessions: dict[str, None] = {}
+    cursor: str | None = None
+    while len(sessions) < count:
+        page = engine.store.list(where, order=Order.EVENT_LATEST, limit=_PAGE, cursor=cursor)
+        sessions.update((m.session_id, None) for m in page.items if m.session_id is not None)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return replace(where, sessions=tuple(sessions)[:count]) if sessions else None
+
+
+def _around_event(engine: Engine, memory_id: str, where: Filter) -> Filter:
+    """From a day before the session of the event began to a day after it ended."""
+    found = engine.store.get([memory_id])
+    if not found:
+        raise NotFoundError(
+            f"No memory has the id {memory_id!r}.", hint="Look it up with `wellkept list`."
+        )
+    first, last = _extent(engine, found[0].session_id, found[0].valid_from, where)
+    since, until = first - _AROUND, last + _AROUND + _INCLUSIVE
+    return replace(
+        where,
+        since=max(since, where.since) if where.since else since,
+        until=min(until, where.until) if where.until else until,
+    )
+
+
+def _extent(
+    engine: Engine, session_id: str | None, at: datetime, where: Filter
+) -> tuple[datetime, datetime]:
+    if session_id is None:
+        return at, at
+    inside = replace(where, sessions=(session_id,))
+    first = engine.store.list(inside, order=Order.EVENT, limit=1).items
+    last = engine.store.list(inside, order=Order.EVENT_LATEST, limit=1).items
+    moments = [at, *(m.valid_from for m in (*first, *last))]
+    return min(moments), max(moments)
 
 
 # -- Vectors --------------------------------------------------------------------------------------
 
 
 def _embedder(engine: Engine, request: RecallRequest) -> Embedder | None:
-    """The embedder, if this question may use one: a search by words never loads a model."""
+    """The embedder, if the request may use one: a search by words never loads a model."""
     if request.mode is SearchMode.WORDS:
         return None
     embedder = engine.embedder()
     if embedder is None and request.mode is SearchMode.VECTORS:
         raise UsageError(
-            "There is no embedding model to search by.", hint="Configure one, or search by words."
+            "No embedding model is configured.", hint="Configure one, or search by words."
         )
     return embedder
 
@@ -150,13 +217,13 @@ def _embedded(
             raise
         notes.append(f"Searched by words only: {error.message}")
         return None
-    return None if is_blank(vector) else QueryVector(vector, embedder.model_id)
+    return None if is_zero_vector(vector) else QueryVector(vector, embedder.model_id)
 
 
-def _say_if_unembedded(
+def _note_other_model(
     engine: Engine, embedder: Embedder | None, pool: CandidateSet, notes: list[str]
 ) -> None:
-    """Vectors found nothing at all: say so if that is because they are of another model."""
+    """Note when vectors found nothing because they belong to another model."""
     if embedder is None or pool.meaning is not None or notes:
         return
     models = [share.model_id for share in engine.store.vector_models()]
@@ -167,28 +234,28 @@ def _say_if_unembedded(
         )
 
 
-def _look_again(
+def _hyde_pass(
     search: _Search,
     embedder: Embedder | None,
     pool: CandidateSet,
     ranking: RankedCandidates,
     notes: list[str],
 ) -> tuple[CandidateSet, RankedCandidates]:
-    """Too few clear hits: search by a made-up answer too, when a text model is there."""
-    if embedder is None or not hyde.is_thin(ranked.score for ranked in ranking.order):
+    """Too few clear hits: search again with a hypothetical answer, if there is a text model."""
+    if embedder is None or not needs_second_pass(ranked.score for ranked in ranking.order):
         return pool, ranking
     model = search.engine.text_model()
     if model is None:
         return pool, ranking
     try:
-        vector = hyde.hypothetical_vector(search.plan.query, model=model, embedder=embedder)
+        vector = hypothetical_vector(search.plan.query, model=model, embedder=embedder)
     except ProviderError as error:
-        notes.append(f"No second look with a hypothetical answer: {error.message}")
+        notes.append(f"No second search with a hypothetical answer: {error.message}")
         return pool, ranking
     if vector is None:
         return pool, ranking
-    notes.append("Few clear matches: looked again with a hypothetical answer.")
-    return search.look(lambda _: QueryVector(vector, embedder.model_id))
+    notes.append("Few clear matches: searched again with a hypothetical answer.")
+    return search.run(lambda _: QueryVector(vector, embedder.model_id))
 
 
 def _reranked(search: _Search, ranking: RankedCandidates, notes: list[str]) -> RankedCandidates:
@@ -203,16 +270,16 @@ def _reranked(search: _Search, ranking: RankedCandidates, notes: list[str]) -> R
         return ranking
 
 
-# -- The answer -----------------------------------------------------------------------------------
+# -- Result ---------------------------------------------------------------------------------------
 
 
-def _answer(
+def _result(
     search: _Search, pool: CandidateSet, ranking: RankedCandidates, notes: list[str]
 ) -> RecallResult:
     request, window = search.request, search.plan.window
     end = request.offset + request.limit
     page = ranking.order[request.offset : end]
-    hits = _hydrated(search, pool, ranking, page)
+    hits = _hits(search, pool, ranking, page)
     if request.count_access and hits:
         search.engine.store.record_access([hit.memory.id for hit in hits], at=search.engine.clock())
     if window is not None:
@@ -230,7 +297,7 @@ def _answer(
     )
 
 
-def _hydrated(
+def _hits(
     search: _Search, pool: CandidateSet, ranking: RankedCandidates, page: Sequence[Ranked]
 ) -> tuple[RecallHit, ...]:
     ids = [ranked.candidate.id for ranked in page]
@@ -240,7 +307,7 @@ def _hydrated(
         RecallHit(
             memory=memories[ranked.candidate.id],
             score=ranked.score,
-            arms=pool.arms_of(ranked.candidate.id, near=search.near / 2),
+            retrievers=pool.retrievers_of(ranked.candidate.id, near=search.near / 2),
             parts=ranking.parts(ranked.candidate.id),
             before=around.get((ranked.candidate.id, True), ()),
             after=around.get((ranked.candidate.id, False), ()),
@@ -276,20 +343,20 @@ def _around(
 
 
 def _browse(engine: Engine, request: RecallRequest, where: Filter) -> RecallResult:
-    """No words to go by: what happened last inside the filter, newest first."""
-    wanted = request.offset + request.limit
-    listing = engine.store.list(where, order=Order.EVENT_LATEST, limit=wanted)
+    """An empty query: the latest memories inside the filter."""
+    end = request.offset + request.limit
+    listing = engine.store.list(where, order=Order.EVENT_LATEST, limit=end)
     page = listing.items[request.offset :]
     if request.count_access and page:
         engine.store.record_access([memory.id for memory in page], at=engine.clock())
     return RecallResult(
         hits=tuple(
-            RecallHit(memory=m, score=0.0, arms=("time",), stale=m.stale_at is not None)
+            RecallHit(memory=m, score=0.0, retrievers=("time",), stale=m.stale_at is not None)
             for m in page
         ),
         considered=listing.total,
         notes=("No words to search by: newest first.",),
         since=where.since,
         until=where.until,
-        next_offset=wanted if wanted < listing.total else None,
+        next_offset=end if end < listing.total else None,
     )

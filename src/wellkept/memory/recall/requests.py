@@ -1,4 +1,4 @@
-"""The questions and answers of recall, as plain data shared by every edge."""
+"""Requests and results of recall."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_PROFILE = "default"
 
 
 class SearchMode(StrEnum):
-    """Which arms may look: both (the default), words only, or vectors only."""
+    """Which retrievers run: all (the default), words only, or vectors only."""
 
     HYBRID = "hybrid"
     WORDS = "words"
@@ -24,12 +24,12 @@ class SearchMode(StrEnum):
 
 @record(kw_only=True)
 class RecallRequest:
-    """One question to memory.
+    """One query.
 
-    `files` are files at hand: memories tied to them are candidates too. Temporal modes: dates in
-    the query (switched off with `read_dates=False`), `where.since/until`, `recent_sessions=n`, and
-    `around`, a memory id whose session and time frame the answer should come from.
-    `neighbours` memories before and after each hit in its session travel along.
+    `files` are the files being worked on: memories linked to them are candidates too. Time modes:
+    dates in the query (off with `read_dates=False`), `where.since/until`, `recent_sessions=n`, and
+    `around`, a memory id whose session and time frame results must come from. `neighbours` is the
+    number of memories before and after each hit in its session to return with it.
     """
 
     query: str
@@ -49,7 +49,7 @@ class RecallRequest:
 
 @record
 class ScorePart:
-    """One term of a score: what was measured, its weight, and what it added or multiplied."""
+    """One term of a score: its value, its weight, and what it added or multiplied."""
 
     name: str
     value: float
@@ -59,11 +59,11 @@ class ScorePart:
 
 @record(kw_only=True)
 class RecallHit:
-    """A memory that answers, why it ranks where it does, and what stands around it."""
+    """A memory found, which retrievers found it, the parts of its score, and its neighbours."""
 
     memory: Memory
     score: float
-    arms: tuple[str, ...]
+    retrievers: tuple[str, ...]
     parts: tuple[ScorePart, ...] = ()
     before: tuple[Memory, ...] = ()
     after: tuple[Memory, ...] = ()
@@ -72,7 +72,7 @@ class RecallHit:
 
 @record(kw_only=True)
 class RecallResult:
-    """The answer: hits in order, how many there were to choose from, and honest remarks."""
+    """Hits in order, the number of candidates considered, and notes for the caller."""
 
     hits: tuple[RecallHit, ...]
     considered: int

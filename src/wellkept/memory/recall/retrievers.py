@@ -1,8 +1,8 @@
-"""The arms of recall: independent searches whose findings make one pool to rank.
+"""The retrievers of recall: independent searches whose hits form one candidate set.
 
-Every arm is capped and already inside the filter. The best findings bring their neighbours in the
-session with them, because the answer often stands one turn before or after the words that match.
-Knows nothing of how a pool is ranked.
+Every retriever is capped and applies the filter. The best hits bring their neighbours in the
+session, because the answer is often one turn before or after the words that match. Knows nothing
+of ranking.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from wellkept.core.query import Candidate, Filter, RetrieverHit
     from wellkept.memory.recall.query_plan import QueryPlan
 
-ARM_CAP = 48
-SPAN = 2
+RETRIEVER_CAP = 48
+NEIGHBOUR_SPAN = 2
 WITH_NEIGHBOURS = 20
 _LINKS_CAP = 40
 _CAUSAL_CAP = 5
@@ -35,22 +35,22 @@ _CAUSAL_TYPES = (
 
 
 class QueryVector(NamedTuple):
-    """The meaning of a question as one model sees it."""
+    """The embedding of a query by one model."""
 
     vector: Vector
     model_id: str
 
 
 Embed: TypeAlias = Callable[[str], QueryVector | None]
-"""Gives the meaning of a text, or None when vectors take no part."""
+"""Embeds a text; None when vectors are not used."""
 
 
 @record
 class CandidateSet:
-    """Candidates, and what each arm made of them by its own measure.
+    """Candidates, and the score of each by every retriever that found it.
 
-    `meaning` is None when no vectors took part, or none was there to be found; otherwise it holds
-    the cosine of every candidate that has a vector.
+    `meaning` is None when vectors were not used or none was found; otherwise it holds the cosine of
+    every candidate that has a vector.
     """
 
     candidates: tuple[Candidate, ...] = ()
@@ -60,8 +60,8 @@ class CandidateSet:
     links: Mapping[str, float] | None = None
     causal: Mapping[str, float] | None = None
 
-    def arms_of(self, memory_id: str, *, near: float) -> tuple[str, ...]:
-        """Which arms found a memory; a vector counts as a finding from the cosine `near` on."""
+    def retrievers_of(self, memory_id: str, *, near: float) -> tuple[str, ...]:
+        """The retrievers that found a memory; a vector counts from the cosine `near` on."""
         found = [
             name
             for name, hits in (
@@ -85,19 +85,19 @@ def gather(
     embed: Embed,
     use_words: bool = True,
     files: Sequence[str] = (),
-    cap: int = ARM_CAP,
+    cap: int = RETRIEVER_CAP,
 ) -> tuple[QueryPlan, CandidateSet]:
-    """Search with every arm and lay the findings together.
+    """Run every retriever and unite the hits.
 
-    Words come first: who speaks in what they find tells which words of the question are names,
-    and the plan that comes back knows it. With `use_words=False` they serve for that alone, and
-    only where the question may hold a name.
+    Words come first: the authors of their hits show which words of the query are names, and the
+    returned plan knows them. With `use_words=False` they are used for that only, and only when the
+    query may contain a name.
     """
-    wanted = plan.terms if use_words or plan.may_name else ()
-    by_words = store.search_fulltext(wanted, where, limit=cap) if wanted else []
+    terms = plan.terms if use_words or plan.may_name else ()
+    by_words = store.search_fulltext(terms, where, limit=cap) if terms else []
     found: dict[str, Candidate] = {}
     _add_best(found, by_words, store, where)
-    plan = plan.knowing({c.author for c in found.values() if c.author})
+    plan = plan.with_authors({c.author for c in found.values() if c.author})
     if not use_words:
         by_words, found = [], {}
     by_fragments = _fragments(store, plan, by_words, where, cap) if use_words else []
@@ -133,14 +133,13 @@ def _links(store: Store, files: Sequence[str], where: Filter) -> list[RetrieverH
 def _fragments(
     store: Store, plan: QueryPlan, by_words: Sequence[RetrieverHit], where: Filter, cap: int
 ) -> list[RetrieverHit]:
-    """Substrings are looked for when the question holds code or unspaced text, and as the last
-    resort when no whole word was found."""
-    wanted = plan.fragments or (() if by_words else plan.terms)
-    return store.search_substrings(wanted, where, limit=cap) if wanted else []
+    """Search substrings when the query has code or unspaced text, or when no word matched."""
+    fragments = plan.fragments or (() if by_words else plan.terms)
+    return store.search_substrings(fragments, where, limit=cap) if fragments else []
 
 
 def _causal(store: Store, files: Sequence[str], where: Filter) -> list[RetrieverHit]:
-    """Warnings tied to files that change together with those at hand."""
+    """Warnings linked to files that change together with the given ones."""
     if not files or where.project is None:
         return []
     links = store.linked_files(where.project, files, min_weight=_CAUSAL_WEIGHT, limit=_CAUSAL_FILES)
@@ -155,10 +154,10 @@ def _causal(store: Store, files: Sequence[str], where: Filter) -> list[Retriever
 def _add_best(
     found: dict[str, Candidate], hits: Sequence[RetrieverHit], store: Store, where: Filter
 ) -> None:
-    """Add the best of these hits, and what stands around those that were not found before."""
+    """Add the best hits, and the session neighbours of those not found before."""
     best = [c for c, _ in hits[:WITH_NEIGHBOURS] if c.id not in found]
-    places = [place for place in (c.place for c in best) if place is not None]
-    around = store.session_neighbours(places, where, span=SPAN) if places else []
+    positions = [position for position in (c.place for c in best) if position is not None]
+    around = store.session_neighbours(positions, where, span=NEIGHBOUR_SPAN) if positions else []
     for candidate in (*best, *around):
         found[candidate.id] = candidate
 
@@ -166,7 +165,7 @@ def _add_best(
 def _meanings(
     store: Store, found: Iterable[str], near: Sequence[RetrieverHit], vector: QueryVector
 ) -> dict[str, float]:
-    """The cosine of every candidate, not only of those that the vector arm itself found."""
+    """The cosine of every candidate, not only of those that the vector retriever found."""
     known = _scores(near)
     missing = [each for each in found if each not in known]
     if missing:

@@ -1,6 +1,6 @@
-"""Reading a time out of a text that may name one: `dates.parse_window` behind its door.
+"""Finds a time window in a text; the implementation of `dates.parse_window`.
 
-Loaded only for such a text, because the rules and what they are made of take time to load.
+Imported only for texts that may contain a date, because the rules take time to load.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from wellkept.core.records import record
 from wellkept.memory.text.date_rules import (
     AtomRule,
-    Bend,
-    DateBook,
+    DateParts,
+    DateRules,
+    Modifier,
     Phrase,
-    Said,
     Span,
-    date_book,
+    load_date_rules,
     midnight,
     read_atom,
     shifted,
@@ -25,7 +25,7 @@ from wellkept.memory.text.date_rules import (
 from wellkept.memory.text.dates import BEGINNING, DateWindow
 
 _LOOK_BACK_CHARS = 40
-_BENT = 0.9
+_MODIFIED = 0.9
 
 
 @record
@@ -38,10 +38,10 @@ class _Reading:
 
 
 def read_window(text: str, *, now: datetime) -> DateWindow | None:
-    """The window that the text names most surely; `now` has a time zone."""
+    """The most certain window in the text; `now` has a time zone."""
     pairs = list(_pairs(text, now))
     atoms = [a for a in _outermost(_atoms(text, now)) if not any(_within(a, p) for p in pairs)]
-    readings = [*pairs, *(_offset(text, a) or _sided(text, a, now) or a for a in atoms)]
+    readings = [*pairs, *(_offset(text, a) or _with_modifier(text, a, now) or a for a in atoms)]
     if not readings:
         return None
     best = max(readings, key=lambda r: (r.certainty, r.end - r.start, -r.start))
@@ -57,11 +57,11 @@ def read_window(text: str, *, now: datetime) -> DateWindow | None:
 
 
 def _atoms(text: str, now: datetime) -> Iterator[_Reading]:
-    book, low = date_book(), text.lower()
-    for rule in book.atoms:
+    rules, low = load_date_rules(), text.lower()
+    for rule in rules.atoms:
         for match in _matches(rule.phrase, text, low):
             reading = _reading(rule, match, now)
-            if reading and _is_meant(rule, match, book):
+            if reading and _is_time(rule, match, rules):
                 yield reading
 
 
@@ -89,13 +89,13 @@ def _reading(rule: AtomRule, match: re.Match[str], now: datetime) -> _Reading | 
     return _Reading(span, match.start(), match.end(), rule.certainty, has_year)
 
 
-def _is_meant(rule: AtomRule, match: re.Match[str], book: DateBook) -> bool:
+def _is_time(rule: AtomRule, match: re.Match[str], rules: DateRules) -> bool:
     """Whether the words around it make it a time rather than a word that looks like one."""
     before = _before(match.string, match.start())
     parts = match.groupdict()
-    if parts.get("month") in book.verbs and not parts.get("year"):
-        return book.verb_before.pattern.search(before) is not None
-    return not rule.bare or book.bare_before.pattern.search(before) is not None
+    if parts.get("month") in rules.verbs and not parts.get("year"):
+        return rules.verb_before.pattern.search(before) is not None
+    return not rule.bare or rules.bare_before.pattern.search(before) is not None
 
 
 def _before(text: str, start: int) -> str:
@@ -107,20 +107,22 @@ def _before(text: str, start: int) -> str:
 
 def _offset(text: str, atom: _Reading) -> _Reading | None:
     before = _before(text, atom.start)
-    book, low = date_book(), before.lower()
-    for phrase in book.offsets:
+    rules, low = load_date_rules(), before.lower()
+    for phrase in rules.offsets:
         match = phrase.pattern.search(before) if phrase.may_be_in(low) else None
         if match:
-            said = Said({k: v.lower() for k, v in match.groupdict().items() if v}, book.names)
-            span = _stepped(said, atom.span, forward=match["way"].lower() == "after")
+            parts = DateParts(
+                {k: v.lower() for k, v in match.groupdict().items() if v}, rules.names
+            )
+            span = _shifted_span(parts, atom.span, forward=match["way"].lower() == "after")
             start = atom.start - (len(before) - match.start())
-            return _Reading(span, start, atom.end, atom.certainty * _BENT, atom.has_year)
+            return _Reading(span, start, atom.end, atom.certainty * _MODIFIED, atom.has_year)
     return None
 
 
-def _stepped(said: Said, anchor: Span, *, forward: bool) -> Span:
-    """The stretch of one unit that lies n units before or after the anchor."""
-    unit, n = said.unit(), said.number("n") or 1
+def _shifted_span(parts: DateParts, anchor: Span, *, forward: bool) -> Span:
+    """The span of one unit, n units before or after the anchor."""
+    unit, n = parts.unit(), parts.number("n") or 1
     if unit == "weekend":
         return shifted("weekend", -n if forward else n, now=anchor.since)
     size = timedelta(days={"hour": 1, "day": 1, "week": 7, "month": 30, "year": 365}[unit])
@@ -129,30 +131,30 @@ def _stepped(said: Said, anchor: Span, *, forward: bool) -> Span:
     return Span(anchor.since - n * size, anchor.since - (n - 1) * size)
 
 
-def _sided(text: str, atom: _Reading, now: datetime) -> _Reading | None:
+def _with_modifier(text: str, atom: _Reading, now: datetime) -> _Reading | None:
     before, after = _before(text, atom.start), text[atom.end : atom.end + 8]
-    for side in date_book().sides:
+    for side in load_date_rules().sides:
         left, right = side.before.pattern.search(before), side.after.pattern.search(after)
-        span = _bent(side.bend, atom.span, now) if left or right else None
+        span = _modified(side.modifier, atom.span, now) if left or right else None
         if span:
             start = atom.start - (len(before) - left.start()) if left else atom.start
             end = atom.end + (right.end() if right else 0)
-            return _Reading(span, start, end, atom.certainty * _BENT, atom.has_year)
+            return _Reading(span, start, end, atom.certainty * _MODIFIED, atom.has_year)
     return None
 
 
-def _bent(bend: Bend, span: Span, now: datetime) -> Span | None:
+def _modified(modifier: Modifier, span: Span, now: datetime) -> Span | None:
     tomorrow = midnight(now) + timedelta(days=1)
-    match bend:
+    match modifier:
         case "since":
-            bent = Span(span.since, max(tomorrow, span.until))
+            window = Span(span.since, max(tomorrow, span.until))
         case "after":
-            bent = Span(span.until, tomorrow)
+            window = Span(span.until, tomorrow)
         case "before":
-            bent = Span(BEGINNING, span.since)
+            window = Span(BEGINNING, span.since)
         case "until":
-            bent = Span(BEGINNING, span.until)
-    return bent if bent.since < bent.until else None
+            window = Span(BEGINNING, span.until)
+    return window if window.since < window.until else None
 
 
 # ------------------------------------------------------------------ between one and another
@@ -160,13 +162,13 @@ def _bent(bend: Bend, span: Span, now: datetime) -> Span | None:
 
 def _pairs(text: str, now: datetime) -> Iterator[_Reading]:
     low = text.lower()
-    for phrase in date_book().pairs:
+    for phrase in load_date_rules().pairs:
         for match in _matches(phrase, text, low):
             ends = _ends(match["left"], match["right"], now)
             if ends:
                 left, right = ends
                 span = Span(left.span.since, right.span.until)
-                # Two ends that fit say more than either alone.
+                # Two ends that agree are more certain than either alone.
                 certainty = min(1.0, min(left.certainty, right.certainty) + 0.1)
                 yield _Reading(span, match.start(), match.end(), certainty, right.has_year)
 
@@ -188,7 +190,7 @@ def _ends(left_text: str, right_text: str, now: datetime) -> tuple[_Reading, _Re
 def _whole(text: str, now: datetime) -> _Reading | None:
     """The time that the whole text names; here a bare month or year is enough."""
     text, low = text.strip(), text.lower()
-    for rule in date_book().atoms:
+    for rule in load_date_rules().atoms:
         match = rule.phrase.pattern.fullmatch(text) if rule.phrase.may_be_in(low) else None
         reading = _reading(rule, match, now) if match else None
         if reading:

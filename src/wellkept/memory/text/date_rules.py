@@ -1,8 +1,8 @@
-"""Single named times: what "8 May 2023", "last week" or "三天前" stand for, seen from a day.
+"""Date expressions: "8 May 2023", "last week" or "三天前" to a span, relative to a day.
 
-Every reader gives a span of whole local time from a match's named groups, or nothing when the
-groups do not make a date. A time without a year is the latest one that has begun: memories lie in
-the past. The ways to say it are data (`data/dates.toml`).
+Every reader makes a span of local time from the named groups of a match, or none when they are not
+a date. A date without a year is the latest one that has begun: memories are of the past. The
+phrases are data (`data/dates.toml`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wellkept.core.records import record
 from wellkept.memory.text.rule_data import read_rules
 
 Unit: TypeAlias = Literal["hour", "day", "week", "weekend", "month", "year"]
-Bend: TypeAlias = Literal["since", "after", "before", "until"]
+Modifier: TypeAlias = Literal["since", "after", "before", "until"]
 _TABLES = ("month", "weekday", "cjk_weekday", "season", "unit", "cjk_unit", "n")
 _ROLLING_DAYS: Mapping[str, int] = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
 _EARLIEST_YEAR, _LATEST_YEAR = 1900, 2199
@@ -25,7 +25,7 @@ _EARLIEST_YEAR, _LATEST_YEAR = 1900, 2199
 
 @record
 class Span:
-    """A half-open stretch of local time."""
+    """A half-open span of local time."""
 
     since: datetime
     until: datetime
@@ -33,7 +33,7 @@ class Span:
 
 @record
 class Phrase:
-    """A pattern that is compiled only for a text that holds one of each set of words."""
+    """A pattern that is compiled only for a text with one of each set of words."""
 
     source: str
     needs: tuple[tuple[str, ...], ...]
@@ -50,7 +50,7 @@ class Phrase:
 
 @record
 class AtomRule:
-    """One way to name a time."""
+    """One form of a date expression."""
 
     read: str
     phrase: Phrase
@@ -60,31 +60,31 @@ class AtomRule:
 
 
 @record
-class Side:
-    """Words before or after an atom that bend it."""
+class ModifierRule:
+    """Words before or after an expression that change its span ("since", "before")."""
 
-    bend: Bend
+    modifier: Modifier
     before: Phrase
     after: Phrase
 
 
 @record
-class DateBook:
-    """Everything that `data/dates.toml` says."""
+class DateRules:
+    """The content of `data/dates.toml`."""
 
     atoms: tuple[AtomRule, ...]
     pairs: tuple[Phrase, ...]
     bare_before: Phrase
     verbs: frozenset[str]
     verb_before: Phrase
-    sides: tuple[Side, ...]
+    sides: tuple[ModifierRule, ...]
     offsets: tuple[Phrase, ...]
     names: Mapping[str, Mapping[str, int | str]]
 
 
 @record
-class Said:
-    """The parts of one naming, looked up."""
+class DateParts:
+    """The named groups of a match, with word lists to look them up."""
 
     parts: Mapping[str, str]
     names: Mapping[str, Mapping[str, int | str]]
@@ -110,11 +110,11 @@ class Said:
 
 
 def read_atom(rule: AtomRule, match: re.Match[str], *, now: datetime) -> Span | None:
-    """The span that a match names, or nothing when it is no real date."""
+    """The span of a match; None when it is not a real date."""
     parts = {k: v.lower() for k, v in match.groupdict().items() if v is not None}
-    said = Said({**rule.fixed, **parts}, date_book().names)
+    found = DateParts({**rule.fixed, **parts}, load_date_rules().names)
     try:
-        return _READERS[rule.read](said, now)
+        return _READERS[rule.read](found, now)
     except (ValueError, OverflowError):
         # 31 February, or a count that leaves the calendar: not a time.
         return None
@@ -126,7 +126,7 @@ def midnight(moment: datetime) -> datetime:
 
 
 def shifted(unit: Unit, n: int, *, now: datetime) -> Span:
-    """The whole unit that lies n units before the one of now."""
+    """The whole unit, n units before the current one."""
     today = midnight(now)
     match unit:
         case "hour":
@@ -159,8 +159,8 @@ def _add_months(first: datetime, months: int) -> datetime:
     return first.replace(year=year, month=month + 1)
 
 
-def _date(said: Said, now: datetime) -> Span:
-    day, month, year = said.number("day") or 0, said.number("month") or 0, said.number("year")
+def _date(parts: DateParts, now: datetime) -> Span:
+    day, month, year = parts.number("day") or 0, parts.number("month") or 0, parts.number("year")
     if year is not None:
         return _days(midnight(now).replace(year=year, month=month, day=day), 1)
     for candidate in range(now.year, now.year - 5, -1):
@@ -173,76 +173,76 @@ def _date(said: Said, now: datetime) -> Span:
     raise ValueError("no such day")
 
 
-def _month(said: Said, now: datetime) -> Span:
-    month, year = said.number("month") or 0, said.number("year")
+def _month(parts: DateParts, now: datetime) -> Span:
+    month, year = parts.number("month") or 0, parts.number("year")
     first = midnight(now).replace(day=1)
     if year is None:
         year = now.year if month <= now.month else now.year - 1
     return _months(first.replace(year=year, month=month), 0, 1)
 
 
-def _year(said: Said, now: datetime) -> Span:
-    year = said.number("year") or now.year
+def _year(parts: DateParts, now: datetime) -> Span:
+    year = parts.number("year") or now.year
     return _months(midnight(now).replace(year=year, month=1, day=1), 0, 12)
 
 
-def _quarter(said: Said, now: datetime) -> Span:
-    quarter = said.number("quarter") or 1
-    year = said.number("year") or now.year
+def _quarter(parts: DateParts, now: datetime) -> Span:
+    quarter = parts.number("quarter") or 1
+    year = parts.number("year") or now.year
     return _months(midnight(now).replace(year=year, month=3 * quarter - 2, day=1), 0, 3)
 
 
-def _season(said: Said, now: datetime) -> Span:
-    year = said.number("year")
+def _season(parts: DateParts, now: datetime) -> Span:
+    year = parts.number("year")
     if year is not None:
-        return _season_of(said, year, now)
-    span = _season_of(said, now.year, now)
-    return span if span.since <= now else _season_of(said, now.year - 1, now)
+        return _season_of(parts, year, now)
+    span = _season_of(parts, now.year, now)
+    return span if span.since <= now else _season_of(parts, now.year - 1, now)
 
 
-def _past_season(said: Said, now: datetime) -> Span:
-    span = _season(said, now)
-    return span if span.until <= now else _season_of(said, span.since.year - 1, now)
+def _past_season(parts: DateParts, now: datetime) -> Span:
+    span = _season(parts, now)
+    return span if span.until <= now else _season_of(parts, span.since.year - 1, now)
 
 
-def _last_year_season(said: Said, now: datetime) -> Span:
-    return _season_of(said, now.year - 1, now)
+def _last_year_season(parts: DateParts, now: datetime) -> Span:
+    return _season_of(parts, now.year - 1, now)
 
 
-def _season_of(said: Said, year: int, now: datetime) -> Span:
-    month = said.number("season") or said.number("saison") or 6
+def _season_of(parts: DateParts, year: int, now: datetime) -> Span:
+    month = parts.number("season") or parts.number("saison") or 6
     return _months(midnight(now).replace(year=year, month=month, day=1), 0, 3)
 
 
-def _shift(said: Said, now: datetime) -> Span:
-    return shifted(said.unit(), said.number("n") or 0, now=now)
+def _shift(parts: DateParts, now: datetime) -> Span:
+    return shifted(parts.unit(), parts.number("n") or 0, now=now)
 
 
-def _rolling(said: Said, now: datetime) -> Span:
-    unit, n = said.unit(), said.number("n") or 1
+def _rolling(parts: DateParts, now: datetime) -> Span:
+    unit, n = parts.unit(), parts.number("n") or 1
     tomorrow = midnight(now) + timedelta(days=1)
     if unit == "hour":
         return Span(now - timedelta(hours=n), tomorrow)
     return Span(midnight(now) - timedelta(days=n * _ROLLING_DAYS[unit]), tomorrow)
 
 
-def _weekday(said: Said, now: datetime) -> Span:
-    back = (now.weekday() - (said.number("weekday") or 0) - 1) % 7 + 1
+def _weekday(parts: DateParts, now: datetime) -> Span:
+    back = (now.weekday() - (parts.number("weekday") or 0) - 1) % 7 + 1
     return _days(midnight(now) - timedelta(days=back), 1)
 
 
-def _this_weekday(said: Said, now: datetime) -> Span:
+def _this_weekday(parts: DateParts, now: datetime) -> Span:
     week = shifted("week", 0, now=now)
-    return _days(week.since + timedelta(days=said.number("weekday") or 0), 1)
+    return _days(week.since + timedelta(days=parts.number("weekday") or 0), 1)
 
 
-def _last_week_day(said: Said, now: datetime) -> Span:
+def _last_week_day(parts: DateParts, now: datetime) -> Span:
     week = shifted("week", 1, now=now)
-    return _days(week.since + timedelta(days=said.number("cjk_weekday") or 0), 1)
+    return _days(week.since + timedelta(days=parts.number("cjk_weekday") or 0), 1)
 
 
-def _day_of_month(said: Said, now: datetime) -> Span:
-    day = said.number("day") or 0
+def _day_of_month(parts: DateParts, now: datetime) -> Span:
+    day = parts.number("day") or 0
     first = midnight(now).replace(day=1)
     for back in range(13):
         month = _months(first, -back, 1)
@@ -252,12 +252,12 @@ def _day_of_month(said: Said, now: datetime) -> Span:
     raise ValueError("no such day")
 
 
-def _night(_said: Said, now: datetime) -> Span:
+def _night(_parts: DateParts, now: datetime) -> Span:
     today = midnight(now)
     return Span(today - timedelta(hours=6), today + timedelta(hours=6))
 
 
-_READERS: Mapping[str, Callable[[Said, datetime], Span]] = {
+_READERS: Mapping[str, Callable[[DateParts, datetime], Span]] = {
     "date": _date,
     "month": _month,
     "year": _year,
@@ -281,21 +281,21 @@ def _compiled(source: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1)
-def date_book() -> DateBook:
+def load_date_rules() -> DateRules:
     """The ways to name a time, read once."""
     raw = read_rules("dates")
     names: dict[str, Mapping[str, int | str]] = {name: raw["names"][name] for name in _TABLES}
     names["saison"] = names["season"]
     phrase = _Phrasing(names).phrase
     bare = raw["bare"]
-    return DateBook(
+    return DateRules(
         atoms=tuple(_atom(entry, phrase) for entry in raw["atom"]),
         pairs=tuple(phrase(entry["pattern"], entry["needs"]) for entry in raw["pair"]),
         bare_before=phrase(bare["before"]),
         verbs=frozenset(bare["verbs"]),
         verb_before=phrase(bare["verb_before"]),
         sides=tuple(
-            Side(side["bend"], phrase(side["before"]), phrase(side["after"]))
+            ModifierRule(side["bend"], phrase(side["before"]), phrase(side["after"]))
             for side in raw["side"]
         ),
         offsets=tuple(phrase(entry["pattern"]) for entry in raw["offset"]),

@@ -1,8 +1,8 @@
-"""A time that a question names, as a window to look in.
+"""Time windows in queries.
 
-Windows are half-open and in UTC; days, weeks and months are those of the asker's own zone (that of
-`now`). Times lie in the past unless a year says otherwise. What may not be meant as a time ("may"
-the verb, a version, a port) is left alone. Knows nothing of what is searched.
+Windows are half-open and in UTC; days, weeks and months are those of the time zone of `now`. Times
+are in the past unless a year says otherwise. Words that only look like a time ("may" the verb, a
+version, a port) are ignored. Knows nothing of search.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from wellkept.core.records import record
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _READ_CHARS = 2_000
-# Without any of these no time is named; it settles most questions before the rules are read. Plain
-# text is looked for, because compiling one large expression takes longer than reading a question.
+# Cheap pre-check: a text without any of these has no time. Plain substring search, because
+# compiling one large expression takes longer than scanning a query.
 _TIME_STEMS = (
     "day night week month year hour morning januar februar march april august septem october novem"
     " decem octobre spring summer autumn winter janvier avril juin juillet heure jour semaine mois"
@@ -32,7 +32,7 @@ _NO_WORD = str.maketrans(dict.fromkeys("'’\"“”.,:;!?()[]/_-。、，！？
 
 @record
 class DateWindow:
-    """From `since` up to, not including, `until`; `certainty` (0 to 1): how surely it is meant."""
+    """From `since` up to, not including, `until`; `certainty` (0 to 1): how sure it is."""
 
     since: datetime
     until: datetime
@@ -41,16 +41,16 @@ class DateWindow:
 
 
 def parse_window(text: str, *, now: datetime) -> DateWindow | None:
-    """The window that the text names most surely, if it names a time at all."""
+    """The most certain window in the text; None without one."""
     text = text[:_READ_CHARS]
-    if not _may_name_a_time(text.casefold()):
+    if not _may_have_time(text.casefold()):
         return None
     from wellkept.memory.text.date_parser import read_window
 
     return read_window(text, now=now if now.tzinfo else now.replace(tzinfo=UTC))
 
 
-def _may_name_a_time(folded: str) -> bool:
+def _may_have_time(folded: str) -> bool:
     return (
         any(stem in folded for stem in _TIME_STEMS)
         or "un an" in folded

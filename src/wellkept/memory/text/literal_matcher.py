@@ -1,8 +1,7 @@
-"""Which of many literals a text holds, without searching for each of them.
+"""Finds which of many literals occur in a text, without searching for each.
 
-Literals that have little in common are found in one walk, by an expression that branches at each
-letter as a dictionary does. Of those that share a part, the part is looked for first: most texts
-hold none.
+Literals with little in common are found in one pass by a trie-shaped expression. For literals that
+share a part, the part is searched first: most texts do not have it.
 """
 
 from __future__ import annotations
@@ -15,41 +14,41 @@ _END = ""
 
 
 class Literals:
-    """A set of literals to look for.
+    """A set of literals to find.
 
-    With `opening`, those that follow a letter, digit or underscore do not count. A literal of one
-    sign is taken to stand everywhere: finding out would cost more than it saves.
+    With `opening`, a literal after a letter, digit or underscore does not count. A literal of one
+    character always counts as present: checking would cost more than it saves.
     """
 
     def __init__(self, literals: Iterable[str], *, opening: bool = False) -> None:
         self._all = frozenset(literals)
-        self._signs = frozenset(one for one in self._all if len(one) == 1)
+        self._characters = frozenset(one for one in self._all if len(one) == 1)
         self._opening = opening
 
     def present(self, text: str) -> frozenset[str]:
-        """Those of the literals that stand in the text, and those of a single sign."""
-        # What opens a literal is a sign before it, also at the beginning of the text. An expression
-        # that begins with this sign is tried at few places.
+        """The literals that occur in the text, and those of a single character."""
+        # An opening literal follows a non-word character, also at the start of the text. A pattern
+        # that begins with that character is tried at few positions.
         text = f"\n{text}" if self._opening else text
         search = self._pattern.search
         match = search(text)
         if not match:
-            return self._signs
+            return self._characters
         found: set[str] = set()
         while match:
             found.add(match[1])
             match = search(text, match.start() + 1)
-        return self._signs.union(*(self._inside[literal] for literal in found))
+        return self._characters.union(*(self._inside[literal] for literal in found))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """Finds the longest literal at a place."""
+        """Finds the longest literal at a position."""
         branches = _branches(one for one in self._all if len(one) > 1)
         return re.compile(f"[^A-Za-z0-9_]({branches})" if self._opening else f"({branches})")
 
     @cached_property
     def _inside(self) -> dict[str, frozenset[str]]:
-        """The literals that a literal begins with: where it stands, they stand too."""
+        """For each literal, the literals that it begins with."""
         return {
             whole: frozenset(part for part in self._all if whole.startswith(part))
             for whole in self._all
@@ -57,7 +56,7 @@ class Literals:
 
 
 class SharedLiterals:
-    """Literals of which many have a part in common."""
+    """Literals of which many share a part."""
 
     def __init__(self, literals: Iterable[str], *, parts: Iterable[str]) -> None:
         shared = tuple(parts)

@@ -1,8 +1,8 @@
-"""Secrets never stored: private parts are dropped, what looks like a secret is replaced.
+"""Redaction: removes `<private>` parts and replaces secrets.
 
 Invariants: `redact` is idempotent, and no character of a found secret is left. Findings name the
-rule and the place in the text as it was given, never the secret. When a mark is not closed,
-everything after it is private. The rules are in `secret_rules`; this module only applies them.
+rule and the position in the original text, never the secret. After an unclosed private tag
+everything is private. The rules are in `secret_rules`; this module applies them.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.core.text import clean
-from wellkept.memory.text.secret_rules import Found, Work, find_secrets
+from wellkept.memory.text.secret_rules import SecretSpan, WorkCount, find_secrets
 from wellkept.memory.text.secret_values import MARK
 
 PRIVATE = "private"
 MAX_JSON_DEPTH = 100
 
-# The mark counts even before its ">", so that no removal can complete a new one.
+# The tag counts even before its ">", so that no removal can complete a new one.
 _PRIVATE_MARK = re.compile(
     r"(?:<|&lt;|\\u003c)(?P<close>/|\\/)?private(?![\w-])(?:[^<>&\\]{0,200}(?:>|&gt;|\\u003e))?",
     re.IGNORECASE,
 )
-_MOST_PASSES = 8
+_MAX_PASSES = 8
 _LABEL_CHARS = 160
 
 
 @record
 class Finding:
-    """Something taken out: by which rule, and where it stood in the text as given."""
+    """A removed span: its rule and its position in the original text."""
 
     rule: str
     start: int
@@ -42,7 +42,7 @@ class Finding:
 
 @record
 class Redacted:
-    """A text without its secrets. `places` counts where rules were tried: the work done."""
+    """A text without its secrets. `places` counts the positions where rules were tried."""
 
     text: str
     findings: tuple[Finding, ...]
@@ -50,26 +50,26 @@ class Redacted:
 
     @property
     def changed(self) -> bool:
-        """Whether anything was taken out."""
+        """Whether anything was removed."""
         return bool(self.findings)
 
 
 def redact(text: str) -> Redacted:
-    """The text without private parts and secrets, and what was taken out."""
+    """The text without private parts and secrets, and what was removed."""
     return _redact_label(text) if len(text) <= _LABEL_CHARS else _redact(text)
 
 
 @lru_cache(maxsize=4096)
 def _redact_label(text: str) -> Redacted:
-    """Names, paths and titles come again and again; looking them over once is enough."""
+    """Cached: names, paths and titles repeat often."""
     return _redact(text)
 
 
 def _redact(text: str) -> Redacted:
-    work = Work()
+    work = WorkCount()
     cut = _Cut(text, _merged(_private_spans(text)))
-    # Taking one secret out can bring another into view, so look again until nothing is found.
-    for _ in range(_MOST_PASSES):
+    # Removing one secret can expose another, so repeat until nothing is found.
+    for _ in range(_MAX_PASSES):
         found = find_secrets(cut.text, work)
         if not found:
             break
@@ -78,9 +78,9 @@ def _redact(text: str) -> Redacted:
 
 
 def redact_json(value: Json, *, _depth: int = 0) -> Json:
-    """A JSON value with its texts and names cleaned and without secrets.
+    """A JSON value with its texts and keys cleaned and redacted.
 
-    A text under a name that speaks of secrets is judged by that name as well.
+    A text under a key such as "password" is also checked together with its key.
     """
     if _depth > MAX_JSON_DEPTH:
         raise UsageError(
@@ -103,13 +103,13 @@ def redact_json(value: Json, *, _depth: int = 0) -> Json:
 def _redact_named(name: str, value: str) -> str:
     kept = redact(value := clean(value)).text
     start = len(lead := f'{name}: "')
-    told = redact(f'{lead}{value}"').findings if kept == value else ()
-    rule = next((finding.rule for finding in told if finding.end > start), None)
+    findings = redact(f'{lead}{value}"').findings if kept == value else ()
+    rule = next((finding.rule for finding in findings if finding.end > start), None)
     return f"{MARK}{rule}]" if rule else kept
 
 
 class _Cut:
-    """The given text with some spans replaced, and the way back from a place in it."""
+    """The original text with some spans replaced, and the mapping of positions back to it."""
 
     def __init__(self, given: str, findings: Sequence[Finding]) -> None:
         self.findings = findings
@@ -132,7 +132,7 @@ class _Cut:
         self._given.append((start, end, kept))
         self._length += len(text)
 
-    def to_given(self, found: Found) -> Finding:
+    def to_given(self, found: SecretSpan) -> Finding:
         """The finding at its place in the given text; it takes in a replaced span it touches."""
         start, _ = self._piece(found.start)
         _, end = self._piece(found.end - 1)
@@ -156,7 +156,7 @@ def _stand_in(finding: Finding, given: str) -> str:
 
 
 def _private_spans(text: str) -> Iterator[Finding]:
-    """The outermost private parts; a closing mark on its own is a part of its own."""
+    """The outermost private parts; a lone closing tag is a part of its own."""
     if PRIVATE not in text.casefold():
         return
     depth = start = 0
@@ -174,7 +174,7 @@ def _private_spans(text: str) -> Iterator[Finding]:
 
 
 def _merged(findings: Iterable[Finding]) -> list[Finding]:
-    """Disjoint findings in order; of some that overlap, the first and longest gives the name."""
+    """Disjoint findings in order; among overlapping ones the first and longest names the rule."""
     merged: list[Finding] = []
     for finding in sorted(findings, key=lambda f: (f.start, -f.end)):
         last = merged[-1] if merged else None

@@ -1,6 +1,6 @@
-"""Rules that are data: the TOML files beside the modules that apply them.
+"""Reads the TOML rule files in `data/`.
 
-Read on first use only, and without `importlib.resources`, whose import costs more than the reading.
+Read on first use, without `importlib.resources`: its import costs more than reading the file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The rules that find secrets: by their shape, as blocks, and by the name they are given.
+"""Rules that find secrets: by format, as blocks, and by the name of the field.
 
-Every rule starts from a literal that a plain string search finds, and looks at a bounded stretch
-from there, so the work grows with the text and not with its square. The rules are data
-(`data/redaction.toml`). Knows nothing of what is done with a find.
+Every rule starts from a literal found by plain string search and reads a bounded part of the text
+from there, so the work is linear in the text. The rules are data (`data/redaction.toml`). Knows
+nothing of redaction itself.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _RUN_CHARS = 20
 _RUN = re.compile(r"[A-Za-z0-9+/_~.-]{20,}={0,2}")
 _INSIDE_WORD = re.compile(r"[a-z]{2}")
 _GOES_ON = re.compile(r"[a-rt-z]")
-# What must stand before the key for `--token value` and `<token>value</token>`.
+# What must come before the key for `--token value` and `<token>value</token>`.
 _FRAMES = {"flag": re.compile(r"(?:^|\s)--?[\w-]{0,40}$"), "tag": re.compile(r"<[\w:-]{0,40}$")}
 _RUN_WINDOW_CHARS = 60
 _VALUE_CHARS = 512
 _REST = re.compile(r"[^\s\"'`,;)}\]<>|&\\]*")
-# What many of the words that speak of secrets have in common.
+# Parts shared by many names of secrets.
 _SHARED = ("key", "pass", "cookie")
 _NOT_BEFORE_RUN = re.compile(r"(?:sha\d{1,3}[-:]|integrity.{0,8}|base64,|[/#@])$", re.IGNORECASE)
 
 
 @record
-class Found:
-    """A secret's place in a text and the rule that found it."""
+class SecretSpan:
+    """Position of a secret in a text, and the rule that found it."""
 
     rule: str
     start: int
@@ -51,8 +51,8 @@ class Found:
 
 
 @record(frozen=False)
-class Work:
-    """How many places were looked at: the measure of effort that does not depend on the machine."""
+class WorkCount:
+    """Number of positions examined: a measure of work that does not depend on the machine."""
 
     places: int = 0
 
@@ -110,7 +110,7 @@ class _Rules:
     lists: ValueLists
 
 
-def find_secrets(text: str, work: Work) -> list[Found]:
+def find_secrets(text: str, work: WorkCount) -> list[SecretSpan]:
     """Every secret in the text; finds may overlap."""
     rules = _rules()
     low = _fold(text)
@@ -143,7 +143,7 @@ def _fold(text: str) -> str:
     )
 
 
-def _places(text: str, literal: str, work: Work) -> Iterator[int]:
+def _places(text: str, literal: str, work: WorkCount) -> Iterator[int]:
     at = text.find(literal)
     while at >= 0:
         work.places += 1
@@ -160,10 +160,10 @@ def _inside(spans: list[tuple[int, int]], position: int) -> bool:
 
 
 def _find_format(
-    rule: _Format, text: str, low: str, lists: ValueLists, work: Work
-) -> Iterator[Found]:
+    rule: _Format, text: str, low: str, lists: ValueLists, work: WorkCount
+) -> Iterator[SecretSpan]:
     for prefix in rule.prefixes:
-        # A single sign stands everywhere; one look by the engine finds out whether it matters.
+        # A single character counts as present everywhere; one regex search decides.
         if len(prefix) == 1 and not _compiled(rule.pattern).search(text):
             continue
         done = 0
@@ -176,7 +176,7 @@ def _find_format(
             done = match.end()
             span = _secret_span(rule, text, match, lists)
             if span:
-                yield Found(rule.name, *span)
+                yield SecretSpan(rule.name, *span)
 
 
 def _opens(text: str, at: int) -> bool:
@@ -218,7 +218,7 @@ def _passes(check: _Check, value: str, lists: ValueLists) -> bool:
 # ------------------------------------------------------------------ blocks
 
 
-def _find_blocks(block: _Block, text: str, work: Work) -> Iterator[Found]:
+def _find_blocks(block: _Block, text: str, work: WorkCount) -> Iterator[SecretSpan]:
     if block.hint not in text:
         return
     begins = list(_compiled(block.begin).finditer(text))
@@ -228,7 +228,7 @@ def _find_blocks(block: _Block, text: str, work: Work) -> Iterator[Found]:
         limit = begins[index + 1].start() if index + 1 < len(begins) else len(text)
         position = bisect_left(ends, (begin.end(),))
         closed = position < len(ends) and ends[position][0] < min(limit, begin.end() + _BLOCK_CHARS)
-        yield Found(
+        yield SecretSpan(
             block.name,
             begin.start(),
             ends[position][1] if closed else _body_end(text, begin, limit),
@@ -244,7 +244,7 @@ def _body_end(text: str, begin: re.Match[str], limit: int) -> int:
 # ------------------------------------------------------------------ by the name it is given
 
 
-def _find_given(key: _Key, rules: _Rules, work: Work) -> Iterator[Found]:
+def _find_given(key: _Key, rules: _Rules, work: WorkCount) -> Iterator[SecretSpan]:
     match = _compiled(rules.given).match(key.text, key.end)
     if match:
         work.places += 1
@@ -253,7 +253,7 @@ def _find_given(key: _Key, rules: _Rules, work: Work) -> Iterator[Found]:
             start, end = match.span(kind)
             # A value that filled the look-ahead goes on; none of it may stay.
             filled = end - start >= _VALUE_CHARS
-            yield Found(key.rule, start, _rest_end(key.text, end) if filled else end)
+            yield SecretSpan(key.rule, start, _rest_end(key.text, end) if filled else end)
             return
     yield from _find_runs(key, rules.lists, work)
 
@@ -300,11 +300,11 @@ def _bare_is_secret(rule: str, value: str, kind: str, *, env: bool) -> bool:
 
 
 def _is_call(value: str, *, follows: str) -> bool:
-    """Whether brackets show that code stands here."""
+    """Whether brackets show that this is code."""
     return any(c in value for c in "([{") or follows in ("(", "[", "{")
 
 
-def _find_runs(key: _Key, lists: ValueLists, work: Work) -> Iterator[Found]:
+def _find_runs(key: _Key, lists: ValueLists, work: WorkCount) -> Iterator[SecretSpan]:
     """Random strings on the same line, shortly after a word that speaks of secrets."""
     text = key.text
     inside_word = key.start > 0 and _INSIDE_WORD.match(text, key.start - 1)
@@ -319,7 +319,7 @@ def _find_runs(key: _Key, lists: ValueLists, work: Work) -> Iterator[Found]:
         value = text[run.start() : run.start() + _VALUE_CHARS]
         if _is_lone_secret(value, before=text[max(0, run.start() - 12) : run.start()], lists=lists):
             at = _rest_end(text, run.start())
-            yield Found("high-entropy", run.start(), at)
+            yield SecretSpan("high-entropy", run.start(), at)
 
 
 def _is_lone_secret(stretch: str, *, before: str, lists: ValueLists) -> bool:

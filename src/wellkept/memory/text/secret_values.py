@@ -1,7 +1,7 @@
-"""Whether a value that stands where a secret would be really is one.
+"""Decides whether a value in the position of a secret is one.
 
-Random strings change between lower case, upper case and digits far more often than names and words
-do; that, entropy and lists of placeholders decide. Knows nothing of where the value was found.
+Random strings alternate between lower case, upper case and digits far more often than words do.
+That, entropy and lists of placeholders decide. Knows nothing of where the value was found.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _LETTER = re.compile(r"[A-Za-z]")
 _SYMBOL = re.compile(r"[!@#%^&*+=?~$]")
 _LEAST_CHANGES = 0.3
 _RANDOM_CHARS = 16
-# The head of a value tells enough, and keeps the work for a long one small.
+# The beginning of a value is enough, and bounds the work for long ones.
 _JUDGED_CHARS = 64
 
 
 @record
 class ValueLists:
-    """What is no secret although it stands where one would; from the data file."""
+    """Values that are not secrets although they are in the position of one; from the data file."""
 
     words: frozenset[str]
     placeholder: re.Pattern[str]
@@ -64,12 +64,12 @@ def count_digits(value: str) -> int:
 
 
 def has_symbol(value: str) -> bool:
-    """Whether it holds a sign that names do not have."""
+    """Whether it has a character that names do not have."""
     return _SYMBOL.search(value) is not None
 
 
 def is_name_chain(value: str) -> bool:
-    """Whether it reads as code that reaches for a value: `settings.token`, `self->key`."""
+    """Whether it is code that accesses a value: `settings.token`, `self->key`."""
     return _NAME_CHAIN.fullmatch(value) is not None
 
 
@@ -80,7 +80,7 @@ def is_digest_or_id(value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Whether the value looks drawn at random rather than written by a person."""
+    """Whether the value looks random rather than written by a person."""
     value = value[:_JUDGED_CHARS]
     if len(value) < _RANDOM_CHARS or not has_digit_and_letter(value):
         return False

@@ -1,9 +1,9 @@
-"""How one statement stands to another, by their words alone.
+"""Compares two statements by their words.
 
-Embeddings say that two sentences are about the same thing; they cannot tell "use npm" from "use
-pnpm". This module can: before near-duplicates are merged, `compare` decides whether the new one
-repeats, extends, rephrases or contradicts the old one. When in doubt it says CONTRADICTS or
-DIFFERENT rather than let one statement swallow another.
+Embeddings show that two sentences are about the same subject, but cannot tell "use npm" from "use
+pnpm". Before near-duplicates are merged, `compare` decides whether the new one repeats, extends,
+rephrases or contradicts the old one. In doubt it returns CONTRADICTS or DIFFERENT, so that no
+statement is lost.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _ENUMERATED = frozenset(
     story option example figure table stage round week day étape partie règle schritt teil paso
     parte""".split()
 )
-_SAME_MATTER = 0.8
+_SAME_SUBJECT = 0.8
 # On the shipped pairs, two thirds keeps contradictions out; one half let some in.
 _REWORDED = 2 / 3
 _STEM_CHARS = 3
 
 
 class TextRelation(StrEnum):
-    """What the new statement is to the old one."""
+    """Relation of the new statement to the old one."""
 
     SAME = "same"
     REFINES = "refines"
@@ -56,20 +56,22 @@ class TextRelation(StrEnum):
 
 
 def compare(old: str, new: str) -> TextRelation:
-    """Judge a new statement that is known to be close in meaning to an old one."""
+    """Compare a new statement with an old one that is near by vector."""
     old_words, new_words = words(old), words(new)
     if old_words == new_words and comparison_key(old) == comparison_key(
         new
     ):  # `a.b` and `a b` have equal words
         return TextRelation.SAME
-    old_set, new_set = _telling(old_words), _telling(new_words)
+    old_set, new_set = _significant(old_words), _significant(new_words)
     if _numbers(old_words) != _numbers(new_words) or (
         _negated(old, old_words) != _negated(new, new_words)
     ):
-        same_matter = _overlap(old_set, new_set) >= _SAME_MATTER and not _numbers_a_list(old_words)
-        return TextRelation.CONTRADICTS if same_matter else TextRelation.DIFFERENT
+        same_subject = _overlap(old_set, new_set) >= _SAME_SUBJECT and not _numbers_a_list(
+            old_words
+        )
+        return TextRelation.CONTRADICTS if same_subject else TextRelation.DIFFERENT
     if old_set == new_set:
-        exchanged = _exchanged(_telling_order(old_words), _telling_order(new_words))
+        exchanged = _exchanged(_significant_order(old_words), _significant_order(new_words))
         return TextRelation.CONTRADICTS if exchanged else TextRelation.PARAPHRASE
     if old_set < new_set:
         return TextRelation.REFINES
@@ -86,49 +88,49 @@ def compare(old: str, new: str) -> TextRelation:
     return TextRelation.PARAPHRASE if reworded else TextRelation.DIFFERENT
 
 
-def _numbers(its_words: list[str]) -> list[str]:
+def _numbers(tokens: list[str]) -> list[str]:
     """The numbers in order, spelled or in digits: "four in Go, two in C" is not "two, four"."""
-    named = (_NUMBER_WORDS.get(word, word) for word in its_words)
+    named = (_NUMBER_WORDS.get(word, word) for word in tokens)
     return [word for word in named if _NUMBER.fullmatch(word)]
 
 
-def _negated(text: str, its_words: list[str]) -> bool:
-    count = sum(word in _NEGATIONS for word in its_words)
+def _negated(text: str, tokens: list[str]) -> bool:
+    count = sum(word in _NEGATIONS for word in tokens)
     count += sum(text.count(mark) for mark in _CJK_NEGATIONS)
     return count % 2 == 1
 
 
-def _numbers_a_list(its_words: list[str]) -> bool:
-    """Whether a number says which one of several: "step 1" and "step 2" can both hold."""
+def _numbers_a_list(tokens: list[str]) -> bool:
+    """Whether a number enumerates: "step 1" and "step 2" can both hold."""
     return any(
         before in _ENUMERATED and (_NUMBER.fullmatch(word) or word in _NUMBER_WORDS)
-        for before, word in pairwise(its_words)
+        for before, word in pairwise(tokens)
     )
 
 
-def _telling(its_words: list[str]) -> frozenset[str]:
-    return frozenset(_telling_order(its_words))
+def _significant(tokens: list[str]) -> frozenset[str]:
+    return frozenset(_significant_order(tokens))
 
 
-def _telling_order(its_words: list[str]) -> list[str]:
+def _significant_order(tokens: list[str]) -> list[str]:
     skipped = STOP_WORDS | _NEGATIONS
     return [
         stem(w)
-        for w in its_words
+        for w in tokens
         if w not in skipped and w not in _NUMBER_WORDS and not _NUMBER.fullmatch(w)
     ]
 
 
 def _exchanged(old: list[str], new: list[str]) -> bool:
-    """Whether two terms changed places and all else stayed: "npm, not pnpm" / "pnpm, not npm".
+    """Whether two terms were swapped and nothing else: "npm, not pnpm" / "pnpm, not npm".
 
-    A term that only moved leaves more places different, and is a rewording.
+    A term that only moved changes more positions, and is a rewording.
     """
     if len(old) != len(new):
         return False
-    places = [i for i, (left, right) in enumerate(zip(old, new, strict=True)) if left != right]
-    half = len(places) // 2
-    first, second = places[:half], places[half:]
+    positions = [i for i, (left, right) in enumerate(zip(old, new, strict=True)) if left != right]
+    half = len(positions) // 2
+    first, second = positions[:half], positions[half:]
     return bool(first) and (
         [old[i] for i in first] == [new[i] for i in second]
         and [old[i] for i in second] == [new[i] for i in first]
@@ -144,7 +146,7 @@ _Span = tuple[int, int, int, int]
 
 
 def _swaps(old_words: list[str], new_words: list[str]) -> list[_Span]:
-    """Where the same sentence has other words: "use npm here" / "use pnpm here"."""
+    """Replaced spans of the same sentence: "use npm here" / "use pnpm here"."""
     matcher = SequenceMatcher(a=old_words, b=new_words, autojunk=False)
     if matcher.ratio() < 0.5:
         return []
@@ -156,7 +158,7 @@ def _swaps(old_words: list[str], new_words: list[str]) -> list[_Span]:
 
 
 def _swaps_the_value(old_words: list[str], swaps: list[_Span]) -> bool:
-    """One exchange, at the end, of a short value: "the database is mysql" for "... postgres".
+    """One replacement, at the end, of a short value: "the database is mysql" / "... postgres".
 
     After a word that narrows ("tabs for go", "tabs for python") both can be true.
     """

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
 
 from wellkept.core.changes import Change, PutExplanation, PutSignals, Replace
-from wellkept.core.codec import Json, payload_from_json, payload_to_json
+from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import UsageError
 from wellkept.core.events import Event, ToolCalled
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
@@ -81,7 +81,7 @@ def browser_changes(store: Store, session: SessionRecord, events: Iterable[Event
             kept[_subject(fact)] = _fact_signal(session, fact, kept.get(_subject(fact)))
         state = _with_step(state, step, page)
     latest = list(kept.values())[-MAX_FACTS:]
-    stored_state = _signal(session, _STATE, detail=cast("Json", payload_to_json(state)))
+    stored_state = _signal(session, _STATE, detail=cast("Json", record_to_json(state)))
     return [PutSignals(session.project, session.id, (SignalKind.E2E,), (*latest, stored_state))]
 
 
@@ -146,7 +146,7 @@ def _load_state(signal: SessionSignal | None) -> _SessionState:
     if signal is None or not isinstance(signal.detail, dict):
         return _SessionState()
     try:
-        return payload_from_json(_SessionState, signal.detail)
+        return record_from_json(_SessionState, signal.detail)
     except UsageError:
         return _SessionState()
 

@@ -23,7 +23,7 @@ from wellkept.core.scratchpad import (
 )
 from wellkept.core.sessions import SessionRecord
 from wellkept.memory.engine import Engine
-from wellkept.memory.remember import retried
+from wellkept.memory.remember import with_retries
 from wellkept.observe.learning import outcomes, recipes
 from wellkept.observe.learning.evidence import (
     READING_KINDS,
@@ -398,7 +398,7 @@ class _Promotion:
             self._engine.store.apply([PutScratchpad(done)])
             return True
 
-        return retried(attempt)
+        return with_retries(attempt)
 
     def _report(self, saved: Sequence[SavedConclusion]) -> PromotionReport:
         def ids(result: PromotionResult) -> tuple[str, ...]:

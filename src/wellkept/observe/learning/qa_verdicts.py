@@ -25,7 +25,7 @@ from wellkept.core.scratchpad import (
 from wellkept.core.text import content_words, shorten
 from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
-from wellkept.memory.remember import remember, retried
+from wellkept.memory.remember import remember, with_retries
 from wellkept.observe import thresholds
 from wellkept.observe.learning.rules import digest, modules_of
 from wellkept.observe.reading.sanitize import safe_text
@@ -65,7 +65,7 @@ def record_verdict(
         engine.store.apply([PutScratchpad(changed)])
         return replace(changed, revision=changed.revision + 1)
 
-    return retried(attempt)
+    return with_retries(attempt)
 
 
 def save_issues(

@@ -23,7 +23,7 @@ from wellkept.core.scratchpad import SessionSignal, SignalKind
 from wellkept.core.text import content_words, shorten
 from wellkept.core.types import EvidenceKind, MemoryType
 from wellkept.memory.engine import Engine
-from wellkept.memory.remember import retried
+from wellkept.memory.remember import with_retries
 from wellkept.observe import thresholds as t
 from wellkept.observe.learning.rules import Conclusion, is_obvious_pair
 from wellkept.observe.learning.save import PromotionBasis, limit_evidence
@@ -320,7 +320,7 @@ def _write(engine: Engine, memory_id: str, basis: PromotionBasis, *, succeeded: 
                 )
                 engine.store.apply([Replace(updated, None, memory.updated_at)])
 
-    retried(attempt)
+    with_retries(attempt)
 
 
 def _succeeded(memory: Memory, recipe: WorkflowRecipe, basis: PromotionBasis) -> Memory:

@@ -17,7 +17,7 @@ from wellkept.core.scratchpad import Explanation, SessionCommit
 from wellkept.core.types import EvidenceKind, Scope
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
-from wellkept.memory.remember import reinforced, remember, retried
+from wellkept.memory.remember import reinforced, remember, with_retries
 from wellkept.observe.learning.model_wording import keeps_facts
 from wellkept.observe.learning.rules import Conclusion, key_of, modules_of
 from wellkept.observe.learning.scoring import Score
@@ -150,10 +150,10 @@ def put_running_record(engine: Engine, draft: MemoryDraft, *, project: str) -> M
             files=new.files,
             confidence=new.confidence,
         )
-        engine.store.apply([Replace(updated, engine.card(updated), old.updated_at)])
+        engine.store.apply([Replace(updated, engine.index_entry(updated), old.updated_at)])
         return updated
 
-    return retried(attempt)
+    return with_retries(attempt)
 
 
 def close_running_record(engine: Engine, key: str, *, project: str) -> None:
@@ -177,12 +177,12 @@ def _confirm(
         if set(conclusion.sessions) <= set(old.provenance_sessions):
             return SavedConclusion(PromotionResult.UNCHANGED, old.id)
         updated = _strengthened(engine, old, conclusion, basis=basis)
-        card = engine.card(updated) if updated.content != old.content else None
+        card = engine.index_entry(updated) if updated.content != old.content else None
         why = explain(old.id, conclusion, score, basis=basis)
         engine.store.apply([Replace(updated, card, old.updated_at), PutExplanation(why)])
         return SavedConclusion(PromotionResult.CONFIRMED, old.id)
 
-    return retried(attempt)
+    return with_retries(attempt)
 
 
 def _add_evidence(
@@ -204,7 +204,7 @@ def _add_evidence(
         engine.store.apply([Replace(updated, None, found[0].updated_at)])
         return SavedConclusion(PromotionResult.CONFIRMED, old.id)
 
-    return retried(attempt)
+    return with_retries(attempt)
 
 
 def _strengthened(

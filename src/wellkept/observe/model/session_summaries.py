@@ -245,7 +245,7 @@ def rewordings(engine: Engine, said: object, known: Sequence[Memory]) -> list[Ch
             payload=better,
             updated_at=max(engine.clock(), memory.updated_at),
         )
-        changes.append(Replace(again, engine.card(again), memory.updated_at))
+        changes.append(Replace(again, engine.index_entry(again), memory.updated_at))
     return changes
 
 

@@ -26,7 +26,7 @@ def memory_changes(engine: Engine, update: SessionUpdate) -> list[Change]:
             again.append((old, rewritten(old, memory)))
         else:
             fresh.append(memory)
-    cards = engine.cards([*fresh, *(new for _, new in again)])
+    cards = engine.index_entries([*fresh, *(new for _, new in again)])
     changes: list[Change] = [Insert(m, card) for m, card in zip(fresh, cards, strict=False)]
     changes += [
         Replace(new, card, old.updated_at)
@@ -83,14 +83,14 @@ def summary_changes(
     new = _composed(engine, draft, project=project)
     old = find_summary(engine, draft.session_id or "", project=project)
     if old is None:
-        return [Insert(new, engine.card(new))]
+        return [Insert(new, engine.index_entry(new))]
     if (old.content, old.payload) == (new.content, new.payload):
         return []
     by_model = isinstance(old.payload, SessionSummary) and old.payload.made_by == "model"
     if by_model and not is_due:
         return []
     again = rewritten(old, new)
-    return [Replace(again, engine.card(again), old.updated_at)]
+    return [Replace(again, engine.index_entry(again), old.updated_at)]
 
 
 def _composed(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeVar, cast
 
-from wellkept.core.codec import Json, payload_from_json, payload_to_json
+from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record, replace
 from wellkept.core.session_steps import SessionStep
@@ -146,7 +146,7 @@ def load_state(work: Json) -> SessionState:
     if not isinstance(work, dict):
         return SessionState()
     try:
-        return payload_from_json(SessionState, cast("dict[str, Json]", work))
+        return record_from_json(SessionState, cast("dict[str, Json]", work))
     except UsageError:
         # Sequence numbers must go on, or observations would be sorted wrongly.
         seq = work.get("next_seq")
@@ -155,7 +155,7 @@ def load_state(work: Json) -> SessionState:
 
 def dump_state(state: SessionState) -> Json:
     """The state as JSON."""
-    return cast("Json", payload_to_json(state))
+    return cast("Json", record_to_json(state))
 
 
 def joined(

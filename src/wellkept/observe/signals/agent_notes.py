@@ -15,7 +15,7 @@ from wellkept.core.scratchpad import AgentNote, Scratchpad, ScratchpadStatus
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
-from wellkept.memory.remember import retried
+from wellkept.memory.remember import with_retries
 from wellkept.observe.reading.sanitize import safe_text
 from wellkept.observe.session.state import load_state
 from wellkept.observe.thresholds import MAX_NOTES
@@ -51,7 +51,7 @@ def add_note(
         engine.store.apply([PutScratchpad(replace(noted, updated_at=engine.clock()))])
         return note
 
-    return retried(attempt)
+    return with_retries(attempt)
 
 
 def _fresh(session: SessionRecord) -> Scratchpad:

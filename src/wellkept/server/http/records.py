@@ -6,106 +6,45 @@ Fields are named as in the library. Knows no routes.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import Field
 
 from wellkept.app.activity import ActivityItem
 from wellkept.app.maintenance.doctor import DoctorReport
 from wellkept.app.session_view import SessionView
 from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs
 from wellkept.core.activity import ActivityKind
-from wellkept.core.codec import Payload, payload_to_json
-from wellkept.core.memory import Memory
-from wellkept.core.query import Order, Page, Validity
+from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
+from wellkept.core.query import Finding, Order, Page, Validity
 from wellkept.core.sessions import SessionRecord
-from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Severity, Source
 from wellkept.server.operations.inputs import MAX_ROWS, FilteredInput, Model, Texts
+from wellkept.server.record_models import RecordModel, memory_edit_model, record_model
 
 MAX_OFFSET = 10_000
-
-
-class RecordModel(Model):
-    """A record of the library, field by field."""
-
-    model_config = ConfigDict(extra="forbid", from_attributes=True)
 
 
 # -- Memories -------------------------------------------------------------------------------------
 
 
-class WorkUnitRecord(RecordModel):
+class WorkUnitRecord(record_model(WorkUnitRef)):
     """A unit of work in some methodology."""
 
-    methodology: str
-    hierarchy: list[str]
-    label: str
 
-
-class RelationRecord(RecordModel):
+class RelationRecord(record_model(Relation)):
     """A typed link to another memory or to a file."""
 
-    type: RelationType
-    target_id: str | None
-    target_file: str | None
-    confidence: float
-    auto_extracted: bool
 
-
-class EvidenceRecord(RecordModel):
+class EvidenceRecord(record_model(Evidence)):
     """What a memory rests on."""
 
-    kind: EvidenceKind
-    ref: str
-    note: str | None
-    at: datetime | None
+
+_PARTS = {WorkUnitRef: WorkUnitRecord, Relation: RelationRecord, Evidence: EvidenceRecord}
+_SHORT = {"short": Field(description="The id as people see and type it.")}
 
 
-def _payload(value: object) -> object:
-    return payload_to_json(value) if isinstance(value, Payload) else value
-
-
-class MemoryRecord(RecordModel):
+class MemoryRecord(record_model(Memory, models=_PARTS, extra=_SHORT)):
     """A memory, whole."""
-
-    id: str
-    short: str = Field(description="The id as people see and type it.")
-    project: str
-    type: MemoryType
-    content: str
-    created_at: datetime
-    updated_at: datetime
-    valid_from: datetime
-    accessed_at: datetime
-    key: str | None
-    tags: list[str]
-    files: list[str]
-    modules: list[str]
-    importance: float
-    confidence: float
-    scope: Scope
-    source: Source
-    author: str | None
-    session_id: str | None
-    seq: int | None
-    provenance_sessions: list[str]
-    commit_sha: str | None
-    work_unit: WorkUnitRecord | None
-    relations: list[RelationRecord]
-    evidence: list[EvidenceRecord]
-    graph_node: str | None
-    half_life_days: float | None
-    needs_review: bool
-    user_verified: bool
-    pinned: bool
-    citation: str | None
-    work_tokens: int | None
-    payload: Annotated[dict[str, Any] | None, BeforeValidator(_payload)]
-    valid_to: datetime | None
-    superseded_by: str | None
-    stale_at: datetime | None
-    archived_at: datetime | None
-    access_count: int
 
     @classmethod
     def of(cls, memory: Memory) -> MemoryRecord:
@@ -172,25 +111,10 @@ class MemoryQuery(FilteredInput):
         }
 
 
-class MemoryEdit(Model):
+class MemoryEdit(memory_edit_model()):
     """What shall change about a memory; what is left out or null stays. New content or a new type
     closes the memory and opens its successor."""
 
-    content: str | None = Field(default=None, min_length=1)
-    type: str | None = None
-    key: str | None = None
-    tags: Texts | None = None
-    files: Texts | None = None
-    modules: Texts | None = None
-    importance: float | None = Field(default=None, ge=0, le=1)
-    confidence: float | None = Field(default=None, ge=0, le=1)
-    scope: str | None = None
-    needs_review: bool | None = None
-    user_verified: bool | None = None
-    pinned: bool | None = None
-    citation: str | None = None
-    half_life_days: float | None = Field(default=None, gt=0)
-    payload: dict[str, Any] | None = None
     if_updated_at: datetime | None = Field(
         default=None, description="Refuse when the memory was changed since that moment."
     )
@@ -204,29 +128,8 @@ class MemoryEdit(Model):
 # -- Sessions, projects, events, health -----------------------------------------------------------
 
 
-class SessionInfo(RecordModel):
+class SessionInfo(record_model(SessionRecord, leave_out=("summarised_turn", "revision", "work"))):
     """A session and how far it got."""
-
-    id: str
-    client: str
-    project: str
-    title: str | None
-    started_at: datetime
-    last_event_at: datetime
-    ended_at: datetime | None
-    end_reason: str | None
-    cwd: str | None
-    model: str | None
-    branch: str | None
-    commit_sha: str | None
-    prompt_count: int
-    turn_count: int
-    tool_count: int
-    error_count: int
-    agent_count: int
-    observation_count: int
-    discovery_tokens: int
-    summarised_at: datetime | None
 
     @classmethod
     def of(cls, session: SessionRecord) -> SessionInfo:
@@ -312,14 +215,8 @@ class AliveOutput(Model):
     version: str
 
 
-class FindingRecord(RecordModel):
+class FindingRecord(record_model(Finding)):
     """One thing that a check found."""
-
-    check: str
-    message: str
-    severity: Severity
-    repairable: bool
-    count: int
 
 
 class TierRecord(RecordModel):

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
-from wellkept.core.codec import Json, payload_to_json
+from wellkept.core.codec import Json, record_to_json
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import Observation, Prompt, SessionSummary
 from wellkept.memory.context.packing import FRAME, quoted
@@ -254,4 +254,4 @@ def quoted_lines(text: str) -> str:
 def _details(memory: Memory) -> dict[str, Json]:
     if memory.payload is None or isinstance(memory.payload, _TOLD_BY_CONTENT):
         return {}
-    return {name: value for name, value in payload_to_json(memory.payload).items() if value}
+    return {name: value for name, value in record_to_json(memory.payload).items() if value}

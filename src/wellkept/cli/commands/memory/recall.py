@@ -157,7 +157,7 @@ def print_hit(hit: RecallHit, *, number: int, longest: int | None = None) -> Non
         f"{number:>2}. {click.style('m:' + memory.short, fg='cyan')} {output.badge(memory.type)} "
         + click.style(
             f"{memory.type.value} · {output.day(memory.valid_from)}"
-            f" · {hit.score:.3f} · {', '.join(hit.arms)}",
+            f" · {hit.score:.3f} · {', '.join(hit.retrievers)}",
             dim=True,
         )
         + stale

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, TypeAlias, cast
 
 from wellkept.core.clock import from_ms, to_ms
-from wellkept.core.codec import Json, Payload, payload_from_json, payload_to_json
+from wellkept.core.codec import Json, Payload, record_from_json, record_to_json
 from wellkept.core.errors import StoreCorruptError, UsageError
 from wellkept.core.ids import is_full_id, short_id
 from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
@@ -128,7 +128,7 @@ def _evidence_json(item: Evidence) -> list[Json]:
 
 
 def _dump_payload(payload: Payload | None) -> str | None:
-    return None if payload is None else dump(payload_to_json(payload))
+    return None if payload is None else dump(record_to_json(payload))
 
 
 # -- Reading ------------------------------------------------------------------------------------
@@ -249,4 +249,4 @@ def _payload(kind: MemoryType, text: str | None) -> Payload | None:
     shape = TYPE_RULES[kind].payload
     if shape is None:
         raise ValueError(f"a {kind} carries no payload")
-    return payload_from_json(shape, json.loads(text))
+    return record_from_json(shape, json.loads(text))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wellkept.core.clock import from_ms, to_ms
-from wellkept.core.codec import payload_from_json, payload_to_json
+from wellkept.core.codec import record_from_json, record_to_json
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.records import record
 from wellkept.store.sqlite.connection.database import (
@@ -220,7 +220,7 @@ def _to_scratchpad(row: Row) -> Scratchpad:
     from wellkept.core.scratchpad import Scratchpad, ScratchpadStatus, TaskScratchpad
 
     body = json.loads(row[5])
-    tasks = tuple(payload_from_json(TaskScratchpad, task) for task in body.pop("tasks"))
+    tasks = tuple(record_from_json(TaskScratchpad, task) for task in body.pop("tasks"))
     return Scratchpad(
         session_id=row[0],
         project=row[1],
@@ -282,7 +282,7 @@ def _to_signal(row: Row) -> SessionSignal:
 
 def _put_explanation(db: Connection, why: Explanation) -> None:
     """Store why a memory was promoted."""
-    reasons = dump(payload_to_json(_Reasons(**{name: getattr(why, name) for name in _REASONS})))
+    reasons = dump(record_to_json(_Reasons(**{name: getattr(why, name) for name in _REASONS})))
     try:
         db.execute(
             "INSERT OR REPLACE INTO explanations VALUES (?, ?, ?, ?)",
@@ -296,7 +296,7 @@ def _to_explanation(row: Row) -> Explanation:
     """The explanation of a row with the columns of `_EXPLANATION_COLUMNS`."""
     from wellkept.core.scratchpad import Explanation
 
-    reasons = payload_from_json(_Reasons, json.loads(row[3]))
+    reasons = record_from_json(_Reasons, json.loads(row[3]))
     return Explanation(
         memory_id=row[0],
         project=row[1],
@@ -318,7 +318,7 @@ _REASONS = (
 
 def _body(pad: Scratchpad) -> str:
     body: dict[str, Json] = {name: getattr(pad, name) for name in _BODY}
-    return dump({**body, "tasks": [payload_to_json(task) for task in pad.tasks]})
+    return dump({**body, "tasks": [record_to_json(task) for task in pad.tasks]})
 
 
 def _belongs(signal: SessionSignal, change: PutSignals) -> bool:

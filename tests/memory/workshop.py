@@ -1,4 +1,4 @@
-"""What upkeep tests stand on: a real store, a clock turned by hand, short ways to fill it."""
+"""Fixtures for maintenance tests: a real store, a manual clock, short ways to fill it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Workshop:
     def keep(self, content: str, **fields: Any) -> Memory:
         """Insert a memory as it is, without asking what is known already."""
         memory = self.make(content, **fields)
-        self.store.apply([Insert(memory, self.engine.card(memory))])
+        self.store.apply([Insert(memory, self.engine.index_entry(memory))])
         return memory
 
     def make(self, content: str, **fields: Any) -> Memory:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.memory.lifecycle.near_pairs import near_pairs
+from wellkept.memory.lifecycle.compaction import near_pairs
 
 pytestmark = pytest.mark.feature("A5")
 
@@ -31,7 +31,7 @@ def test_the_pairs_are_those_that_comparing_each_with_each_gives(
     drawn: list[tuple[float, float, float]],
 ) -> None:
     rows = [unit(point) for point in drawn]
-    found = {(pair.left, pair.right): pair.cosine for pair in near_pairs(named(rows), cut=0.9)}
+    found = {(left, right): cosine for left, right, cosine in near_pairs(named(rows), cut=0.9)}
     for i, left in enumerate(rows):
         for j, right in enumerate(rows[i + 1 :], start=i + 1):
             cosine = dot(left, right)
@@ -53,13 +53,13 @@ def test_more_vectors_than_a_block_holds_are_compared_across_blocks() -> None:
         seen.append((done, total))
 
     pairs = near_pairs(named([*rows, rows[0]]), cut=0.99999, progress=progress)
-    assert [(pair.left, pair.right) for pair in pairs] == [("0", "600")]
+    assert [(left, right) for left, right, _ in pairs] == [("0", "600")]
     assert seen == [(512, 601), (601, 601)]
 
 
 def test_a_crowd_keeps_the_nearest_only() -> None:
     rows: list[tuple[float, ...]] = [(1.0, 0.0, 0.0)] * 100
-    lefts = [pair.left for pair in near_pairs(named(rows), cut=0.9)]
+    lefts = [left for left, _, _ in near_pairs(named(rows), cut=0.9)]
     assert lefts.count("0") == 64
     assert lefts.count("98") == 1
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.memory.pools import DAY_MS, NOW_MS, candidate, memory, plan, pool, setting
+from tests.memory.candidate_sets import DAY_MS, NOW_MS, candidate, memory, plan, pool, setting
 from wellkept.core.errors import UsageError
 from wellkept.core.types import MemoryType, Phase
 from wellkept.memory.recall.phase_weights import PHASE_WEIGHTS, phase_weight

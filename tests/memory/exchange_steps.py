@@ -1,4 +1,4 @@
-"""Short ways to export, import and look at what became of it."""
+"""Helpers to export, import and inspect the result."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import json
 
 from wellkept.core.changes import Insert
+from wellkept.core.codec import record_to_json
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
 from wellkept.memory.engine import Engine
@@ -14,26 +15,25 @@ from wellkept.memory.exchange.jsonl import (
     VERSION,
     ImportReport,
     export_jsonl,
+    full_export,
     import_jsonl,
-    whole,
 )
-from wellkept.memory.exchange.memory_json import memory_to_json
 
 HEADER = json.dumps({"format": FORMAT, "version": VERSION})
 
 
 def put(engine: Engine, *memories: Memory) -> None:
-    engine.store.apply([Insert(memory, engine.card(memory)) for memory in memories])
+    engine.store.apply([Insert(memory, engine.index_entry(memory)) for memory in memories])
 
 
 def exported(engine: Engine, where: Filter | None = None) -> str:
     out = io.StringIO()
-    export_jsonl(engine, where or whole(None), out)
+    export_jsonl(engine, where or full_export(None), out)
     return out.getvalue()
 
 
 def line(memory: Memory, **changes: object) -> str:
-    return json.dumps(memory_to_json(memory) | changes, sort_keys=True)  # type: ignore[operator]
+    return json.dumps(record_to_json(memory) | changes, sort_keys=True)  # type: ignore[operator]
 
 
 def take(engine: Engine, *lines: str, strict: bool = False, dry_run: bool = False) -> ImportReport:

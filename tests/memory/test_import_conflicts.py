@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.memory.portable_steps import HEADER, counts, exported, line, one, put, take
+from tests.memory.exchange_steps import HEADER, counts, exported, line, one, put, take
 from wellkept.core.memory import Memory
 from wellkept.core.types import EvidenceKind, MemoryType, Scope
 from wellkept.memory.engine import Engine
-from wellkept.memory.exchange.jsonl import import_jsonl, whole
+from wellkept.memory.exchange.jsonl import full_export, import_jsonl
 from wellkept.testing import ModelStore, Samples
 
 pytestmark = pytest.mark.feature("A11")
@@ -164,7 +164,7 @@ def test_files_that_disagree_settle_at_once_and_lose_no_words(
     words = {(m.id, m.content) for m in (*left, *right)}
     kept = {
         (m.id, text)
-        for m in engine.store.iterate(whole(None))
+        for m in engine.store.iterate(full_export(None))
         for text in (m.content, *(e.note for e in m.evidence))
     }
     assert words <= kept
@@ -179,7 +179,11 @@ def test_keys_that_changed_places_are_refused_by_line_not_by_file(engine: Engine
     ]
     report = take(engine, *map(line, swapped), line(samples.memory("Fine.")))
     assert report.new == 1
-    assert {m.content for m in engine.store.iterate(whole(None))} == {"Left.", "Right.", "Fine."}
+    assert {m.content for m in engine.store.iterate(full_export(None))} == {
+        "Left.",
+        "Right.",
+        "Fine.",
+    }
 
 
 def test_a_record_cannot_move_to_another_project(engine: Engine, samples: Samples):
@@ -197,4 +201,4 @@ def test_an_import_can_be_put_under_one_project_and_follows_aliases(
     put(engine, samples.memory("Ours."))
     other.store.merge_projects("name:old", into="name:new")
     import_jsonl(other, io.StringIO(exported(engine)), project="name:old")
-    assert [m.project for m in other.store.iterate(whole(None))] == ["name:new"]
+    assert [m.project for m in other.store.iterate(full_export(None))] == ["name:new"]

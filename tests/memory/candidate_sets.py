@@ -1,4 +1,4 @@
-"""Pools made by hand, for ranking without a store."""
+"""Candidate sets made by hand, for ranking without a store."""
 
 from __future__ import annotations
 
