@@ -2,7 +2,7 @@
 
 Importance decays while a memory is not used; confidence changes with evidence; `work_tokens` is
 what finding it out cost. `valid_from`/`valid_to` say when it was true: an outdated or wrong memory
-is closed and points to its successor, never overwritten. `memory_fields` describes each field.
+is closed and points to its successor, never overwritten. `memory.fields` describes each field.
 """
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ from wellkept.core.memory import (
     Relation,
     WorkUnitRef,
 )
-from wellkept.core.memory_fields import EDITABLE, MEMORY_FIELDS, SETTABLE, MemoryField
 from wellkept.core.records import fields, replace
 from wellkept.core.text import clean
 from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source
+from wellkept.memory.fields import EDITABLE, MEMORY_FIELDS, SETTABLE, MemoryField
 from wellkept.memory.text.redaction import redact, redact_json
 
 EXPLICIT_IMPORTANCE = 0.95

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from wellkept.core.codec import Payload, record_to_json
-from wellkept.core.memory_fields import EDITABLE, MemoryField
 from wellkept.core.records import field_types, is_record
 from wellkept.core.types import MemoryType, Scope
+from wellkept.memory.fields import EDITABLE, MemoryField
 from wellkept.server.operations.inputs import Model, Texts
 
 

@@ -17,10 +17,10 @@ from wellkept.core.clock import parse_moment, whole_ms
 from wellkept.core.codec import Json, Payload, record_from_json
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import MemoryDraft, MemoryPatch, WorkUnitRef
-from wellkept.core.memory_fields import EDITABLE, SETTABLE, MemoryField
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import record
 from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source, parse_choice, parse_type
+from wellkept.memory.fields import EDITABLE, SETTABLE, MemoryField
 
 if TYPE_CHECKING:
     from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs, MemoryArgs, Names, When

@@ -21,7 +21,6 @@ from wellkept.core.clock import format_moment, parse_moment
 from wellkept.core.codec import Json
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.memory import Memory, MemoryDraft, MemoryPatch
-from wellkept.core.memory_fields import EDITABLE
 from wellkept.core.records import field, record, replace
 from wellkept.core.types import MemoryType, Progress, Scope, Source
 from wellkept.memory.edit import forget, revise
@@ -35,6 +34,7 @@ from wellkept.memory.exchange.markdown_memory import (
     text_fingerprint,
 )
 from wellkept.memory.exchange.passages import Passage, remember_passages
+from wellkept.memory.fields import EDITABLE
 from wellkept.memory.remember import RememberOutcome
 
 _NAMESPACE = "markdown-import"

@@ -17,7 +17,6 @@ from wellkept.core.codec import Json, to_json
 from wellkept.core.errors import UsageError
 from wellkept.core.ids import is_full_id
 from wellkept.core.memory import Memory, MemoryPatch
-from wellkept.core.memory_fields import IN_MARKDOWN, MemoryField
 from wellkept.core.records import record
 from wellkept.core.text import first_line
 from wellkept.core.types import MemoryType, parse_choice, parse_type
@@ -27,6 +26,7 @@ from wellkept.memory.exchange.markdown_document import (
     write_front_matter,
 )
 from wellkept.memory.exchange.passages import fingerprint
+from wellkept.memory.fields import IN_MARKDOWN, MemoryField
 
 _FINGERPRINT_LINE = re.compile(r"^fingerprint: .*\n", re.MULTILINE)
 _CONFLICT = re.compile(r"^(<{7} .*|>{7} .*)$", re.MULTILINE)

@@ -16,10 +16,10 @@ from wellkept.core.codec import Json, Payload, finite, record_from_json
 from wellkept.core.errors import UsageError
 from wellkept.core.ids import is_full_id
 from wellkept.core.memory import MAX_CONTENT_CHARS, Memory, Relation
-from wellkept.core.memory_fields import MEMORY_FIELDS
 from wellkept.core.records import replace
 from wellkept.core.text import clean
 from wellkept.core.types import TYPE_RULES, MemoryType
+from wellkept.memory.fields import MEMORY_FIELDS
 
 # Times that default to the creation when a record made elsewhere leaves them out.
 _CREATION_TIMES = ("updated_at", "valid_from", "accessed_at")

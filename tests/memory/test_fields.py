@@ -19,7 +19,6 @@ from wellkept.core.memory import (
     Relation,
     WorkUnitRef,
 )
-from wellkept.core.memory_fields import EDITABLE, IN_MARKDOWN, MEMORY_FIELDS, SETTABLE
 from wellkept.core.payloads import Decision
 from wellkept.core.records import fields, record
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
@@ -27,6 +26,7 @@ from wellkept.memory.draft import amend, compose
 from wellkept.memory.exchange.markdown_document import read_front_matter
 from wellkept.memory.exchange.markdown_memory import changes_to, memory_from_markdown
 from wellkept.memory.exchange.markdown_memory import memory_to_markdown as to_markdown
+from wellkept.memory.fields import EDITABLE, IN_MARKDOWN, MEMORY_FIELDS, SETTABLE
 from wellkept.server.http.records import MemoryEdit, MemoryRecord
 from wellkept.server.record_models import record_model
 from wellkept.store.sqlite.tables.memory_rows import to_memory, to_row

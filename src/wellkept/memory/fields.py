@@ -4,7 +4,7 @@ A row says who may set or change the field, its limits, how Markdown shows it, a
 about it. The codecs, the checks of drafts and patches, the keywords of the library and the models
 of the HTTP API follow this table and the annotations of `Memory`. To add a field: add it to
 `Memory` (and to `MemoryDraft`, `MemoryPatch` and the typed keywords when callers may set it), add a
-row here, and a column in the store. `tests/core/test_memory_fields.py` checks that all agree.
+row here, and a column in the store. `tests/memory/test_fields.py` checks that all agree.
 """
 
 from __future__ import annotations
