@@ -66,6 +66,16 @@ _SETUP_CAUSE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+# One of these is in every line that `_SETUP_CAUSE` matches; looking for them is faster.
+_SETUP_HINTS = (
+    *("found", "no such", "cannot find", "no module", "install", "recogni", "refused", "connect"),
+    *("resolve", "getaddrinfo", "unreachable", "no route", "unexpected", "unknown", "invalid"),
+    *("missing", "no rule", "no matches", "match any", "git repository", "pathspec", "denied"),
+    *("permitted", "authori", "authent", "credentials", "logged in", "login", "required"),
+    *("not set", "not defined", "must", "configur", "in use", "is taken", "unable to create"),
+    *("exist", "locked", "no test", "0 items", "unsupported", "version", "lockfile", "frozen"),
+    *("out of memory", "no space"),
+)
 _CAUSE = re.compile(
     r"\b(?:\w*error|\w*exception|fatal|panic|failed|failure|cannot|can't|unable|denied|invalid"
     r"|undefined|missing|expected|refused|rejected|not allowed|aborted)\b",
@@ -84,6 +94,16 @@ _HIDDEN_FAILURE = re.compile(
 )
 
 
+# Plain searches are much faster than the patterns below, and most output has none of these.
+_HINTS = ("rror", "RROR", "ailed", "AILED", "atal", "anic", "raceback", "not found", "ERR_")
+_NOTHING_HINTS = ("o test", "0 items", "0 tests", "0 pass", "esting 0")
+
+
+def may_tell_failure(output: str) -> bool:
+    """Whether output has a word that tells of a failure; a quick look before a real one."""
+    return any(hint in output for hint in _HINTS)
+
+
 def failure_cause(commands: Sequence[ShellCommand], output: str, error: str | None) -> str | None:
     """The cause when a command line failed: a line of its output, or "" when none names one.
     None when it worked, was stopped by a person, or only looked something up."""
@@ -99,16 +119,15 @@ def failure_cause(commands: Sequence[ShellCommand], output: str, error: str | No
 def cause_line(text: str) -> str | None:
     """The first line that names a cause; one about set-up goes before others."""
     lines = list(_telling_lines(_readable(text)))
-    for pattern in (_SETUP_CAUSE, _CAUSE):
-        for line in lines:
-            if pattern.search(line):
-                return shorten(line, limit=MAX_CAUSE_CHARS)
-    return None
+    found = next(filter(is_setup_cause, lines), None) or next(filter(_CAUSE.search, lines), None)
+    return shorten(found, limit=MAX_CAUSE_CHARS) if found else None
 
 
-def is_setup_cause(cause: str) -> bool:
-    """Whether a cause lies in set-up, names or services, and not in the code being worked on."""
-    return _SETUP_CAUSE.search(cause) is not None
+def is_setup_cause(line: str) -> bool:
+    """Whether a line names a cause in set-up, names or services, and not in the code."""
+    lower = line.lower()
+    has_hint = any(hint in lower for hint in _SETUP_HINTS)
+    return has_hint and _SETUP_CAUSE.search(line) is not None
 
 
 def failed_silently(commands: Sequence[ShellCommand], output: str) -> bool:
@@ -116,17 +135,15 @@ def failed_silently(commands: Sequence[ShellCommand], output: str) -> bool:
     doing = [command for command in commands if command.purpose is not Purpose.LOOK]
     if not doing or not output:
         return False
-    text = _readable(output)
-    tests = any(command.purpose is Purpose.TEST for command in doing)
-    if tests:
-        if _NOTHING_RAN.search(text):
+    if any(command.purpose is Purpose.TEST for command in doing):
+        if any(map(output.__contains__, _NOTHING_HINTS)) and _NOTHING_RAN.search(_readable(output)):
             return True
-        result = read_tests(text)
+        result = read_tests(output)
         if result is not None:
             return result.is_failure
-    if doing[-1].exit_counts:
+    if doing[-1].exit_counts or not may_tell_failure(output):
         return False
-    return _HIDDEN_FAILURE.search(text) is not None
+    return _HIDDEN_FAILURE.search(_readable(output)) is not None
 
 
 def _readable(text: str) -> str:

@@ -26,7 +26,11 @@ from wellkept.observe.reading.command_results import (
     was_stopped,
 )
 from wellkept.observe.reading.environment import ToolContext
-from wellkept.observe.reading.failure_cause import cause_line, failed_silently
+from wellkept.observe.reading.failure_cause import (
+    cause_line,
+    failed_silently,
+    may_tell_failure,
+)
 from wellkept.observe.reading.shell import (
     ShellCommand,
     files_shown,
@@ -121,7 +125,7 @@ def needs_output(call: ToolCalled) -> bool:
     if call.error is not None or purposes & {Purpose.TEST, Purpose.COMMIT}:
         return True
     main = main_command(commands)
-    return main is not None and not main.exit_counts
+    return main is not None and not main.exit_counts and may_tell_failure(call.output)
 
 
 def call_tokens(call: ToolCalled) -> int:
