@@ -155,9 +155,9 @@ def compare(
         bare = [replace(skill, globs=()) for skill in data.skills]
         found["default, no detection"] = measure(ways.profile("default", detect=False), prompts)
         found["default, no files"] = measure(ways.over(bare, "default"), prompts)
-        with _set_to(lexical, "SHARE_OF_OTHER_WORDS", 0.0):
+        with _set_to(lexical, "SYNONYM_WEIGHT", 0.0):
             found["default, no other words"] = measure(ways.profile("default"), prompts)
-        with _set_to(lexical, "SHARE_OF_EVERYDAY", 1.0):
+        with _set_to(lexical, "COMMON_WORD_WEIGHT", 1.0):
             found["default, everyday words in full"] = measure(ways.profile("default"), prompts)
         found["words alone"] = measure(
             ways.over(bare, "default", meaning=False, detect=False), prompts

@@ -8,6 +8,7 @@ import pytest
 
 import wellkept
 from tests.observe.learning_steps import Work
+from tests.observe.telling import ROOT
 from wellkept.app.settings.model import Settings
 from wellkept.core.events import Event
 from wellkept.memory.context.packing import render_context
@@ -20,7 +21,7 @@ CAUSE = "Makefile:3: SHIP_REGION is not set\nmake: *** [ship] Error 3"
 
 
 def take(wk: wellkept.Wellkept, events: list[Event]) -> None:
-    location = ProjectLocation(wk.project, (str(wk.root),))
+    location = ProjectLocation(wk.project, (ROOT,))
     world = Environment(
         locate=lambda cwd: location,
         git=lambda folder: None,

@@ -85,7 +85,7 @@ def test_a_payload_that_cannot_be_read_is_counted_and_kept(cli: Cli, payload: by
     for raw in (payload, b" \n"):
         spool.append(folder, client="codex", session="s", event="Stop", payload=raw, now_ms=1)
     drained = cli("spool", "drain")
-    assert "Set aside codex Stop: UsageError: What codex sent for Stop" in drained.out
+    assert "Set aside codex Stop: UsageError: The payload of codex for Stop" in drained.out
     assert "Set aside: 1 entry;" in cli("spool").out
 
 

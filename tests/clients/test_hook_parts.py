@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept.clients.answers import bytecode_bundle
-from wellkept.clients.answers.responder import MAX_QUERY_CHARS, context_request
+from wellkept.clients.answers.responder import MAX_OUTPUT_CHARS, context_request
 from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.clients.answers.startup import LazyPattern
 from wellkept.core.events import (
@@ -51,7 +51,7 @@ class TestQuestions:
             (PromptSubmitted(origin=ORIGIN, text=" why? "), "prompt", "why?", ()),
             (tool(ToolKind.READ, files=("a.py",)), "file", "", ("a.py",)),
             (tool(ToolKind.EDIT, files=("a.py", "b.py")), "file", "", ("a.py", "b.py")),
-            (tool(ToolKind.SHELL, command="make", error="no"), "prompt", "make\nno", ()),
+            (tool(ToolKind.SHELL, command="make", error="no"), "failure", "make", ()),
         ],
     )
     def test_an_event_asks_for_its_moment(
@@ -77,10 +77,11 @@ class TestQuestions:
 
     def test_the_end_of_a_long_output_is_asked_about(self) -> None:
         output = "x" * 50_000 + "Connection refused"
-        asked = context_request(tool(ToolKind.SHELL, error="Exit code 1", output=output))
+        call = tool(ToolKind.SHELL, command="make", error="Exit code 1", output=output)
+        asked = context_request(call)
         assert asked is not None
-        assert asked.query.endswith("Connection refused")
-        assert len(asked.query) <= MAX_QUERY_CHARS
+        assert asked.output.endswith("Connection refused")
+        assert len(asked.output) <= MAX_OUTPUT_CHARS + 1
 
     @pytest.mark.parametrize(
         ("source", "fresh"),

@@ -433,6 +433,22 @@ class Wellkept(MaintenanceMethods, DataMethods):
             exists=exists_below(self.root),
             extras=extras,
             vouched=self._way_outs(request.moment, query, output),
+            opening=self._left_off(request),
+        )
+
+    def _left_off(self, request: ContextRequest) -> list[str]:
+        """Where work was left off, at the start of a session that nothing else was asked of."""
+        if request.moment != "session" or request.query.strip() or request.files:
+            return []
+        from wellkept.app.projects.git_repository import current_branch
+        from wellkept.observe.session.left_off import MAX_SESSIONS, left_off_lines
+
+        sessions = self.engine.store.sessions(project=request.project, limit=4 * MAX_SESSIONS)
+        return left_off_lines(
+            sessions,
+            branch=current_branch(self.root),
+            now=self.engine.clock(),
+            current=request.session,
         )
 
     def _way_outs(self, moment: str, command: str, output: str) -> tuple[ContextCandidate, ...]:

@@ -122,3 +122,15 @@ def _resolved(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError):
         return path.absolute()
+
+
+def current_branch(folder: Path | None) -> str | None:
+    """The branch checked out in a folder, read from its files; None when there is none."""
+    found = find_repository(folder) if folder is not None else None
+    if not isinstance(found, Repository):
+        return None
+    try:
+        head = (found.git_dir / "HEAD").read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else None

@@ -89,6 +89,7 @@ def build_context(
     *,
     exists: Callable[[str], bool] | None = None,
     extras: Sequence[ExtraLine] = (),
+    opening: Sequence[str] = (),
     vouched: Sequence[ContextCandidate] = (),
 ) -> ContextPack:
     """The pack for a moment. `exists` tells whether a project file exists; `extras` are lines of
@@ -112,6 +113,7 @@ def build_context(
         max_chars=request.max_chars,
         count_tokens=engine.count_tokens,
         extras=extras,
+        opening=opening,
     )
     if request.count_access and pack.items:
         engine.store.record_access([item.memory.id for item in pack.items], at=engine.clock())

@@ -29,6 +29,7 @@ from wellkept.observe.reading.environment import ToolContext
 from wellkept.observe.reading.failure_cause import (
     cause_line,
     failed_silently,
+    is_setup_cause,
     may_tell_failure,
 )
 from wellkept.observe.reading.shell import (
@@ -249,8 +250,10 @@ class _StepReader:
         )
 
     def _cause(self) -> str | None:
+        """The line that names a cause in the set-up, else the error that the tool reports."""
         texts = self.call.output, self.call.error
-        return cause_line("\n".join(filter(None, texts))) or error_line(*texts)
+        cause = cause_line("\n".join(filter(None, texts)))
+        return cause if cause and is_setup_cause(cause) else error_line(*texts) or cause
 
     def _failed(self, kind: str, name: str) -> SessionStep:
         error = error_line(self.call.output, self.call.error)
