@@ -173,10 +173,10 @@ def test_what_was_learned_follows_a_rename_and_is_not_learned_twice(
         repository.commit("Move both")
         say = Teller("mover", cwd=str(root))
         take(wk, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
-        (fellow,) = wk.observer.together("src/pay/a_charge.py")
+        (fellow,) = wk.observer.related("src/pay/a_charge.py")
         assert (fellow.path, fellow.sessions) == ("src/pay/tables.py", 4)
         assert fellow.opened_first == "src/pay/tables.py"
-        assert wk.observer.together("src/pay/charge.py") == []
+        assert wk.observer.related("src/pay/charge.py") == []
         after = learned(wk)
         assert set(after) == set(before)
         assert "src/pay/charge.py" not in str(after)
@@ -206,7 +206,7 @@ def test_a_deleted_file_leaves_the_prefetch_pattern(repository: GitRepository) -
         (pattern,) = wk.list(types="prefetch_pattern").items
         assert set(pattern.files) == {"src/pay/charge.py", "src/pay/refund.py"}
         assert "src/pay/rates.py" not in {
-            one.path for one in wk.observer.together("src/pay/charge.py")
+            one.path for one in wk.observer.related("src/pay/charge.py")
         }
         assert "`src/pay` nearly always" in pattern.content
 
@@ -301,7 +301,7 @@ def test_files_that_go_together_are_listed_with_what_says_so(repository: GitRepo
         wk.import_repository()
         for number in range(3):
             take(wk, work(root, number))
-        best = wk.observer.together("src/pay/charge.py")[0]
+        best = wk.observer.related("src/pay/charge.py")[0]
         assert best.path == "src/pay/rates.py"
         assert (best.commits, best.sessions) == (4, 3)
         assert best.opened_first == "src/pay/rates.py"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.catching import SESSION, catch, catch_a_session
+from tests.cli.captured_session import SESSION, catch, catch_a_session
 from tests.cli.conftest import Cli
 from wellkept.cli import exit_codes
 
@@ -68,9 +68,9 @@ def test_an_entry_of_an_unknown_client_is_set_aside_and_can_be_tried_again(cli: 
     catch("SessionStart", source="startup")
     drained = cli("spool", "drain")
     assert drained.code == exit_codes.NOTHING
-    assert "Set aside abacus X" in drained.out
-    assert "Took 1 event of " in drained.out
-    assert "Set aside: 1 entry;" in cli("spool").out
+    assert "Failed: abacus X" in drained.out
+    assert "Processed 1 event of " in drained.out
+    assert "Failed: 1 entry." in cli("spool").out
     again = cli("spool", "repair", "--json")
     assert [entry["client"] for entry in again.json["set_aside"]] == ["abacus"]
     assert cli("spool", "status", "--json").json["status"]["aside_entries"] == 1
@@ -85,8 +85,8 @@ def test_a_payload_that_cannot_be_read_is_counted_and_kept(cli: Cli, payload: by
     for raw in (payload, b" \n"):
         spool.append(folder, client="codex", session="s", event="Stop", payload=raw, now_ms=1)
     drained = cli("spool", "drain")
-    assert "Set aside codex Stop: UsageError: The payload of codex for Stop" in drained.out
-    assert "Set aside: 1 entry;" in cli("spool").out
+    assert "Failed: codex Stop: UsageError: The payload of codex for Stop" in drained.out
+    assert "Failed: 1 entry." in cli("spool").out
 
 
 def test_events_that_did_not_fit_are_reported_until_repaired(cli: Cli) -> None:
@@ -98,6 +98,6 @@ def test_events_that_did_not_fit_are_reported_until_repaired(cli: Cli) -> None:
             folder, client="codex", session="s", event="X", payload=b"{}", now_ms=1,
             max_total_bytes=1,
         )  # fmt: skip
-    assert "2 events did not fit" in cli("spool").out
+    assert "2 events dropped" in cli("spool").out
     cli("spool", "repair")
-    assert "did not fit" not in cli("spool").out
+    assert "dropped" not in cli("spool").out

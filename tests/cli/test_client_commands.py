@@ -37,11 +37,11 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("client", list(CLIENTS))
 def test_a_client_is_hooked_in_and_out_again(cli: Cli, person: Path, client: str) -> None:
     done = cli("install", client)
-    assert (done.code, done.out.startswith("Wellkept is now in: ")) == (0, True)
-    assert "is in already" in cli("install", client).out
+    assert (done.code, done.out.startswith("Wellkept installed: ")) == (0, True)
+    assert "already installed" in cli("install", client).out
     assert f"{client}\tuser\tinstalled\t" in cli("status").out
-    assert "is no longer in" in cli("uninstall", client).out
-    assert "was not in" in cli("uninstall", client).out
+    assert "removed" in cli("uninstall", client).out
+    assert "not installed" in cli("uninstall", client).out
     assert list(person.iterdir()) == []
 
 
@@ -127,7 +127,7 @@ def test_what_was_installed_really_catches_events(cli: Cli, home: Path, person: 
 
 def test_a_plugin_folder_can_be_had_instead(cli: Cli, person: Path) -> None:
     done = cli("install", "claude-code", "--plugin", "my plugin")
-    assert (done.code, done.out) == (0, f"The plugin is in: {Path.cwd() / 'my plugin'}\n")
+    assert (done.code, done.out) == (0, f"Plugin written to: {Path.cwd() / 'my plugin'}\n")
     assert "--plugin-dir" in done.err
     assert "twice" not in done.err
     assert list(person.iterdir()) == []

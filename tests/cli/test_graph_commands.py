@@ -48,19 +48,19 @@ def test_the_summary_of_a_build_adds_up(tmp_path: Path) -> None:
     root = tmp_path / "project"
     photo, minified = "\x00PNG", "var a=1;"  # one is skipped once it is read, one by its name
     write(root, FILES | {"photo.py": photo, "app.min.js": minified})
-    assert "5 files: 3 read, 0 unchanged, 2 skipped. 3 linked anew; " in _run(root, "build").stdout
+    assert "5 files: 3 parsed, 0 unchanged, 2 skipped. 3 relinked; " in _run(root, "build").stdout
     (root / "a.py").unlink()
     write(root, {"b.py": "def f():\n    return 1\n"})
     told = _run(root, "build").stdout
-    assert told.startswith("4 files: 1 read, 3 unchanged, 0 skipped. ")
-    assert ", 1 gone since the last build; " in told
+    assert told.startswith("4 files: 1 parsed, 3 unchanged, 0 skipped. ")
+    assert ", 1 removed; " in told
 
 
 def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, FILES)
     assert "There is no code graph" in _run(root, "impact", "b.py").stderr
-    assert "3 files: 3 read" in _run(root, "build").stdout
+    assert "3 files: 3 parsed" in _run(root, "build").stdout
     assert json.loads(_run(root, "build", "--json").stdout)["unchanged"] == 3
     assert "python 3" in _run(root, "status").stdout
     impact = json.loads(_run(root, "impact", "b.py", "--json").stdout)
@@ -77,7 +77,7 @@ def test_what_no_parser_reads_is_noted_linked_listed_and_taken_back(tmp_path: Pa
     root = tmp_path / "project"
     write(root, FILES)
     _run(root, "build")
-    assert "Nothing was noted" in _run(root, "notes").stderr
+    assert "No notes" in _run(root, "notes").stderr
     assert _run(root, "note", "decision", "pure core", "--text", "no input").returncode == 0
     assert _run(root, "note", "file", "x.py").returncode == 2
     assert _run(root, "note", "decision", "  ").returncode != 0
@@ -91,10 +91,12 @@ def test_what_no_parser_reads_is_noted_linked_listed_and_taken_back(tmp_path: Pa
     assert (
         "a.py" in json.loads(_run(root, "impact", "decision:pure core", "--json").stdout)["files"]
     )
-    assert "Would take back 2" in _run(root, "unnote", "decision:pure core", "--dry-run").stdout
-    assert "Took back 2" in _run(root, "unnote", "decision:pure core").stdout
-    assert _run(root, "unnote", "decision:pure core").returncode == 3
-    assert _run(root, "unnote", "decision:pure core", "--dry-run").returncode == 3
+    assert (
+        "Would delete 2" in _run(root, "note", "--delete", "decision:pure core", "--dry-run").stdout
+    )
+    assert "Deleted 2" in _run(root, "note", "--delete", "decision:pure core").stdout
+    assert _run(root, "note", "--delete", "decision:pure core").returncode == 3
+    assert _run(root, "note", "--delete", "decision:pure core", "--dry-run").returncode == 3
 
 
 @pytest.mark.feature("E4")
@@ -107,7 +109,7 @@ def test_the_module_map_is_shown_and_kept_on_the_command_line(tmp_path: Path) ->
     assert "b.py: Holds the one function." in shown
     found = json.loads(_run(root, "modules", "--json").stdout)
     assert [m["module"]["folder"] for m in found["modules"]] == ["./", "tests/"]
-    assert "Would keep" in _run(root, "summarise", "--dry-run").stdout
+    assert "Would store" in _run(root, "summarise", "--dry-run").stdout
     kept = json.loads(_run(root, "summarise", "--no-model", "--json").stdout)
     assert {note["outcome"] for note in kept["notes"]} == {"new"}
     assert "0 new, 0 changed" in _run(root, "summarise").stdout
@@ -128,7 +130,7 @@ def test_init_builds_and_summarises_when_asked_to(tmp_path: Path) -> None:
 def test_related_files_are_listed_on_the_command_line(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, FILES)
-    assert "Nothing is known" in _run(root, "related", "b.py").stderr
+    assert "No related files" in _run(root, "related", "b.py").stderr
     assert _run(root, "build").returncode == 0
     found = json.loads(_run(root, "related", "b.py", "--json").stdout)
     assert {file["path"] for file in found["files"]} == {"a.py", "tests/test_b.py"}

@@ -61,7 +61,7 @@ def test_a_client_that_was_never_used_here_has_no_transcripts(
     told = cli("import", source)
 
     assert told.code == 0
-    assert told.out.startswith(f"No transcripts of {source} were found.")
+    assert told.out.startswith(f"No transcripts of {source} found.")
     assert "not read" not in told.out + told.err
 
 
@@ -84,5 +84,5 @@ def test_an_exported_file_is_still_taken_in(cli: Cli, tmp_path: Path) -> None:
 def test_instructions_come_from_the_folder(cli: Cli) -> None:
     Path("AGENTS.md").write_text("# Rules\n\nAlways run the linter.\n", "utf-8")
 
-    assert "Kept 1 new" in cli("import", "instructions").out
+    assert "Stored 1 new" in cli("import", "instructions").out
     assert "linter" in cli("recall", "linter").out

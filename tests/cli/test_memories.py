@@ -176,7 +176,7 @@ def test_projects_are_merged_by_the_names_they_are_asked_by(cli: Cli) -> None:
     assert cli("list", "--json", "--project", "third").json["total"] == 1
     nothing = cli("projects", "merge", "nobody", "--dry-run")
     assert nothing.out == "Would move 0 memories to name:demo\n"
-    assert "`wellkept projects` lists" in nothing.err
+    assert "List projects with" in nothing.err
 
 
 @pytest.mark.feature("A3")

@@ -10,7 +10,7 @@ from wellkept.core.errors import NotFoundError
 
 
 @pytest.mark.feature("D5")
-@pytest.mark.parametrize("command", [("together", "src/a.py"), ("prefetch",)])
+@pytest.mark.parametrize("command", [("related", "src/a.py"), ("prefetch",)])
 def test_nothing_learned_is_said_and_listed_as_nothing(cli: Cli, command: tuple[str, ...]) -> None:
     assert cli("observer", *command, "--json").json["items"] == []
     told = cli("observer", *command)
@@ -25,7 +25,7 @@ def test_a_recipe_is_shown_with_its_steps(cli: Cli) -> None:
     shown = cli("observer", "recipe", "add", "a", "currency")
     assert "1. edit the table" in shown.out
     assert cli("observer", "recipe", "add a currency", "--json").json["items"]
-    assert "No recipe fits" in cli("observer", "recipe", "water the plants").err
+    assert "No matching recipe" in cli("observer", "recipe", "water the plants").err
 
 
 @pytest.mark.feature("D9")

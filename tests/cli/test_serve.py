@@ -225,7 +225,7 @@ def test_make_run_shows_the_tour_and_serves_until_it_is_stopped(home: Path) -> N
         printed: list[str] = []
         for line in process.stdout:
             printed.append(line)
-            if "Stop it with" in line:
+            if "Press Ctrl-C" in line:
                 break
         address = next(line for line in printed if "http://" in line).split()[-1]
         token = (home / TOKEN_NAME).read_text("ascii").strip()
@@ -272,7 +272,7 @@ def test_status_shows_what_runs(cli: Cli, home: Path) -> None:
         kind="serve", pid=os.getpid(), started_at="2026-01-01", version="1", address="x"
     )
     with announced(home, me):
-        assert f"wellkept serve runs at x (process {os.getpid()})" in cli("status").out
+        assert f"wellkept serve running at x (process {os.getpid()})" in cli("status").out
         assert cli("status", "--json").json["running"][0]["kind"] == "serve"
 
 

@@ -64,7 +64,7 @@ def test_a_file_is_opened_in_the_editor(cli: Cli, monkeypatch: pytest.MonkeyPatc
 
 def test_switching_off_and_on(cli: Cli) -> None:
     new(cli)
-    assert cli("skill", "disable", "deploy").out.startswith("Off: deploy")
+    assert cli("skill", "disable", "deploy").out.startswith("Disabled deploy")
     assert "deploy" not in cli("skill", "list", "--enabled").out.split()
     assert cli("skill", "enable", "deploy", "--json").json["skill"]["enabled"]
 

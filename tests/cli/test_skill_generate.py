@@ -44,7 +44,7 @@ def test_a_dry_run_prints_the_document_and_keeps_nothing(cli: Cli) -> None:
 def test_what_is_made_is_told_and_what_is_passed_over_with_the_reason(cli: Cli) -> None:
     made = cli("skill", "generate")
     assert made.code == exit_codes.OK
-    assert made.out == f"Made {NAME} from session session-1\n"
+    assert made.out == f"Generated {NAME} from session session-1\n"
     assert f"'{NAME}' has the same purpose" in made.err
     again = cli("skill", "generate", "--json")
     assert again.code == exit_codes.NOTHING
@@ -111,4 +111,4 @@ def test_refining_merges_sessions_and_shows_the_text(cli: Cli) -> None:
     assert done["sessions"] == ["session-1", "session-2"]
     assert done["skill"]["origin"] == "refined"
     assert len(cli("skill", "review", NAME, "--json").json["editions"]) == 1
-    assert "is as it was" in cli("skill", "refine", NAME).err
+    assert "is unchanged" in cli("skill", "refine", NAME).err

@@ -1,4 +1,4 @@
-"""`wellkept skill run`, `commands`, `remind`, `hooks`, `trust` and `distrust` as people type them."""
+"""`wellkept skill run`, `commands`, `remind`, `hooks`, `trust` and `untrust` as people type them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_commands_are_listed_by_use_with_clashes(cli: Cli) -> None:
     cli("skill", "run", "deploy")
     listed = cli("skill", "commands")
     assert listed.out.startswith("/deploy\t")
-    assert "/remember is that of wellkept; it covers project:.skills." in listed.err
+    assert "/remember comes from wellkept and hides project:.skills." in listed.err
     found = cli("skill", "commands", "--json").json
     assert found["items"][0]["use_score"] == pytest.approx(1.0, abs=0.01)
     assert [clash["name"] for clash in found["clashes"]] == ["remember"]
@@ -90,7 +90,7 @@ def test_a_long_skill_is_cut_and_that_is_told(cli: Cli) -> None:
     done = cli("skill", "run", "--max-chars", "1000", "deploy")
     assert len(done.out) <= 1_001
     assert "lines left out" in done.out
-    assert "Cut to fit" in done.err
+    assert "Truncated" in done.err
 
 
 @pytest.mark.feature("F10")
@@ -108,14 +108,14 @@ def test_hooks_are_looked_at_agreed_to_and_taken_back(cli: Cli) -> None:
     assert cli("skill", "hooks").out.split("\t")[:3] == ["deploy", "new", "Stop"]
     refused = cli("skill", "trust", "deploy")
     assert refused.code == exit_codes.USAGE
-    assert "Nobody is there to say yes" in refused.err
+    assert "Confirmation needs a terminal" in refused.err
     assert "echo done" in refused.out
     assert cli("skill", "trust", "--dry-run", "--json").json["trusted"] == []
     assert cli("skill", "trust", "deploy", "--yes", "--json").json["trusted"] == ["deploy"]
     assert cli("skill", "hooks", "--json").json["items"][0]["state"] == "trusted"
     put(path.parent.parent, "deploy", path.read_text().replace("echo done", "echo other"))
     assert cli("skill", "hooks", "--json").json["items"][0]["state"] == "changed"
-    assert cli("skill", "distrust").code == exit_codes.OK
+    assert cli("skill", "untrust").code == exit_codes.OK
     assert cli("skill", "hooks", "--json").json["items"][0]["state"] == "new"
 
 
@@ -139,7 +139,7 @@ def test_skills_are_exported_to_where_a_client_looks(cli: Cli) -> None:
     assert (Path.cwd() / "codex" / "deploy" / "SKILL.md").is_file()
     nothing = cli("skill", "export", "--to", "opencode", "--generated")
     assert nothing.code == exit_codes.USAGE
-    assert "nothing to export" in nothing.err
+    assert "Nothing to export" in nothing.err
 
 
 @pytest.mark.feature("F7")

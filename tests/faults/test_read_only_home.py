@@ -19,7 +19,7 @@ import wellkept
 from bench.crash_scene import Done
 from tests.clients.hooking import HOOK, PYTHON
 from wellkept.app.settings.model import Settings
-from wellkept.cli.background import Role, live_parts
+from wellkept.cli.background import ServerProcess, background_services
 from wellkept.store import spool
 
 pytestmark = [
@@ -160,13 +160,15 @@ def test_a_server_starts_no_further_than_it_can(home: Path) -> None:
 
 
 @pytest.mark.feature("C5")
-def test_where_nothing_can_be_made_a_server_goes_on_without_its_live_parts(
+def test_where_nothing_can_be_made_a_server_goes_on_without_its_background_services(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     blocked = tmp_path / "a file"
     blocked.write_text("in the way of a folder")
     monkeypatch.setenv("WELLKEPT_HOME", str(blocked))
-    with live_parts(Role(kind="mcp", folder=tmp_path), lambda folder: wellkept.open(cwd=folder)):
+    with background_services(
+        ServerProcess(kind="mcp", folder=tmp_path), lambda folder: wellkept.open(cwd=folder)
+    ):
         pass
     (record,) = caplog.records
     assert "wellkept doctor" in record.message

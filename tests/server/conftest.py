@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.talking import ERAS, Talk, talking_in
+from tests.server.mcp_client import ERAS, Talk, talking_in
 
 
 @pytest.fixture(params=ERAS)

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from tests.server.talking import memories_in
+from tests.server.mcp_client import memories_in
 from wellkept.server.auth import LOOPBACK_HOSTS
 from wellkept.server.http.app import guarded_app, make_http_app
 from wellkept.server.http.sse import FeedIntervals

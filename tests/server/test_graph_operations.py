@@ -8,7 +8,7 @@ import pytest
 
 from tests.codegraph.trees import write
 from tests.server.http_serving import served_in
-from tests.server.talking import memories_in, talking_in
+from tests.server.mcp_client import memories_in, talking_in
 
 pytestmark = pytest.mark.feature("E3")
 

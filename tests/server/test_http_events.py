@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from tests.server.http_serving import Served, served_in
-from tests.server.talking import memories_in
+from tests.server.mcp_client import memories_in
 from wellkept.core.activity import ACTIVITY_RETENTION
 from wellkept.core.changes import Mark, PutSession
 from wellkept.core.records import replace

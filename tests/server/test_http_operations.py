@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.server.http_serving import Served, served_in
-from tests.server.talking import memories_in, talking_in
+from tests.server.mcp_client import memories_in, talking_in
 from wellkept.core.changes import PutSession
 from wellkept.core.sessions import SessionRecord
 from wellkept.server.http.app import openapi_document

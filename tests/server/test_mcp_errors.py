@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.talking import ERAS, Era, Talk, memories_in, talking, talking_in
+from tests.server.mcp_client import ERAS, Era, Talk, memories_in, talking, talking_in
 from wellkept.app import Wellkept
 from wellkept.core import errors
 from wellkept.server.mcp.errors import ADVICE, told

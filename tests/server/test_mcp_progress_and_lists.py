@@ -10,7 +10,7 @@ import pytest
 
 import wellkept
 from tests.conformance.fixtures import TOOLS, mount
-from tests.server.talking import Era, Talk, memories_in, talking
+from tests.server.mcp_client import Era, Talk, memories_in, talking
 from wellkept.server.auth import AccessPolicy, Receive, Scope, Send, guarded
 from wellkept.server.mcp.server import ServerLocation, make_server
 from wellkept.server.open_projects import OpenProjects

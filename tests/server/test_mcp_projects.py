@@ -8,7 +8,7 @@ import mcp_types as types
 import pytest
 from mcp.client.session import ClientRequestContext
 
-from tests.server.talking import memories_in, talking_in
+from tests.server.mcp_client import memories_in, talking_in
 from wellkept.app import Wellkept
 from wellkept.server.mcp.server import ServerLocation
 from wellkept.server.open_projects import MAX_OPEN

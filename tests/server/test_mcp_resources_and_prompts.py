@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.server.talking import Talk
+from tests.server.mcp_client import Talk
 from wellkept.server.mcp.server import memory_uri
 
 pytestmark = pytest.mark.feature("C5")

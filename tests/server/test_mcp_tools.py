@@ -11,7 +11,7 @@ import mcp_types as types
 import pytest
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from tests.server.talking import ERAS, Era, Talk, talking_in
+from tests.server.mcp_client import ERAS, Era, Talk, talking_in
 from wellkept.server.mcp.server import INSTRUCTIONS, ServerLocation
 from wellkept.testing.fakes import ManualClock
 
@@ -238,7 +238,7 @@ def test_an_observation_is_stored_with_its_parts(talk: Talk) -> None:
 
 
 def test_typed_details_come_with_a_record_and_say_only_what_is_known(tmp_path: Path) -> None:
-    from tests.server.talking import memories_in
+    from tests.server.mcp_client import memories_in
 
     memories = memories_in(tmp_path)
     with memories.of("") as wk:

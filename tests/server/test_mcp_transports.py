@@ -15,7 +15,7 @@ import pytest
 from mcp import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.server.talking import ERAS, Era, talking
+from tests.server.mcp_client import ERAS, Era, talking
 from wellkept.core.errors import UsageError
 from wellkept.server.auth import TOKEN_NAME, token_of
 
@@ -77,7 +77,7 @@ def test_http_serves_the_same_tools(home: Path, era: Era) -> None:
         from anyio.from_thread import start_blocking_portal
         from mcp import Client
 
-        from tests.server.talking import Talk
+        from tests.server.mcp_client import Talk
 
         client = Client(streamable_http_client(address), mode=era)
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.server.talking import Talk, talking_in
+from tests.server.mcp_client import Talk, talking_in
 from wellkept.app.settings.model import Settings
 from wellkept.core.changes import PutSession
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe

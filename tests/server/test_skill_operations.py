@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.http_serving import Served, served_in
-from tests.server.talking import Talk
+from tests.server.mcp_client import Talk
 from tests.skills.reading import document, put
 from wellkept.server.operations.table import OPERATIONS, TOOLS
 

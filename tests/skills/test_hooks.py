@@ -141,7 +141,7 @@ def test_a_yes_holds_for_one_folder_only(project: Project, tmp_path: Path) -> No
     trust = TrustFile(project.trust_file)
     assert len(trust.trusted(project.root)) == 1
     assert trust.trusted(tmp_path / "elsewhere") == {}
-    project.hooks.distrust("demo")
+    project.hooks.untrust("demo")
     assert trust.trusted(project.root) == {}
 
 

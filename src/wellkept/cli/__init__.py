@@ -1,7 +1,8 @@
-"""The command line: one file per noun under `commands`, no logic.
+"""The `wellkept` command line: parses options, calls the library, prints. No logic of its own.
 
-Invariant: `--json` prints one JSON document on standard output and nothing else; errors are one
-clear line on standard error, with an exit code that means something.
+May import every layer. Open `root.py` first: it lists the commands and maps each to its module
+under `commands`. Invariant: with `--json`, standard output is one JSON document; errors are one
+line on standard error with a documented exit code.
 """
 
 from __future__ import annotations
@@ -15,19 +16,18 @@ def main() -> None:
     import os
     import sys
 
-    # Nearly all that a command makes lasts until its end: looking through it for garbage at every
-    # few hundred objects takes a twentieth of a short one.
+    # Most objects live until the end: the default threshold costs 5 % of a short command.
     gc.set_threshold(50_000)
-    # One thread is enough for what a command computes, and starting more makes numpy slow to load.
+    # One thread is enough, and starting more slows down the import of numpy.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from wellkept.cli.root import run
 
-    _leave(run(sys.argv[1:]))
+    _exit(run(sys.argv[1:]))
 
 
-def _leave(code: int) -> NoReturn:
-    """End the process. Taking the interpreter apart would take a tenth of a short command's time,
-    so that is left to the system, unless other threads are still at work."""
+def _exit(code: int) -> NoReturn:
+    """End the process without interpreter teardown (10 % of a short command), unless other
+    threads still run."""
     import os
     import sys
     from contextlib import suppress

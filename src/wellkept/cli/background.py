@@ -1,7 +1,7 @@
-"""What `serve` and `mcp` do beside serving: answer hooks, drain the spool, and show in `status`.
+"""Background services of `serve` and `mcp`: answer hooks, drain the spool, register for `status`.
 
-Put together here because servers and clients do not know each other. Nothing is loaded before it
-starts, and it may start a moment later, so that a server's first answer does not wait for it.
+Wired here because `server` and `clients` do not import each other. Imports happen on start, which
+may be delayed, so that a server's first response does not wait for them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _LOG = logging.getLogger("wellkept.live")
 
 
 @record(kw_only=True)
-class Role:
-    """What a process is, as others see it."""
+class ServerProcess:
+    """A server process as registered for `wellkept status`."""
 
     kind: str
     folder: Path
@@ -33,36 +33,40 @@ class Role:
 
 
 @contextmanager
-def live_parts(role: Role, open_in: Callable[[Path], wellkept.Wellkept]) -> Generator[None]:
-    """The live parts of a process until the end of the block."""
-    stack, lock, over = ExitStack(), threading.Lock(), threading.Event()
+def background_services(
+    process: ServerProcess, open_in: Callable[[Path], wellkept.Wellkept]
+) -> Generator[None]:
+    """Run the background services of a server process until the end of the block."""
+    stack, lock, stopped = ExitStack(), threading.Lock(), threading.Event()
 
-    def begin() -> None:
+    def start() -> None:
         with lock:
-            if over.is_set():
+            if stopped.is_set():
                 return
             try:
-                _start(stack, role, open_in)
+                _start(stack, process, open_in)
             except (OSError, WellkeptError) as error:
-                # A home that cannot be written still has a memory to be asked.
-                _note(error)
+                # With an unwritable home folder, reading still works.
+                _log_error(error)
 
-    timer = threading.Timer(role.starts_after_s, begin)
+    timer = threading.Timer(process.starts_after_s, start)
     timer.daemon = True
-    if role.starts_after_s:
+    if process.starts_after_s:
         timer.start()
     else:
-        begin()
+        start()
     try:
         yield
     finally:
         timer.cancel()
-        over.set()
+        stopped.set()
         with lock:
             stack.close()
 
 
-def _start(stack: ExitStack, role: Role, open_in: Callable[[Path], wellkept.Wellkept]) -> None:
+def _start(
+    stack: ExitStack, process: ServerProcess, open_in: Callable[[Path], wellkept.Wellkept]
+) -> None:
     from wellkept.app.background import BackgroundWorker
     from wellkept.app.hook_context import HookContextProvider, open_existing
     from wellkept.app.observer.spool_folder import SpoolFolder
@@ -73,33 +77,35 @@ def _start(stack: ExitStack, role: Role, open_in: Callable[[Path], wellkept.Well
     from wellkept.clients.registry import translate_spooled
 
     state = SpoolFolder.of(os.environ).state
-    process = RunningProcess(
-        kind=role.kind,
+    announcement = RunningProcess(
+        kind=process.kind,
         pid=os.getpid(),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         version=wellkept.__version__,
-        address=role.address,
+        address=process.address,
     )
     context = HookContextProvider(
         lambda folder: open_existing(
             folder, environment=os.environ, busy_timeout_ms=BUSY_TIMEOUT_MS, with_skills=True
         )
     )
-    live = BackgroundWorker(
+    worker = BackgroundWorker(
         open_in,
-        folder=role.folder,
+        folder=process.folder,
         translate=translate_spooled,
         environment=os.environ,
-        on_error=_note,
+        on_error=_log_error,
     )
-    stack.enter_context(announced(state, process))
+    stack.enter_context(announced(state, announcement))
     stack.callback(context.close)
     shown = ShownItems(state)
     shown.forget_old()
-    stack.enter_context(AnswerServer(state, HookResponder(context, shown=shown), on_error=_note))
-    stack.enter_context(live)
+    stack.enter_context(
+        AnswerServer(state, HookResponder(context, shown=shown), on_error=_log_error)
+    )
+    stack.enter_context(worker)
 
 
-def _note(error: Exception) -> None:
-    """Tell that something failed, but not its words: they may hold what somebody keeps."""
-    _LOG.warning("%s; `wellkept doctor` tells more.", type(error).__name__)
+def _log_error(error: Exception) -> None:
+    """Log the error type only: the message may contain memory content."""
+    _LOG.warning("%s. Run `wellkept doctor` for details.", type(error).__name__)

@@ -1,4 +1,4 @@
-"""What an exit code means: the one table from errors to codes. A test checks it is complete."""
+"""Exit codes: the table from error types to codes. A test checks that it is complete."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ EXIT_CODES: Final[Mapping[type[errors.WellkeptError], int]] = MappingProxyType(
 OTHER_CODES: Final[Mapping[int, str]] = MappingProxyType(
     {
         OK: "done",
-        NOTHING: "a search found nothing, or there was nothing to do; a check (`doctor`,"
-        " `skill validate`) found an error; a question was answered with no; a part of what"
-        " was given was refused or set aside and the rest done (`import`, `spool`)",
-        CRASHED: "a mistake in Wellkept itself; the traceback is on standard error",
-        SYSTEM_REFUSED: "the system refused something, such as writing the output to a full disk",
+        NOTHING: "no result or nothing to do; a check (`doctor`, `skill validate`) found an"
+        " error; a confirmation was declined; part of the input was rejected and the rest"
+        " processed (`import`, `spool`)",
+        CRASHED: "internal error; the traceback is on standard error",
+        SYSTEM_REFUSED: "the operating system reported an error, for example a full disk",
         INTERRUPTED: "stopped with Ctrl-C",
-        BROKEN_PIPE: "the reader of the output went away",
+        BROKEN_PIPE: "the reader of the output closed the pipe",
     }
 )
 
 
 def exit_code(error: errors.WellkeptError) -> int:
-    """The code of an error: its own, or that of its nearest ancestor in the table."""
+    """The exit code of an error type, or of its nearest ancestor in the table."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)

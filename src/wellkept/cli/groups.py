@@ -1,6 +1,6 @@
-"""Commands that hold other commands, and whether anything is printed in colour.
+"""Base class of command groups, and colour settings from the environment.
 
-Light on purpose: whatever a command line starts with imports this.
+Every command imports this module, so it stays small.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import click
 
 
 class Group(click.Group):
-    """A group whose help says in full what its commands do; named alone, it shows that help."""
+    """A command group that prints its help when called without a command, one full line each."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args and not self.invoke_without_command and not ctx.resilient_parsing:
@@ -20,7 +20,7 @@ class Group(click.Group):
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        # A first sentence is never as long as this: click would cut it to one line otherwise.
+        # A high limit keeps click from shortening the text.
         rows = [
             (name, command.get_short_help_str(limit=1000))
             for name in self.list_commands(ctx)
@@ -31,6 +31,6 @@ class Group(click.Group):
 
 
 def environment_colour() -> bool | None:
-    """No when the environment does not want colour, else left to the terminal."""
-    # https://no-color.org: any non-empty value means no.
+    """False when the environment disables colour, None to let the terminal decide."""
+    # https://no-color.org: any non-empty value disables colour.
     return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None

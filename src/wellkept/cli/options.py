@@ -1,4 +1,4 @@
-"""Options that several commands share, and opening the memory they talk to."""
+"""Options shared by several commands, and opening Wellkept for a command."""
 
 from __future__ import annotations
 
@@ -22,44 +22,42 @@ if TYPE_CHECKING:
 Command: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Command], Command]
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
-)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 project_option = click.option(
     "--project",
     metavar="NAME",
-    help="Project by name, or by identity as `wellkept projects` lists it.",
+    help="Project name, or project ID from `wellkept projects`.",
 )
 dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Show what would be done; change nothing."
+    "--dry-run", is_flag=True, help="Show the changes without making them."
 )
-yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 
 
 def choice(
     values: type[MemoryType] | type[Scope] | type[Source] | type[Phase] | type[Order],
 ) -> click.Choice[str]:
-    """The members of a vocabulary as a choice."""
+    """The members of an enum as a choice."""
     return click.Choice([value.value for value in values], case_sensitive=False)
 
 
-class KnownOrMore(click.Choice[str]):
-    """Names that are offered and completed, where a plugin may know more of them."""
+class _OpenChoice(click.Choice[str]):
+    """A choice with completion that also accepts names defined by plugins."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """A known name, or whatever else was given: the library says whether it is one."""
+        """Return unknown names unchanged: the library validates them."""
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
             return value.strip()
 
 
-def open_choice(values: type[MemoryType] | type[Phase]) -> KnownOrMore:
-    """The members of a vocabulary that plugins can add to."""
-    return KnownOrMore([value.value for value in values], case_sensitive=False)
+def open_choice(values: type[MemoryType] | type[Phase]) -> _OpenChoice:
+    """The members of an enum that plugins can extend."""
+    return _OpenChoice([value.value for value in values], case_sensitive=False)
 
 
-_WHICH: tuple[tuple[str, Decorator], ...] = (
+_FILTERS: tuple[tuple[str, Decorator], ...] = (
     (
         "types",
         click.option(
@@ -68,7 +66,7 @@ _WHICH: tuple[tuple[str, Decorator], ...] = (
             multiple=True,
             type=open_choice(MemoryType),
             metavar="TYPE",
-            help="Only this type; may be repeated.",
+            help="Only this type. Repeatable.",
         ),
     ),
     (
@@ -94,18 +92,18 @@ _WHICH: tuple[tuple[str, Decorator], ...] = (
             "--tag",
             "tags",
             multiple=True,
-            help="Only with this tag; repeated tags must all be there.",
+            help="Only with this tag. Repeatable; all tags must match.",
         ),
     ),
     (
         "files",
         click.option(
-            "--file", "files", multiple=True, metavar="PATH", help="Only tied to this file."
+            "--file", "files", multiple=True, metavar="PATH", help="Only linked to this file."
         ),
     ),
     (
         "modules",
-        click.option("--module", "modules", multiple=True, help="Only tied to this module."),
+        click.option("--module", "modules", multiple=True, help="Only linked to this module."),
     ),
     (
         "sessions",
@@ -115,26 +113,30 @@ _WHICH: tuple[tuple[str, Decorator], ...] = (
     (
         "since",
         click.option(
-            "--since", metavar="WHEN", help="Event not before: a date, a time, or e.g. 7d, 12h."
+            "--since",
+            metavar="WHEN",
+            help="Only from this time on: a date, a time, or an age such as 7d or 12h.",
         ),
     ),
     (
         "until",
         click.option(
-            "--until", metavar="WHEN", help="Event before: a date, a time, or e.g. 7d, 12h."
+            "--until",
+            metavar="WHEN",
+            help="Only before this time: a date, a time, or an age such as 7d or 12h.",
         ),
     ),
-    ("as_of", click.option("--as-of", metavar="WHEN", help="What was believed at that time.")),
+    ("as_of", click.option("--as-of", metavar="WHEN", help="Only memories valid at this time.")),
     (
         "min_confidence",
         click.option(
-            "--min-confidence", type=click.FloatRange(0, 1), default=0.0, help="Least confidence."
+            "--min-confidence", type=click.FloatRange(0, 1), default=0.0, help="Minimum confidence."
         ),
     ),
     (
         "min_importance",
         click.option(
-            "--min-importance", type=click.FloatRange(0, 1), default=0.0, help="Least importance."
+            "--min-importance", type=click.FloatRange(0, 1), default=0.0, help="Minimum importance."
         ),
     ),
     (
@@ -144,7 +146,7 @@ _WHICH: tuple[tuple[str, Decorator], ...] = (
             type=click.Choice(["open", "closed", "any"]),
             default="open",
             show_default=True,
-            help="Still believed, no longer believed, or both.",
+            help="Currently valid (open), no longer valid (closed), or both.",
         ),
     ),
     (
@@ -153,36 +155,36 @@ _WHICH: tuple[tuple[str, Decorator], ...] = (
             "--stale/--no-stale",
             "include_stale",
             default=True,
-            help="With or without memories whose files are gone.",
+            help="Include or exclude memories whose files no longer exist.",
         ),
     ),
-    ("all_projects", click.option("--all-projects", is_flag=True, help="Look in every project.")),
+    ("all_projects", click.option("--all-projects", is_flag=True, help="Search all projects.")),
 )
 
 
-def which_options(command: Command) -> Command:
-    """Add every option that says which memories are meant; the command gets them as `which`."""
+def filter_options(command: Command) -> Command:
+    """Add all memory filter options. The command receives them as `filters`."""
 
     @wraps(command)
-    def gathered(*args: Any, **kwargs: Any) -> Any:
-        which = {name: kwargs.pop(name) for name, _ in _WHICH}
-        return command(*args, which=cast("FilterArgs", which), **kwargs)
+    def with_filters(*args: Any, **kwargs: Any) -> Any:
+        filters = {name: kwargs.pop(name) for name, _ in _FILTERS}
+        return command(*args, filters=cast("FilterArgs", filters), **kwargs)
 
-    wrapped: Command = gathered
-    for _, option in reversed(_WHICH):
+    wrapped: Command = with_filters
+    for _, option in reversed(_FILTERS):
         wrapped = option(wrapped)
     return wrapped
 
 
-def opened(project: str | None = None, *, lenient: bool = False) -> wellkept.Wellkept:
-    """The memory that the command line means.
+def open_wellkept(project: str | None = None, *, lenient: bool = False) -> wellkept.Wellkept:
+    """Open Wellkept with the store, project and settings of this command line.
 
-    `lenient` leaves out settings that cannot be used instead of failing, for looking into them.
+    `lenient` ignores invalid settings instead of failing, so that `doctor` can report them.
     """
     ctx = click.get_current_context()
     sources = SettingSources.of(os.environ, cwd=current_folder())
     settings = inspect_settings(sources)[0] if lenient else load_settings(sources)
-    wish = settings.output_colour
-    ctx.color = environment_colour() if wish == "auto" else wish == "always"
+    colour = settings.output_colour
+    ctx.color = environment_colour() if colour == "auto" else colour == "always"
     store = cast("str | None", ctx.find_root().obj)
     return wellkept.open(store, project=project, settings=settings)

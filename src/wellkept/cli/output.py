@@ -1,7 +1,7 @@
-"""Printing: JSON, lines and tables, on any terminal or none.
+"""Output: JSON, lines and tables, with or without a terminal; prompts and progress bars.
 
-Memory text is data: whatever could move a cursor, set a title or turn the direction of writing is
-shown as a visible mark. `rich` is imported only when a table really goes to a terminal.
+Memory text is untrusted: control and bidirectional characters are printed as visible marks. `rich`
+is imported only to print a table to a terminal.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from wellkept.core.types import Progress
 
 _CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-_UNSEEN_IN_JSON = "[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+_INVISIBLE_IN_JSON = "[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 _BADGE_COLOURS = {"PREF": "magenta", "CONV": "blue", "PATN": "cyan", "WARN": "yellow"}
-_NARROWEST, _USUAL_WIDTH = 40, 100
+_MIN_WIDTH, _DEFAULT_WIDTH = 40, 100
 _FENCES = ("```", "~~~")
 _PROSE = re.compile(r"[(\"'“«`*]{0,3}[^\W\d_]")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
-_WHOLE_CELL = 16  # a column of such short cells is never broken
-_WHOLE_WORD = 32  # a name or a path up to this is broken only where there is no other way
+_WHOLE_CELL = 16  # columns of cells up to this length are never wrapped
+_WHOLE_WORD = 32  # words up to this length are split only if unavoidable
 
 
 def safe(text: str) -> str:
-    """The text without anything that a terminal would act upon, except line breaks and tabs."""
+    """Replace control characters, except line breaks and tabs."""
     return re.sub(_CONTROL, lambda m: _visible(m.group()), text.replace("\r\n", "\n"))
 
 
@@ -63,15 +63,15 @@ def one_line(text: str) -> str:
 
 
 def print_json(value: object) -> None:
-    """One JSON document on standard output."""
-    # Where the output is not UTF-8, escapes keep the document valid.
+    """Print one JSON document to standard output."""
+    # Escapes keep the document valid where the output is not UTF-8.
     ascii_only = sys.stdout.encoding.lower().replace("-", "") != "utf8"
     text = json.dumps(plain(value), ensure_ascii=ascii_only, indent=2, allow_nan=False)
-    click.echo(re.sub(_UNSEEN_IN_JSON, lambda m: f"\\u{ord(m.group()):04x}", text))
+    click.echo(re.sub(_INVISIBLE_IN_JSON, lambda m: f"\\u{ord(m.group()):04x}", text))
 
 
 def plain(value: object) -> Json:
-    """Records as JSON: fields by name, moments in ISO 8601, a memory with its short id."""
+    """Convert records to JSON: fields by name, times in ISO 8601, memories with their short id."""
     if isinstance(value, Memory):
         from wellkept.core.codec import record_to_json
 
@@ -93,7 +93,7 @@ def plain(value: object) -> Json:
 
 
 def exact_stdout() -> TextIO:
-    """Standard output for a file format: UTF-8 and plain line ends on every system."""
+    """Standard output for file formats: UTF-8 and LF on every system."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8", newline="\n")
@@ -104,15 +104,15 @@ def exact_stdout() -> TextIO:
 
 
 def width() -> int:
-    """Columns to write in; at least a few, so that a tiny window still shows something."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal():
-        return max(_NARROWEST, int(given))
+    """Terminal width in columns, with a minimum."""
+    configured = os.environ.get("COLUMNS", "")
+    if configured.isdecimal():
+        return max(_MIN_WIDTH, int(configured))
     try:
         columns = os.get_terminal_size().columns
     except OSError:
         columns = 0
-    return max(_NARROWEST, columns or _USUAL_WIDTH)
+    return max(_MIN_WIDTH, columns or _DEFAULT_WIDTH)
 
 
 def badge(type: MemoryType) -> str:
@@ -127,63 +127,62 @@ def title(memory: Memory, *, limit: int) -> str:
 
 
 def day(moment: datetime | None) -> str:
-    """The date of a moment."""
+    """The date of a timestamp."""
     return moment.date().isoformat() if moment else ""
 
 
 def note(text: str) -> None:
-    """A remark that is not part of the answer."""
+    """Print a dimmed remark to standard error."""
     click.secho(safe(text), err=True, dim=True)
 
 
 def print_memory_line(memory: Memory, *, mark: str = "") -> None:
-    """One memory on one line."""
+    """Print a memory on one line."""
     room = width() - 22 - len(mark)
     head = f"{click.style('m:' + memory.short, fg='cyan')} {badge(memory.type)}"
     click.echo(f"{mark}{head} {title(memory, limit=max(20, room))}")
 
 
 def indented(text: str, *, by: int = 4) -> str:
-    """Safe text, wrapped to the terminal and set in from the left."""
+    """Safe text, wrapped to the terminal and indented."""
     import textwrap
 
     room = max(20, width() - by)
     lines: list[str] = []
-    for line in _flowed(safe(text).splitlines(), room):
+    for line in _reflowed(safe(text).splitlines(), room):
         item = _ITEM.match(line)
         hang = " " * min(item.end() if item else 0, room // 2)
         lines += textwrap.wrap(line, room, subsequent_indent=hang, replace_whitespace=False) or [""]
     return "\n".join(" " * by + line for line in lines)
 
 
-def _flowed(lines: Sequence[str], room: int) -> Iterator[str]:
-    """The lines, with prose that was broken for a wider page put together, so that it does not
-    leave single words behind; what stands for itself (items of lists, code, quotations) stays."""
+def _reflowed(lines: Sequence[str], room: int) -> Iterator[str]:
+    """Join the lines of prose paragraphs before wrapping; keep list items, code and quotations."""
     part: list[str] = []
     fenced = False
     for line in lines:
         fenced ^= line.lstrip().startswith(_FENCES)
-        if part and not fenced and _goes_on(part, line):
+        if part and not fenced and _continues(part, line):
             part.append(line)
             continue
-        yield from _together(part, room)
+        yield from _joined(part, room)
         part = []
         if not fenced and (_PROSE.match(line) or _ITEM.match(line)):
             part = [line]
         else:
             yield line
-    yield from _together(part, room)
+    yield from _joined(part, room)
 
 
-def _goes_on(part: Sequence[str], line: str) -> bool:
-    """Whether a line belongs to the prose before it; that of an item is set in."""
-    is_set_in = line[:1].isspace()
-    if is_set_in is not bool(_ITEM.match(part[0])) or _ITEM.match(line):
+def _continues(part: Sequence[str], line: str) -> bool:
+    """Whether a line continues the paragraph; in a list item, continuation lines are indented."""
+    is_indented = line[:1].isspace()
+    if is_indented is not bool(_ITEM.match(part[0])) or _ITEM.match(line):
         return False
     return _PROSE.match(line.lstrip()) is not None
 
 
-def _together(part: Sequence[str], room: int) -> Sequence[str]:
+def _joined(part: Sequence[str], room: int) -> Sequence[str]:
     if all(len(line) <= room for line in part):
         return part
     return [" ".join([part[0], *(line.strip() for line in part[1:])])]
@@ -193,9 +192,9 @@ def _together(part: Sequence[str], room: int) -> Sequence[str]:
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str = "") -> None:
-    """A table on a terminal; elsewhere the same cells, tab-separated, one row a line.
+    """Print a table; without a terminal, one tab-separated line per row.
 
-    A terminal too narrow for its columns gets each row as lines; no row at all gets `empty`.
+    On a narrow terminal each row is printed as several lines. Without rows, `empty` is printed.
     """
     if not rows:
         if empty:
@@ -207,17 +206,17 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, empty
         return
     columns = list(zip(*rows, strict=True))
     whole = [all(len(cell) <= _WHOLE_CELL for cell in cells) for cells in columns]
-    if _least_width(headings, columns, whole) > width():
+    if _min_table_width(headings, columns, whole) > width():
         for row in rows:
             _print_stacked(headings, row, whole)
     else:
         _print_rich(headings, rows, whole)
 
 
-def _least_width(
+def _min_table_width(
     headings: Sequence[str], columns: Sequence[Sequence[str]], whole: Sequence[bool]
 ) -> int:
-    """What a table needs: columns of short cells as they are, and some room for each other one."""
+    """Minimum width: short columns in full, other columns at their shortest."""
     total = 0
     for name, cells, fits in zip(headings, columns, whole, strict=True):
         longest = max(len(name), *map(len, cells))
@@ -228,8 +227,8 @@ def _least_width(
 
 
 def _print_stacked(headings: Sequence[str], row: Sequence[str], whole: Sequence[bool]) -> None:
-    """A row as lines: its name and all that is short, then each long cell."""
-    cells = [one for one in zip(headings, row, whole, strict=True) if one[1]]
+    """Print a row as lines: its short cells first, then each long cell."""
+    cells = [cell for cell in zip(headings, row, whole, strict=True) if cell[1]]
     first = next((number for number, (_, cell, _) in enumerate(cells) if len(cell) > 1), 0)
     head: list[str] = []
     rest: list[str] = []
@@ -271,33 +270,33 @@ def _colour_is_forced() -> bool | None:
     return True if click.get_current_context().color else None
 
 
-# -- Asking and waiting ---------------------------------------------------------------------------
+# -- Prompts and progress --------------------------------------------------------------------------
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something that cannot be undone; where nobody can answer, refuse."""
+    """Ask for confirmation; without a terminal, refuse."""
     if yes:
         return
     if not sys.stdin.isatty():
         raise UsageError(
-            f"{question} Nobody is there to say yes.",
-            hint="Add --yes, or look first with --dry-run.",
+            f"{question} Confirmation needs a terminal.",
+            hint="Add --yes, or use --dry-run to preview.",
         )
     click.confirm(question, abort=True, err=True)
 
 
-def require_editor(*, instead: str) -> None:
-    """Refuse to open an editor where it would wait for nobody: none is named, and no terminal."""
-    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not named and not sys.stdin.isatty():
-        raise UsageError("There is no terminal to edit in.", hint=f"Give {instead}, or set EDITOR.")
+def require_editor(*, alternative: str) -> None:
+    """Refuse to open an editor when none is configured and there is no terminal."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor and not sys.stdin.isatty():
+        raise UsageError("No terminal to edit in.", hint=f"Pass {alternative}, or set EDITOR.")
 
 
 @contextmanager
 def progress_bar(label: str) -> Generator[Progress | None, None, None]:
-    """A progress callback that draws on standard error when that is a terminal.
+    """A callback that draws a progress bar on standard error, from its first call on.
 
-    Nothing is drawn before there is something to tell.
+    None when standard error is not a terminal.
     """
     if not sys.stderr.isatty():
         yield None
@@ -305,18 +304,18 @@ def progress_bar(label: str) -> Generator[Progress | None, None, None]:
     with ExitStack() as stack:
         bars: list[ProgressBar[int]] = []
 
-        def tell(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             if not bars:
-                made: ProgressBar[int] = click.progressbar(length=1, label=label, file=sys.stderr)
-                bars.append(stack.enter_context(made))
+                bar: ProgressBar[int] = click.progressbar(length=1, label=label, file=sys.stderr)
+                bars.append(stack.enter_context(bar))
             bars[0].length = max(total, 1)
             bars[0].update(done - bars[0].pos)
 
-        yield tell
+        yield report
 
 
 def read_input(words: Sequence[str], *, what: str) -> str:
-    """The words as one text; a single `-` stands for standard input."""
+    """Join the words; a single `-` reads standard input."""
     if list(words) != ["-"]:
         return " ".join(words)
     read: Callable[[], bytes] = sys.stdin.buffer.read

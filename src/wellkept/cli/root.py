@@ -1,6 +1,6 @@
-"""The `wellkept` command itself: finds commands by name and loads only the one that is run.
+"""The `wellkept` command: lists the commands and imports only the one that runs.
 
-Invariant: starting a command imports its own module and no other command's; `--help` imports none.
+Invariant: running a command imports no other command's module; `--help` imports none.
 """
 
 from __future__ import annotations
@@ -21,83 +21,95 @@ from wellkept.core.errors import WellkeptError
 
 SECTIONS: Final = MappingProxyType(
     {
-        "To begin": {
-            "init": ("data.init", "Take in this project's documents and history."),
+        "Getting started": {
+            "init": ("data.init", "Import this project's documents and git history."),
             "tour": (
                 "data.tour",
-                "Take in this project, show what is known, and try three questions.",
+                "Import this project, show a summary and try three questions.",
             ),
-            "install": ("run.install", "Put Wellkept into a coding client."),
-            "uninstall": ("run.uninstall", "Take Wellkept out of a coding client again."),
+            "install": ("run.install", "Install Wellkept in a coding client."),
+            "uninstall": ("run.uninstall", "Remove Wellkept from a coding client."),
             "status": (
                 "run.status",
-                "Show which coding clients Wellkept is in, and what of it runs.",
+                "Show installed clients and running processes.",
             ),
         },
         "Memories": {
-            "remember": ("memory.remember", "Keep a statement."),
-            "recall": ("memory.recall", "Find the memories that answer a question."),
+            "remember": ("memory.remember", "Store a memory."),
+            "recall": ("memory.recall", "Search memories."),
             "list": ("memory.list_", "List memories, newest first."),
             "show": ("memory.show", "Show memories in full."),
-            "timeline": ("memory.timeline", "Show what stands before and after a memory in time."),
-            "context": ("memory.context", "Show what is worth saying now, inside a token budget."),
+            "timeline": ("memory.timeline", "Show the memories before and after a memory."),
+            "context": (
+                "memory.context",
+                "Show the context an agent would get, within a token budget.",
+            ),
             "edit": ("memory.edit", "Change a memory."),
-            "forget": ("memory.forget", "Delete memories for good."),
-            "apply": ("memory.apply", "Carry out the memory commands in a message."),
-            "relate": ("memory.relate", "Say how a memory stands to another memory or to a file."),
+            "forget": ("memory.forget", "Delete memories permanently."),
+            "apply": ("memory.apply", "Execute the memory commands in a message."),
+            "relate": ("memory.relate", "Relate a memory to another memory or a file."),
             "confidence": (
                 "memory.relate",
-                "Set how sure a memory is; what it is related to moves with it.",
+                "Set the confidence of a memory and update related memories.",
             ),
-            "why": ("work.observer", "Show why a memory is there: sessions, signals, rule, score."),
+            "why": (
+                "work.observer",
+                "Show where a memory comes from: sessions, signals, rule, score.",
+            ),
             "stats": ("memory.stats", "Count memories by type, scope and source."),
         },
         "Work, skills and code": {
-            "sessions": ("work.sessions", "List sessions, the latest first, or show one."),
+            "sessions": ("work.sessions", "List sessions, newest first, or show one."),
             "observer": (
                 "work.observer",
-                "Show what is being learned, and say whether work held up.",
+                "Show what is being learned, and report whether work passed.",
             ),
-            "methodology": ("work.methodology", "Show and choose the way of working."),
-            "skill": ("skills.group", "Find, run, check, write and switch skills."),
-            "graph": ("graph.group", "Build the code graph, and ask what a change touches."),
+            "methodology": ("work.methodology", "Show and choose the methodology."),
+            "skill": ("skills.group", "Find, run, validate, write, enable and disable skills."),
+            "graph": ("graph.group", "Build and query the code graph."),
         },
         "Servers": {
-            "mcp": ("run.mcp", "Serve memory to a coding client by MCP."),
+            "mcp": ("run.mcp", "Run the MCP server."),
             "serve": (
                 "run.serve",
-                "Serve memory over HTTP and MCP, and take in events as they come.",
+                "Run the HTTP and MCP server, and process hook events.",
             ),
-            "events": ("run.events", "Show what is new, as it happens."),
+            "events": ("run.events", "Show recent activity, or follow it live."),
         },
-        "To and fro": {
+        "Import and export": {
             "import": (
                 "data.export_import",
-                "Take in transcripts, git, other tools' data, or an exported file.",
+                "Import transcripts, git history, other tools' data or an export.",
             ),
-            "export": ("data.export_import", "Write memories to a file for git or for people."),
-            "backup": ("data.backup", "Copy the whole store into a new file."),
-            "restore": ("data.restore", "Put a backup in the place of the whole store."),
-            "projects": ("data.projects", "List projects, and merge two that are one."),
+            "export": ("data.export_import", "Export memories to JSONL or Markdown."),
+            "backup": ("data.backup", "Copy the store to a new file."),
+            "restore": ("data.restore", "Replace the store with a backup."),
+            "projects": ("data.projects", "List and merge projects."),
         },
         "Maintenance": {
             "maintain": (
                 "system.maintenance",
-                "Follow renames, archive merged work, refresh, decay and prune in one go.",
+                "Run all maintenance: refresh, archive merged work, decay and prune.",
             ),
             "refresh": (
                 "system.maintenance",
-                "Follow renamed files, and mark memories that no longer hold.",
+                "Follow renamed files and mark stale memories.",
             ),
-            "decay": ("system.maintenance", "Let importance fade with disuse."),
-            "prune": ("system.maintenance", "Remove what is no longer worth keeping, for good."),
-            "compact": ("system.maintenance", "Merge near-duplicates."),
-            "archive": ("system.maintenance", "Archive what belongs to a finished unit of work."),
-            "doctor": ("system.doctor", "Look everything over, and mend what can be mended."),
-            "reindex": ("system.reindex", "Bring the search indexes up to the model in use."),
+            "decay": ("system.maintenance", "Reduce the importance of unused memories."),
+            "prune": ("system.maintenance", "Delete unimportant memories permanently."),
+            "compact": ("system.maintenance", "Merge near-duplicate memories."),
+            "archive": ("system.maintenance", "Archive the memories of a finished work unit."),
+            "doctor": (
+                "system.doctor",
+                "Check the installation and the store, and repair problems.",
+            ),
+            "reindex": (
+                "system.reindex",
+                "Update the search indexes for the current embedding model.",
+            ),
             "spool": (
                 "run.spool",
-                "Show, take in and repair what was caught but is not in memory yet.",
+                "Show, process and retry captured events that are not stored yet.",
             ),
         },
         "Settings": {
@@ -106,15 +118,15 @@ SECTIONS: Final = MappingProxyType(
         },
     }
 )
-"""What the help lists together: command name -> module under `commands`, and its one-line help. The
-function has the name of the command."""
+"""Help section -> command name -> module under `commands` and one-line help. The function in the
+module has the name of the command."""
 
 COMMANDS: Final = MappingProxyType(
     {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 )
 
 
-class LazyGroup(click.Group):
+class _LazyGroup(click.Group):
     """A group whose commands are imported when they are run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -139,7 +151,7 @@ class LazyGroup(click.Group):
 
             close = get_close_matches(args[0], list(COMMANDS), n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
+            raise click.UsageError(f"Unknown command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(
@@ -155,35 +167,35 @@ class LazyGroup(click.Group):
 
 
 _NAME, _COMPLETE_VARIABLE = "wellkept", "_WELLKEPT_COMPLETE"
-# Names that Python keeps for itself.
+# Reserved words and builtins of Python.
 _SUFFIX: Final = MappingProxyType({"list": "_", "import": "_"})
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=_LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": None},
 )
 @click.option(
     "--store",
     metavar="FILE",
-    help="Database file, in place of the one the settings name.",
+    help="Database file; overrides the settings.",
 )
 @click.version_option(__version__, "--version", "-V", message="wellkept %(version)s")
 @click.pass_context
 def root(ctx: click.Context, store: str | None) -> None:
-    """A memory for coding agents that outlives the session."""
+    """Persistent memory for coding agents."""
     ctx.obj = store
-    # What the environment says, until a command has read the settings.
+    # Until the command reads the settings.
     ctx.color = environment_colour()
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; every way it can end becomes an exit code."""
-    _stand_in_for_closed_streams()
-    _accept_any_terminal()
+    """Run one command line and return its exit code. Never raises."""
+    _replace_closed_streams()
+    _escape_unencodable_output()
     try:
         return _run([_as_text(argument) for argument in arguments])
     except BrokenPipeError:
@@ -196,7 +208,7 @@ def run(arguments: Sequence[str]) -> int:
         _silence_stdout()
         _show_system_error(error)
         return exit_codes.SYSTEM_REFUSED
-    except Exception:  # noqa: BLE001 - a crash must not end with the code of "nothing found"
+    except Exception:  # noqa: BLE001 - a crash must not exit with 1
         from traceback import print_exc
 
         print_exc()
@@ -209,7 +221,7 @@ def _run(arguments: list[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.Abort:
-        click.echo("Nothing was done.", err=True)
+        click.echo("Cancelled. Nothing was changed.", err=True)
         return exit_codes.NOTHING
     except click.ClickException as error:
         _show_usage(error)
@@ -242,13 +254,13 @@ def _show(error: WellkeptError) -> None:
 
 
 def _show_system_error(error: OSError) -> None:
-    """What the system refused, such as writing to a full disk; nothing of it is our mistake."""
+    """Print an error of the operating system, such as a full disk."""
     if os.environ.get("WELLKEPT_DEBUG") == "1":
         from traceback import print_exc
 
         print_exc()
     where = f" ({error.filename})" if error.filename else ""
-    _print_error(f"The system refused: {error.strerror or error}{where}.")
+    _print_error(f"System error: {error.strerror or error}{where}.")
     click.echo("Hint: set WELLKEPT_DEBUG=1 to see where.", err=True)
 
 
@@ -265,14 +277,14 @@ def _show_usage(error: click.ClickException) -> None:
 
 
 def _as_text(argument: str) -> str:
-    """An argument as UTF-8, also where the locale made Python read it as something else."""
+    """Decode an argument as UTF-8, whatever the locale."""
     return os.fsencode(argument).decode("utf-8", errors="replace")
 
 
-def _stand_in_for_closed_streams() -> None:
-    """Put the null device where a standard stream is closed.
+def _replace_closed_streams() -> None:
+    """Open the null device for closed standard streams.
 
-    Otherwise the next file opened would take its number, and be written to by mistake.
+    Otherwise the next opened file would get descriptor 0, 1 or 2 and be written to by mistake.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
@@ -284,8 +296,8 @@ def _stand_in_for_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 
-def _accept_any_terminal() -> None:
-    """A character that the terminal's encoding lacks is shown escaped instead of failing."""
+def _escape_unencodable_output() -> None:
+    """Print characters missing in the terminal's encoding as escapes instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -293,5 +305,5 @@ def _accept_any_terminal() -> None:
 
 
 def _silence_stdout() -> None:
-    """Keep the interpreter from complaining about the closed pipe at exit."""
+    """Avoid an error message about the closed pipe at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -230,7 +230,7 @@ class Observer:
             phase=phase,
         )
 
-    def together(self, file: str, *, limit: int = 20) -> list[LinkedFile]:
+    def related(self, file: str, *, limit: int = 20) -> list[LinkedFile]:
         """The files related to one by git history and sessions, highest weight first."""
         from wellkept.app.graph.co_change import linked_files
 

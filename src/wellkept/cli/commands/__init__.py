@@ -1,1 +1,1 @@
-"""One module per noun; each function is one command, loaded when it is run."""
+"""Commands by topic. `cli.root` maps names to modules, imported when the command runs."""

@@ -165,7 +165,7 @@ class SkillHooks:
             self._trust.trust(self._root, skill.key, prints[skill.key])
         return chosen
 
-    def distrust(self, *names: str) -> list[Skill]:
+    def untrust(self, *names: str) -> list[Skill]:
         """Remove trust; without names, all of this folder."""
         chosen = self._with_hooks(names) if names else []
         keys = [skill.key for skill in chosen] or [*self._trust.trusted(self._root)]

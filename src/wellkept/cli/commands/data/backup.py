@@ -11,11 +11,11 @@ from wellkept.cli import options, output
 @click.argument("target", metavar="FILE")
 @options.json_option
 def backup(*, target: str, as_json: bool) -> None:
-    """Copy the whole store into a new file.
+    """Copy the store to a new file.
 
-    The copy is consistent even while others write. An existing file is never overwritten.
+    The copy is consistent even while other processes write. Existing files are not overwritten.
     """
-    with options.opened() as wk, output.progress_bar("Copying") as progress:
+    with options.open_wellkept() as wk, output.progress_bar("Copying") as progress:
         path = wk.backup(target, progress=progress)
     size = path.stat().st_size
     if as_json:

@@ -25,7 +25,7 @@ format_option = click.option(
     "--format",
     "form",
     type=click.Choice(["jsonl", "markdown"]),
-    help="jsonl is one exact file, markdown a folder for people; left out, the name tells.",
+    help="jsonl (one file) or markdown (a folder). Default: from the target.",
 )
 
 
@@ -33,7 +33,7 @@ format_option = click.option(
 @click.argument("target", metavar="FILE|FOLDER|-")
 @format_option
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
-@options.which_options
+@options.filter_options
 @options.project_option
 @options.json_option
 @click.pass_context
@@ -43,28 +43,30 @@ def export(
     target: str,
     form: str | None,
     overwrite: bool,
-    which: FilterArgs,
+    filters: FilterArgs,
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Write memories to a file for git or for people.
+    """Export memories to JSONL or Markdown.
 
-    The same memories always give the same bytes, so an export can be kept in git and compared.
-    History is included unless --validity says otherwise. A single - writes to standard output.
+    The same memories always produce the same bytes, so exports can be compared in git. Closed
+    memories are included unless --validity is given. A single - writes to standard output.
     """
     if ctx.get_parameter_source("validity") is ParameterSource.DEFAULT:
-        which["validity"] = "any"
-        which["archived"] = None
+        filters["validity"] = "any"
+        filters["archived"] = None
     kind = form or ("jsonl" if target == "-" or Path(target).suffix else "markdown")
     if target == "-" and (kind == "markdown" or as_json):
-        raise UsageError("Only JSONL goes to standard output, and by itself.", hint="Name a file.")
-    with options.opened(project) as wk:
+        raise UsageError(
+            "Standard output takes JSONL only, without --json.", hint="Pass a file name."
+        )
+    with options.open_wellkept(project) as wk:
         if target == "-":
-            wk.export(output.exact_stdout(), **which)
+            wk.export(output.exact_stdout(), **filters)
             return
         with output.progress_bar("Writing") as progress:
             write = wk.export if kind == "jsonl" else wk.export_markdown
-            count = write(target, overwrite=overwrite, progress=progress, **which)
+            count = write(target, overwrite=overwrite, progress=progress, **filters)
     if as_json:
         output.print_json({"target": target, "format": kind, "count": count})
     else:
@@ -75,14 +77,20 @@ def export(
 @click.argument("source", metavar="SOURCE|FILE|FOLDER|-")
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @click.option(
-    "--since", metavar="WHEN", help="Of a source, only what is not older: 2026-03-01, 30d."
+    "--since", metavar="WHEN", help="Only import newer data (SOURCE only): 2026-03-01, 30d."
 )
-@click.option("--all-projects", is_flag=True, help="Of a source, also what belongs to others.")
-@click.option("--no-vectors", is_flag=True, help="Of a source, leave vectors to `reindex`.")
+@click.option(
+    "--all-projects", is_flag=True, help="Also import sessions of other projects (SOURCE only)."
+)
+@click.option(
+    "--no-vectors", is_flag=True, help="Do not compute vectors; run `reindex` later (SOURCE only)."
+)
 @format_option
-@click.option("--here", is_flag=True, help="Put all of a JSONL file into this project.")
-@click.option("--strict", is_flag=True, help="All or nothing: one bad line and nothing is written.")
-@click.option("--close-removed", is_flag=True, help="Close memories whose Markdown file is gone.")
+@click.option("--here", is_flag=True, help="Import everything into this project (JSONL only).")
+@click.option("--strict", is_flag=True, help="Import nothing if any line is invalid.")
+@click.option(
+    "--close-removed", is_flag=True, help="Close memories whose Markdown file was removed."
+)
 @options.dry_run_option
 @options.project_option
 @options.json_option
@@ -101,19 +109,18 @@ def import_(
     project: str | None,
     as_json: bool,
 ) -> int:
-    """Take in transcripts, git, other tools' data, or an exported file.
+    """Import transcripts, git history, other tools' data or an export.
 
-    SOURCE is claude-code, codex or gemini (their transcripts), git (commits), instructions
-    (CLAUDE.md, AGENTS.md and the like), claude-mem, mem0, basic-memory or mcp-memory-service (their
-    data). Its files are found by themselves unless a PATH is named. Transcripts of this project
-    are taken unless --all-projects or a PATH says otherwise; each goes to its own project.
+    SOURCE is claude-code, codex or gemini (transcripts), git (commits), instructions (CLAUDE.md,
+    AGENTS.md and similar files), claude-mem, mem0, basic-memory or mcp-memory-service (their data).
+    Files are found automatically unless PATH is given. Only transcripts of this project are
+    imported unless --all-projects or PATH is given; each is stored in its own project.
 
-    Anything else is a file or a folder that `wellkept export` wrote; ./git is a file of that name.
-    A single - reads JSONL from standard input. Exits with 1 when a part of the file or the folder
-    was refused and the rest taken in, and with 2 when --strict refused all of it.
+    Any other name is a file or folder written by `wellkept export`; write ./git for a file of that
+    name. A single - reads JSONL from standard input. Exits with 1 when part of the input was
+    rejected, and with 2 when --strict rejected all of it.
 
-    Nothing but the memory is written. Doing it again, also after it was broken off, adds only what
-    is new.
+    Only the store is changed. A repeated or resumed import adds only new data.
     """
     from wellkept.cli.commands.data.import_sources import NAMES, ImportRequest, import_from
 
@@ -127,37 +134,37 @@ def import_(
             vectors=not no_vectors,
             as_json=as_json,
         )
-        with options.opened(project) as wk:
+        with options.open_wellkept(project) as wk:
             import_from(wk, source, request)
         return exit_codes.OK
     if paths:
-        raise UsageError(f"{source!r} is no source.", hint=f"Known: {', '.join(NAMES)}.")
+        raise UsageError(f"Unknown source {source!r}.", hint=f"Sources: {', '.join(NAMES)}.")
     if source != "-" and not path_exists(expanded(source)):
         raise NotFoundError(
-            f"There is no file {source}, and no source of that name.",
-            hint=f"Sources are: {', '.join(NAMES)}.",
+            f"{source!r} is neither a file nor a known source.",
+            hint=f"Sources: {', '.join(NAMES)}.",
         )
     kind = form or ("markdown" if source != "-" and Path(source).is_dir() else "jsonl")
     report: ImportReport | MarkdownReport
-    with options.opened(project) as wk, output.progress_bar("Reading") as progress:
+    with options.open_wellkept(project) as wk, output.progress_bar("Reading") as progress:
         if kind == "markdown":
             report = wk.import_markdown(
                 source, close_removed=close_removed, dry_run=dry_run, progress=progress
             )
         else:
-            given = sys.stdin if source == "-" else source
+            stream = sys.stdin if source == "-" else source
             report = wk.import_jsonl(
-                given, here=here, strict=strict, dry_run=dry_run, progress=progress
+                stream, here=here, strict=strict, dry_run=dry_run, progress=progress
             )
     if as_json:
         output.print_json({"dry_run": dry_run, "report": report})
     else:
         _print(report, dry_run=dry_run)
-    return _code(report, all_or_nothing=strict and kind == "jsonl")
+    return _exit_code(report, all_or_nothing=strict and kind == "jsonl")
 
 
-def _code(report: ImportReport | MarkdownReport, *, all_or_nothing: bool) -> int:
-    """What was left out is no crash, but a script must be able to tell."""
+def _exit_code(report: ImportReport | MarkdownReport, *, all_or_nothing: bool) -> int:
+    """Partly rejected input is not a failure, but scripts must be able to detect it."""
     from wellkept.memory.exchange.markdown_import import MarkdownReport
 
     outdated = report.outdated if isinstance(report, MarkdownReport) else ()
@@ -176,12 +183,12 @@ def _print(report: ImportReport | MarkdownReport, *, dry_run: bool) -> None:
     for name, value in shown.items():
         if isinstance(value, list):
             for item in value:
-                output.note(f"{name}: {_one(item)}")
+                output.note(f"{name}: {_item_text(item)}")
     if not report.applied and not dry_run:
         output.note("Nothing was written.")
 
 
-def _one(item: Json) -> str:
+def _item_text(item: Json) -> str:
     if isinstance(item, dict):
         return ", ".join(f"{name} {value}" for name, value in item.items())
     return str(item)

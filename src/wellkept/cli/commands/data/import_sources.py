@@ -1,4 +1,4 @@
-"""`wellkept import SOURCE`: what clients, git and other memory tools already know."""
+"""`wellkept import SOURCE`: transcripts, git history and data of other memory tools."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = 20
 
 @record(kw_only=True)
 class ImportRequest:
-    """What was asked for on the command line."""
+    """Options of the command line."""
 
     paths: tuple[Path, ...]
     since: str | None
@@ -39,7 +39,7 @@ class ImportRequest:
 
 
 def import_from(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> None:
-    """Take in a source and tell what came of it."""
+    """Import a source and print the report."""
     if source in TRANSCRIPT_SOURCES:
         report = _transcripts(wk, source, request)
     else:
@@ -62,17 +62,19 @@ def _transcripts(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> 
     for path in request.paths:
         if not path.exists():
             raise NotFoundError(
-                f"There is no {path}.", hint="Name a transcript or a folder of them."
+                f"{path} does not exist.", hint="Pass a transcript or a folder of transcripts."
             )
     folders = ClientFolders(home=Path.home(), project=wk.root, environment=os.environ)
     every = request.all_projects or (bool(request.paths) and not request.named_project)
-    wanted = TranscriptFilter(project=None if every else wk.project, since=wk.moment(request.since))
+    transcript_filter = TranscriptFilter(
+        project=None if every else wk.project, since=wk.moment(request.since)
+    )
     with output.progress_bar("Reading") as progress:
         return import_transcripts(
             wk.services,
             source,
             transcripts(source, folders=folders, paths=request.paths),
-            wanted=wanted,
+            wanted=transcript_filter,
             dry_run=request.dry_run,
             progress=progress,
         )
@@ -81,7 +83,7 @@ def _transcripts(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> 
 def _notes(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> NotesReport:
     from wellkept.app.imports.sources import SourceRequest, import_source
 
-    asked = SourceRequest(
+    source_request = SourceRequest(
         services=wk.services,
         home=Path.home(),
         environment=os.environ,
@@ -91,7 +93,7 @@ def _notes(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> NotesR
     with output.progress_bar("Reading") as progress:
         return import_source(
             source,
-            asked,
+            source_request,
             since=wk.moment(request.since),
             dry_run=request.dry_run,
             progress=progress,
@@ -99,31 +101,31 @@ def _notes(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> NotesR
 
 
 def _make_vectors(wk: wellkept.Wellkept) -> None:
-    """Words find it already; a model that is missing or broken off costs nothing that was read."""
+    """Compute vectors. A failure is only noted: full-text search works without them."""
     try:
         with output.progress_bar("Vectors") as progress:
             wk.reindex(progress=progress)
     except WellkeptError as error:
-        output.note(f"No vectors were made: {error.message} `wellkept reindex` makes them.")
+        output.note(f"No vectors were computed: {error.message} Run `wellkept reindex` later.")
 
 
 def _print_transcripts(report: TranscriptReport, *, home: str) -> None:
-    left = (
-        ("already in memory", report.unchanged),
-        ("that hooks have caught", report.caught),
-        ("of other projects; --all-projects takes them in", report.other_projects),
-        ("older than asked", report.too_old),
+    skipped = (
+        ("already imported", report.unchanged),
+        ("already captured by hooks", report.caught),
+        ("of other projects; add --all-projects to import them", report.other_projects),
+        ("older than --since", report.too_old),
     )
-    click.echo(_what_came(report) if report.sessions else _nothing_came(report, left))
-    for why, count in left:
+    click.echo(_summary(report) if report.sessions else _empty_summary(report, skipped))
+    for reason, count in skipped:
         if count:
-            output.note(f"Left out: {counted(count, 'session')} {why}.")
+            output.note(f"Skipped: {counted(count, 'session')} {reason}.")
     for project, count in report.projects.items():
         if project != home:
-            output.note(f"Of these {counted(count, 'session')} in the project {project}.")
+            output.note(f"{counted(count, 'session')} belong to project {project}.")
     if report.sessions and not report.dry_run:
-        output.note("`wellkept sessions` lists them, `wellkept recall` searches them.")
-    _print_reading(report)
+        output.note("List them with `wellkept sessions`, search them with `wellkept recall`.")
+    _print_skipped_input(report)
     for unread in report.unread[:_SHOWN]:
         output.note(f"not read: {unread.path}: {unread.reason}")
     _print_more("not read", len(report.unread))
@@ -132,53 +134,55 @@ def _print_transcripts(report: TranscriptReport, *, home: str) -> None:
     _print_more("problems", len(report.problems))
 
 
-def _what_came(report: TranscriptReport) -> str:
-    would = "Would take" if report.dry_run else "Took"
+def _summary(report: TranscriptReport) -> str:
+    would = "Would import" if report.dry_run else "Imported"
     more = f" and {report.continued} continued" if report.continued else ""
     return (
-        f"{would} in {report.new} new{more} {'session' if report.sessions == 1 else 'sessions'}"
+        f"{would} {report.new} new{more} {'session' if report.sessions == 1 else 'sessions'}"
         f" from {report.bytes_read / 1e6:.1f} MB: {counted(report.prompts, 'prompt')},"
         f" {counted(report.observations, 'observation')};"
         f" {counted(report.redacted, 'secret')} redacted."
     )
 
 
-def _nothing_came(report: TranscriptReport, left: Sequence[tuple[str, int]]) -> str:
-    if any(count for _, count in left) or report.unread:
+def _empty_summary(report: TranscriptReport, skipped: Sequence[tuple[str, int]]) -> str:
+    if any(count for _, count in skipped) or report.unread:
         return "Nothing new."
-    return f"No transcripts of {report.source} were found. Name a file or a folder that holds some."
+    return f"No transcripts of {report.source} found. Pass a file or folder."
 
 
-def _print_reading(report: TranscriptReport) -> None:
+def _print_skipped_input(report: TranscriptReport) -> None:
     reading = report.reading
-    told = (
+    skipped = (
         ("damaged lines", reading.damaged),
         ("lines above the limit", reading.too_long),
-        ("bytes of a line without an end", reading.torn_bytes),
+        ("bytes of an incomplete line", reading.torn_bytes),
     )
-    for what, count in told:
+    for what, count in skipped:
         if count:
             output.note(f"{count} {what} were skipped.")
 
 
 def _print_notes(report: NotesReport, *, home: str) -> None:
-    would = "Would keep" if report.dry_run else "Kept"
+    would = "Would store" if report.dry_run else "Stored"
     click.echo(
         f"{would} {report.new} new and {report.changed} changed of {report.found} found;"
-        f" in already: {report.unchanged}; {counted(report.redacted, 'secret')} redacted."
+        f" {report.unchanged} unchanged; {counted(report.redacted, 'secret')} redacted."
     )
     if report.too_old:
-        output.note(f"{report.too_old} are older.")
+        output.note(f"Skipped: {report.too_old} older than --since.")
     if report.other_projects:
-        output.note(f"{report.other_projects} are of other projects; --all-projects takes them in.")
+        output.note(
+            f"Skipped: {report.other_projects} of other projects; import them with --all-projects."
+        )
     for project, count in report.projects.items():
         if project != home:
-            output.note(f"Of these {count} in the project {project}.")
+            output.note(f"{count} belong to project {project}.")
     for skipped in report.skipped[:_SHOWN]:
-        output.note(f"left out: {skipped.path}: {skipped.reason}")
-    _print_more("left out", len(report.skipped))
+        output.note(f"skipped: {skipped.path}: {skipped.reason}")
+    _print_more("skipped", len(report.skipped))
 
 
 def _print_more(what: str, count: int) -> None:
     if count > _SHOWN:
-        output.note(f"{what}: {count - _SHOWN} more; --json lists them all.")
+        output.note(f"{what}: {count - _SHOWN} more; list all with --json.")

@@ -16,63 +16,61 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option(
-    "--commits", type=int, default=500, show_default=True, help="How many commits to read at most."
+    "--commits", type=int, default=500, show_default=True, help="Maximum number of commits to read."
 )
-@click.option("--refresh", is_flag=True, help="Also take in again what was forgotten since.")
-@click.option(
-    "--graph", is_flag=True, help="Also build the code graph and keep what each module is for."
-)
+@click.option("--refresh", is_flag=True, help="Also import again what was forgotten.")
+@click.option("--graph", is_flag=True, help="Also build the code graph and store module summaries.")
 @options.project_option
 @options.json_option
 def init(*, commits: int, refresh: bool, graph: bool, project: str | None, as_json: bool) -> None:
-    """Take in this project's documents and history.
+    """Import this project's documents and git history.
 
-    Nothing is written into the project. Doing it again adds only what is new.
+    Nothing is written to the project folder. Running it again adds only new data.
     """
-    with options.opened(project) as wk, output.progress_bar("Reading") as progress:
+    with options.open_wellkept(project) as wk, output.progress_bar("Reading") as progress:
         report = wk.import_repository(limit_commits=commits, refresh=refresh, progress=progress)
         maintain_after_answer(wk)
     if as_json and not graph:
         output.print_json(report)
         return
     if not as_json:
-        print_intake(report)
+        print_import_report(report)
     if graph:
-        _map_code(report, project=project, refresh=refresh, as_json=as_json)
+        _build_graph(report, project=project, refresh=refresh, as_json=as_json)
 
 
-def _map_code(
+def _build_graph(
     report: RepositoryReport, *, project: str | None, refresh: bool, as_json: bool
 ) -> None:
-    """Build the code graph and keep what its modules are for."""
-    from wellkept.cli.commands.graph.group import building, print_report
-    from wellkept.cli.commands.graph.modules import print_summarised
+    """Build the code graph and store module summaries."""
+    from wellkept.cli.commands.graph.group import build_progress, print_report
+    from wellkept.cli.commands.graph.modules import print_summary_report
 
-    with options.opened(project) as wk:
-        with building() as tell:
-            built = wk.graph.build(progress=tell)
-        with output.progress_bar("Summarising modules") as told:
-            summarised = wk.graph.summarise(again=refresh, progress=told)
+    with options.open_wellkept(project) as wk:
+        with build_progress() as on_progress:
+            built = wk.graph.build(progress=on_progress)
+        with output.progress_bar("Summarising modules") as on_summary:
+            summarised = wk.graph.summarise(again=refresh, progress=on_summary)
     if as_json:
         output.print_json({"intake": report, "graph": built, "modules": summarised})
         return
     print_report(built)
-    print_summarised(summarised)
+    print_summary_report(summarised)
 
 
-def print_intake(report: RepositoryReport) -> None:
-    """What was found and what became of it."""
+def print_import_report(report: RepositoryReport) -> None:
+    """Print the report of a repository import."""
     click.echo(
         f"Read {counted(report.documents, 'document')} and {counted(report.commits, 'commit')}:"
-        f" {report.new} new, {report.changed} changed, {report.unchanged} known,"
+        f" {report.new} new, {report.changed} changed, {report.unchanged} unchanged,"
         f" {report.closed} closed; {counted(report.links, 'pair')} of files change together."
     )
     if not report.history:
-        output.note("There is no history: this is no git checkout with commits, or git is missing.")
+        output.note("No history: not a git repository with commits, or git is not installed.")
     if not report.documents and not report.commits:
-        output.note("Nothing was found to take in: go to the folder of a project first.")
+        output.note("Nothing to import. Run this in a project folder.")
     for skipped in report.skipped:
-        output.note(f"left out: {', '.join(str(v) for v in _values(skipped))}")
+        output.note(f"skipped: {', '.join(str(v) for v in _values(skipped))}")
 
 
 def _values(skipped: object) -> list[object]:

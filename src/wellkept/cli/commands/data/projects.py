@@ -13,7 +13,7 @@ from wellkept.core.text import counted
 @options.json_option
 @click.pass_context
 def projects(ctx: click.Context, *, as_json: bool) -> None:
-    """List projects, and merge two that are one."""
+    """List and merge projects."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_, as_json=as_json)
 
@@ -21,8 +21,8 @@ def projects(ctx: click.Context, *, as_json: bool) -> None:
 @projects.command("list")
 @options.json_option
 def list_(*, as_json: bool = False) -> None:
-    """List every project that holds memories."""
-    with options.opened() as wk:
+    """List projects with memories."""
+    with options.open_wellkept() as wk:
         found, here = wk.projects(), wk.project
     if as_json:
         items = [
@@ -31,13 +31,13 @@ def list_(*, as_json: bool = False) -> None:
         output.print_json({"items": items, "here": here})
         return
     rows = [("→" if name == here else "", name, str(count)) for name, count in found]
-    output.print_table(("", "project", "memories"), rows, empty="Nothing is known of any project.")
+    output.print_table(("", "project", "memories"), rows, empty="No projects yet.")
 
 
 @projects.command()
 @click.argument("alias")
 @click.option(
-    "--into", metavar="PROJECT", help="The project that stays; this folder's when left out."
+    "--into", metavar="PROJECT", help="Target project. Default: the project of this folder."
 )
 @options.dry_run_option
 @options.yes_option
@@ -45,12 +45,12 @@ def list_(*, as_json: bool = False) -> None:
 def merge(*, alias: str, into: str | None, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Make ALIAS another name of a project and move its memories there.
 
-    Both are given by name, or by identity as `wellkept projects` lists it.
+    Both are project names, or project IDs from `wellkept projects`.
     """
-    with options.opened() as wk:
+    with options.open_wellkept() as wk:
         target = into or wk.project
         if not dry_run:
-            output.confirm(f"Move everything of {alias} to {target}?", yes=yes)
+            output.confirm(f"Move all memories of {alias} to {target}?", yes=yes)
         moved = wk.merge_project(alias, into=target, dry_run=dry_run)
     if as_json:
         output.print_json({"alias": alias, "into": target, "moved": moved, "dry_run": dry_run})
@@ -58,4 +58,4 @@ def merge(*, alias: str, into: str | None, dry_run: bool, yes: bool, as_json: bo
     verb = "Would move" if dry_run else "Moved"
     click.echo(f"{verb} {counted(moved, 'memory', 'memories')} to {target}")
     if not moved:
-        output.note(f"No memory is kept under {alias}; `wellkept projects` lists what there is.")
+        output.note(f"No memories in {alias}. List projects with `wellkept projects`.")

@@ -1,4 +1,4 @@
-"""`wellkept tour`: a first look at what a memory of this project knows."""
+"""`wellkept tour`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 import wellkept
 from wellkept.cli import options, output
-from wellkept.cli.commands.data.init import print_intake
+from wellkept.cli.commands.data.init import print_import_report
 from wellkept.cli.commands.memory.recall import print_hit
 from wellkept.cli.commands.system.maintenance import maintain_after_answer
 from wellkept.core.text import counted
@@ -26,19 +26,19 @@ _HITS = 2
 
 
 @click.command()
-@click.option("--ask", "questions", multiple=True, help="A question to try; may be repeated.")
+@click.option("--ask", "questions", multiple=True, help="Question to try. Repeatable.")
 @options.project_option
 def tour(*, questions: tuple[str, ...], project: str | None) -> None:
-    """Take in this project, show what is known, and try three questions.
+    """Import this project, show a summary and try three questions.
 
-    Nothing is written into the project.
+    Nothing is written to the project folder.
     """
-    with options.opened(project) as wk:
-        _heading(f"Taking in {wk.project_name}")
+    with options.open_wellkept(project) as wk:
+        _heading(f"Importing {wk.project_name}")
         with output.progress_bar("Reading") as progress:
             report = wk.import_repository(progress=progress)
             maintain_after_answer(wk)
-        print_intake(report)
+        print_import_report(report)
         _summary(wk)
         for question in questions or _QUESTIONS:
             _heading(question)
@@ -51,13 +51,13 @@ def tour(*, questions: tuple[str, ...], project: str | None) -> None:
 
 
 def print_home() -> None:
-    """Which variable leads to this memory, where it is not in its usual place."""
+    """Print the variable that selects a non-default data folder."""
     if home := os.environ.get("WELLKEPT_HOME"):
-        click.echo(f"  export WELLKEPT_HOME={shlex.quote(home)}   # where this memory is")
+        click.echo(f"  export WELLKEPT_HOME={shlex.quote(home)}   # data folder of this tour")
 
 
 def own_command() -> str:
-    """How to call this very command from here: by its name, or by its file if that is not found."""
+    """The command as typed in a shell: `wellkept`, or its path when not in PATH."""
     called = Path(sys.argv[0])
     if called.name != "wellkept" or shutil.which("wellkept"):
         return "wellkept"
@@ -71,15 +71,15 @@ def _heading(text: str) -> None:
 
 
 def _summary(wk: wellkept.Wellkept) -> None:
-    known = wk.stats()
-    _heading(counted(known.total, "memory", "memories"))
-    ranked = sorted(known.by_type.items(), key=lambda item: (-item[1], item[0]))
+    stats = wk.stats()
+    _heading(counted(stats.total, "memory", "memories"))
+    ranked = sorted(stats.by_type.items(), key=lambda item: (-item[1], item[0]))
     output.print_table(("type", "memories"), [(name, str(count)) for name, count in ranked])
 
 
 def _answer(wk: wellkept.Wellkept, question: str) -> None:
     found = wk.recall(question, limit=_HITS)
     for number, hit in enumerate(found, start=1):
-        print_hit(hit, number=number, longest=400)
+        print_hit(hit, number=number, max_chars=400)
     if not found.hits:
-        output.note("Nothing is known about that yet.")
+        output.note("No memories about this yet.")

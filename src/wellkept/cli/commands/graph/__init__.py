@@ -1,0 +1,1 @@
+"""`wellkept graph`. Open `group.py` first."""

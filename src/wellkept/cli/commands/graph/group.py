@@ -1,4 +1,4 @@
-"""`wellkept graph`: build, look at and ask the code graph."""
+"""`wellkept graph`: build and query the code graph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from wellkept.cli import options, output
 from wellkept.cli.commands.graph.modules import modules, summarise
-from wellkept.cli.commands.graph.notes import link, note, notes, unnote
+from wellkept.cli.commands.graph.notes import link, note, notes
 from wellkept.cli.commands.graph.search import related, search
 from wellkept.cli.groups import Group
 from wellkept.core.graph import BuildStage
@@ -29,39 +29,39 @@ if TYPE_CHECKING:
     )
 
 _depth_option = click.option(
-    "--depth", type=click.IntRange(1, 3), default=3, show_default=True, help="How far to follow."
+    "--depth", type=click.IntRange(1, 3), default=3, show_default=True, help="Maximum depth."
 )
 _limit_option = click.option(
     "-n", "--limit", type=click.IntRange(1, 10_000), default=40, show_default=True,
-    help="How many to list at most."
+    help="Maximum number of results."
 )  # fmt: skip
-_MOST_LISTED = 10
+_MAX_LISTED = 10
 _BAR_WIDTH = 24
 
 
 @click.group(cls=Group)
 def graph() -> None:
-    """Build the code graph, and ask what a change touches."""
+    """Build and query the code graph."""
 
 
 @graph.command()
 @click.argument("files", nargs=-1)
-@click.option("--again", is_flag=True, help="Read unchanged files as well.")
-@click.option("--workers", type=click.IntRange(1, 64), help="Processes that parse.")
+@click.option("--again", is_flag=True, help="Also parse unchanged files.")
+@click.option("--workers", type=click.IntRange(1, 64), help="Number of parser processes.")
 @options.project_option
 @options.json_option
 def build(
     *, files: tuple[str, ...], again: bool, workers: int | None, project: str | None, as_json: bool
 ) -> None:
-    """Bring the graph up to date with the files of this folder, or only with FILES.
+    """Update the graph for all files of this folder, or for FILES.
 
-    Only what changed is read again. Stopped half-way, the next run goes on from there.
+    Only changed files are parsed. An interrupted build continues with the next run.
     """
-    with options.opened(project) as wk, building() as tell:
+    with options.open_wellkept(project) as wk, build_progress() as on_progress:
         report = (
             wk.graph.update(files)
             if files
-            else wk.graph.build(again=again, progress=tell, workers=workers)
+            else wk.graph.build(again=again, progress=on_progress, workers=workers)
         )
     if as_json:
         output.print_json(report)
@@ -70,12 +70,12 @@ def build(
 
 
 @graph.command()
-@click.option("--check", is_flag=True, help="First look which files changed on disk.")
+@click.option("--check", is_flag=True, help="Check for changed files first.")
 @options.project_option
 @options.json_option
 def status(*, check: bool, project: str | None, as_json: bool) -> None:
-    """Show how much is known, and what was skipped, failed or is stale."""
-    with options.opened(project) as wk:
+    """Show the size of the graph, and skipped, failed and stale files."""
+    with options.open_wellkept(project) as wk:
         if check:
             wk.graph.mark_changed()
         found = wk.graph.status()
@@ -92,8 +92,8 @@ def status(*, check: bool, project: str | None, as_json: bool) -> None:
 @options.project_option
 @options.json_option
 def impact(*, name: str, depth: int, limit: int, project: str | None, as_json: bool) -> None:
-    """Show what a change of NAME may touch: a file, a symbol, a directory or a module."""
-    with options.opened(project) as wk:
+    """Show what a change of NAME may affect. NAME is a file, symbol, folder or module."""
+    with options.open_wellkept(project) as wk:
         found = wk.graph.impact(name, depth=depth, limit=limit)
     if as_json:
         output.print_json(found)
@@ -111,7 +111,7 @@ def impact(*, name: str, depth: int, limit: int, project: str | None, as_json: b
 
 @graph.command()
 @click.argument("name")
-@click.option("--reverse", is_flag=True, help="What depends on NAME instead.")
+@click.option("--reverse", is_flag=True, help="Show what depends on NAME instead.")
 @_depth_option
 @_limit_option
 @options.project_option
@@ -120,9 +120,9 @@ def deps(
     *, name: str, reverse: bool, depth: int, limit: int, project: str | None, as_json: bool
 ) -> None:
     """Show what NAME depends on."""
-    with options.opened(project) as wk:
-        ask = wk.graph.dependents if reverse else wk.graph.dependencies
-        found = ask(name, depth=depth, limit=limit)
+    with options.open_wellkept(project) as wk:
+        query = wk.graph.dependents if reverse else wk.graph.dependencies
+        found = query(name, depth=depth, limit=limit)
     if as_json:
         output.print_json(found)
         return
@@ -134,10 +134,10 @@ def deps(
 
 @graph.command()
 @click.argument("name")
-@click.option("--to", metavar="NAME", help="Only the ways that lead there.")
-@click.option("--value", default="", help="Only one parameter, variable or field of NAME.")
+@click.option("--to", metavar="NAME", help="Only paths to this symbol or file.")
+@click.option("--value", default="", help="Only this parameter, variable or field of NAME.")
 @click.option("--depth", type=click.IntRange(1, 6), default=3, show_default=True,
-              help="How far to follow.")  # fmt: skip
+              help="Maximum depth.")  # fmt: skip
 @_limit_option
 @options.project_option
 @options.json_option
@@ -151,24 +151,24 @@ def trace(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Show where the values of NAME go: as arguments, results and fields, and over noted flows.
+    """Trace the values of NAME through arguments, results, fields and noted flows.
 
-    Where none can be followed, the ways of calls are shown instead. A way is as sure as all of its
-    steps together.
+    Shows call paths where no values can be traced. The confidence of a path is the product of its
+    steps.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         found = wk.graph.trace(name, to=to, value=value, depth=depth, limit=limit)
     if as_json:
         output.print_json(found)
         return
     if not found.paths:
-        output.note("No way was found.")
+        output.note("No path found.")
     for path in found.paths:
         click.echo(f"{prod(s.confidence for s in path):.2f} {output.one_line(found.start.id)}")
         for step in path:
             click.echo(f"     {output.one_line(_step_line(step))}")
     if not found.is_whole:
-        output.note("There is more than was followed: ask about less, or with --to.")
+        output.note("Incomplete: the search limit was reached. Narrow it with --to or --value.")
     _warn_stale(found.stale_files)
 
 
@@ -177,8 +177,8 @@ def trace(
 @options.project_option
 @options.json_option
 def coverage(*, name: str, project: str | None, as_json: bool) -> None:
-    """Show the tests that reach NAME, and what inside it none of them reaches."""
-    with options.opened(project) as wk:
+    """Show the tests that reach NAME, and the functions in it that no test reaches."""
+    with options.open_wellkept(project) as wk:
         found = wk.graph.coverage(name)
     if as_json:
         output.print_json(found)
@@ -195,24 +195,24 @@ def coverage(*, name: str, project: str | None, as_json: bool) -> None:
 @options.project_option
 @options.json_option
 def show(*, name: str, project: str | None, as_json: bool) -> None:
-    """Show a file or symbol with what it holds and its edges."""
-    with options.opened(project) as wk:
+    """Show a file or symbol with its symbols and edges."""
+    with options.open_wellkept(project) as wk:
         node = wk.graph.node(name)
-        leaving, coming = wk.graph.edges(node.id)
+        outgoing, incoming = wk.graph.edges(node.id)
         inside = wk.graph.symbols(node.id) if node.kind.value == "file" else []
     if as_json:
-        output.print_json({"node": node, "symbols": inside, "out": leaving, "in": coming})
+        output.print_json({"node": node, "symbols": inside, "out": outgoing, "in": incoming})
         return
     click.echo(f"{node.kind.value} {output.one_line(node.id)} {output.one_line(node.signature)}")
     for symbol in inside:
         click.echo(f"  {symbol.line:>5}  {symbol.kind.value:<9} {output.one_line(symbol.qualname)}")
-    for mark, edges in (("->", leaving), ("<-", coming)):
+    for mark, edges in (("->", outgoing), ("<-", incoming)):
         for edge in edges:
             other = edge.target if mark == "->" else edge.source
             click.echo(f"  {mark} {edge.kind.value:<10} {output.one_line(other)}")
 
 
-for command in (search, related, modules, summarise, note, link, notes, unnote):
+for command in (search, related, modules, summarise, note, link, notes):
     graph.add_command(command)
 
 
@@ -220,17 +220,17 @@ for command in (search, related, modules, summarise, note, link, notes, unnote):
 
 
 @contextmanager
-def building() -> Generator[Callable[[BuildProgress], None] | None, None, None]:
-    """A line on a terminal that says how far the build is and which module it is at."""
+def build_progress() -> Generator[Callable[[BuildProgress], None] | None, None, None]:
+    """A callback that shows build progress on a terminal; None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
 
-    def tell(at: BuildProgress) -> None:
+    def show_progress(at: BuildProgress) -> None:
         click.echo(f"\r\x1b[K{_progress_line(at)[: output.width() - 1]}", nl=False, err=True)
 
     try:
-        yield tell
+        yield show_progress
     finally:
         click.echo("\r\x1b[K", nl=False, err=True)
 
@@ -250,26 +250,26 @@ def _step_line(step: TraceStep) -> str:
 
 
 def print_report(report: BuildReport) -> None:
-    """What a build did."""
-    unnamed = f", {len(report.unnameable)} without a usable name" if report.unnameable else ""
-    gone = f", {report.removed} gone since the last build" if report.removed else ""
+    """Print the report of a build."""
+    unnamed = f", {len(report.unnameable)} with undecodable names" if report.unnameable else ""
+    gone = f", {report.removed} removed" if report.removed else ""
     click.echo(
-        f"{counted(report.seen, 'file')}: {report.read} read, {report.unchanged} unchanged,"
-        f" {report.skipped} skipped{unnamed}. {report.relinked} linked anew{gone};"
+        f"{counted(report.seen, 'file')}: {report.read} parsed, {report.unchanged} unchanged,"
+        f" {report.skipped} skipped{unnamed}. {report.relinked} relinked{gone};"
         f" {report.seconds:.1f} s"
     )
     if not report.seen:
-        output.note("This folder holds no source file that the graph reads.")
-    _print_problems("Not whole", report.failed)
-    _print_list("Names that are no text", report.unnameable)
+        output.note("No supported source files in this folder.")
+    _print_problems("Incomplete", report.failed)
+    _print_list("Undecodable file names", report.unnameable)
 
 
 def _print_status(found: GraphStatus) -> None:
     if not found.files:
         output.note(
-            "There is no code graph of this folder yet. Run: wellkept graph build"
+            "No code graph for this folder. Run `wellkept graph build`."
             if found.built_at is None
-            else "This folder holds no source file that the graph reads."
+            else "No supported source files in this folder."
         )
         return
     built = f"{found.built_at:%Y-%m-%d %H:%M}" if found.built_at else "never finished"
@@ -281,8 +281,8 @@ def _print_status(found: GraphStatus) -> None:
     ):
         click.echo(f"{title}: {', '.join(f'{name} {n}' for name, n in counts.items())}")
     if found.unresolved:
-        output.note(f"{found.unresolved} files are not linked yet. Run: wellkept graph build")
-    _print_problems("Not whole", found.failed)
+        output.note(f"{found.unresolved} files are not linked yet. Run `wellkept graph build`.")
+    _print_problems("Incomplete", found.failed)
     _print_problems("Skipped", found.skipped)
     _print_list("Stale", found.stale)
 
@@ -295,23 +295,23 @@ def _print_list(title: str, lines: Sequence[str]) -> None:
     if not lines:
         return
     click.echo(f"{title} ({len(lines)}):")
-    for line in lines[:_MOST_LISTED]:
+    for line in lines[:_MAX_LISTED]:
         click.echo(f"  {output.one_line(line)}")
-    if len(lines) > _MOST_LISTED:
-        click.echo(f"  and {len(lines) - _MOST_LISTED} more; --json lists all")
+    if len(lines) > _MAX_LISTED:
+        click.echo(f"  and {len(lines) - _MAX_LISTED} more; list all with --json")
 
 
 def _print_reached(reached: Sequence[ReachedNode], *, of: int) -> None:
     output.print_table(
-        ("depth", "score", "how", "what", "through"),
+        ("depth", "score", "kind", "node", "via"),
         [(str(r.depth), f"{r.score:.2f}", r.kind.value, r.node.id, r.through) for r in reached],
     )
     if len(reached) < of:
-        output.note(f"{of - len(reached)} more are not listed; --limit sets how many are.")
+        output.note(f"{of - len(reached)} more not listed; raise --limit.")
 
 
 def _warn_stale(files: Sequence[str]) -> None:
     if files:
         more = f" and {len(files) - 5} more" if len(files) > 5 else ""
         named = ", ".join(output.one_line(path) for path in files[:5])
-        output.note(f"Changed since they were read: {named}{more}. Run: wellkept graph build")
+        output.note(f"Changed since the last build: {named}{more}. Run `wellkept graph build`.")

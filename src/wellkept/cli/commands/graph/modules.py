@@ -1,4 +1,4 @@
-"""`wellkept graph modules` and `wellkept graph summarise`: the module map, and keeping it."""
+"""`wellkept graph modules` and `wellkept graph summarise`: the module map and its summaries."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from wellkept.app.graph.module_notes import ModuleSummaryReport
     from wellkept.core.code_modules import CodeModule
 
-_ASKED_FIRST = "Needs a graph: run `wellkept graph build` first."
+_NEEDS_GRAPH = "Run `wellkept graph build` first."
 
 
-@click.command(epilog=_ASKED_FIRST)
+@click.command(epilog=_NEEDS_GRAPH)
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=40, show_default=True,
-              help="How many modules to tell apart at most.")  # fmt: skip
+              help="Maximum number of modules.")  # fmt: skip
 @options.project_option
 @options.json_option
 def modules(*, limit: int, project: str | None, as_json: bool) -> None:
-    """Show the modules of this project: what they are for, hold, give and depend on.
+    """Show the modules of this project: purpose, files, exports and dependencies.
 
-    Also shows the conventions that configuration files and the code itself show.
+    Also shows the conventions found in configuration files and code.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         found, conventions = wk.graph.modules(limit=limit), wk.graph.conventions()
     if as_json:
         shown = [{"summary": module.summary, "module": module} for module in found]
         output.print_json({"modules": shown, "conventions": conventions})
         return
     if not found:
-        output.note("This folder holds no module of source files.")
+        output.note("No modules with source files in this folder.")
     for module in found:
         _print_module(module)
     for convention in conventions:
@@ -52,42 +52,47 @@ def _print_module(module: CodeModule) -> None:
     click.echo(f"  {output.one_line(module.summary)}")
 
 
-@click.command(epilog=_ASKED_FIRST)
-@click.option("--dry-run", is_flag=True, help="Show what would be kept; ask no model.")
-@click.option("--no-model", is_flag=True, help="Use only what documents and structure say.")
-@click.option("--again", is_flag=True, help="Also take up what was forgotten, and ask anew.")
+@click.command(epilog=_NEEDS_GRAPH)
+@click.option("--dry-run", is_flag=True, help="Show what would be stored; do not call a model.")
+@click.option("--no-model", is_flag=True, help="Do not call a model; use documents and structure.")
+@click.option(
+    "--again", is_flag=True, help="Also restore forgotten summaries, and call the model again."
+)
 @options.project_option
 @options.json_option
 def summarise(
     *, dry_run: bool, no_model: bool, again: bool, project: str | None, as_json: bool
 ) -> None:
-    """Keep what each module is for, and the conventions, as memories.
+    """Store module summaries and conventions as memories.
 
-    Doing it again changes only what reads differently now. What a person confirmed or corrected is
-    left alone. A model is asked if one is configured, inside the daily budget.
+    Running it again updates only what changed. Memories confirmed or edited by a person are kept.
+    Uses the configured model, if any, within the daily budget.
     """
-    with options.opened(project) as wk, output.progress_bar("Summarising modules") as tell:
+    with (
+        options.open_wellkept(project) as wk,
+        output.progress_bar("Summarising modules") as on_progress,
+    ):
         report = wk.graph.summarise(
-            dry_run=dry_run, with_model=not no_model, again=again, progress=tell
+            dry_run=dry_run, with_model=not no_model, again=again, progress=on_progress
         )
     if as_json:
         output.print_json(report)
         return
-    print_summarised(report)
+    print_summary_report(report)
 
 
-def print_summarised(report: ModuleSummaryReport) -> None:
-    """What became of the statements about the code."""
+def print_summary_report(report: ModuleSummaryReport) -> None:
+    """Print the report of storing module summaries."""
     for note in report.notes:
         if note.outcome != "unchanged":
             click.echo(
                 f"{note.outcome:<8} {output.one_line(note.key)}: {output.one_line(note.text)}"
             )
-    verb = "Would keep" if report.dry_run else "Kept"
+    verb = "Would store" if report.dry_run else "Stored"
     click.echo(
-        f"{verb} of {report.modules} modules: {report.count('new')} new,"
-        f" {report.count('changed')} changed, {report.count('unchanged')} known,"
-        f" {report.count('closed')} closed, {report.count('left')} left to their authors."
+        f"{verb} summaries of {report.modules} modules: {report.count('new')} new,"
+        f" {report.count('changed')} changed, {report.count('unchanged')} unchanged,"
+        f" {report.count('closed')} closed, {report.count('left')} kept as edited."
     )
     if report.model_problem:
-        output.note(f"Without a model's words for some: {report.model_problem}")
+        output.note(f"Some summaries were made without a model: {report.model_problem}")

@@ -1,0 +1,1 @@
+"""Commands on single memories. Open `remember.py` or `recall.py` first."""

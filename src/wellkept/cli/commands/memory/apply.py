@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("words", nargs=-1, required=True, metavar="MESSAGE...")
-@click.option("--author", help="Who wrote the message.")
-@click.option("--session", help="The session it was written in.")
+@click.option("--author", help="Author of the message.")
+@click.option("--session", help="Session of the message.")
 @options.project_option
 @options.json_option
 def apply(
@@ -26,26 +26,26 @@ def apply(
     project: str | None,
     as_json: bool,
 ) -> int:
-    """Carry out the memory commands in a message.
+    """Execute the memory commands in a message.
 
-    "Remember that ...", "never ...", "forget ..." and "what do you remember about ..." are acted
-    upon, in several languages; any other message changes nothing and exits with 1.
+    Understands "remember that ...", "never ...", "forget ..." and "what do you remember about ..."
+    in several languages. Exits with 1 when the message contains no command.
     """
-    with options.opened(project) as wk:
-        done = wk.apply_commands(
+    with options.open_wellkept(project) as wk:
+        results = wk.apply_commands(
             output.read_input(words, what="message"), author=author, session=session
         )
     if as_json:
-        output.print_json({"done": [_shape(item) for item in done]})
+        output.print_json({"done": [_plain(item) for item in results]})
     else:
-        for item in done:
+        for item in results:
             _print(item)
-        if not done:
-            output.note("The message asks nothing of memory.")
-    return exit_codes.OK if done else exit_codes.NOTHING
+        if not results:
+            output.note("No memory command in this message.")
+    return exit_codes.OK if results else exit_codes.NOTHING
 
 
-def _shape(item: CommandResult) -> dict[str, object]:
+def _plain(item: CommandResult) -> dict[str, object]:
     return {
         "command": type(item.command).__name__.lower(),
         "kept": item.kept,
@@ -62,13 +62,13 @@ def _print(item: CommandResult) -> None:
     for memory in item.choices:
         output.print_memory_line(memory)
     if item.kept is None and not item.forgotten:
-        _print_open_question(item)
+        _print_unresolved(item)
 
 
-def _print_open_question(item: CommandResult) -> None:
+def _print_unresolved(item: CommandResult) -> None:
     from wellkept.memory.commands.detect import Forget
 
     if not item.choices:
-        output.note("Nothing like that is known.")
+        output.note("No matching memory.")
     elif isinstance(item.command, Forget):
-        output.note("Nothing was forgotten: `wellkept forget ID` says which one is meant.")
+        output.note("Nothing was forgotten. Choose one: `wellkept forget ID`.")

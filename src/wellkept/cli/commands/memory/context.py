@@ -19,22 +19,27 @@ if TYPE_CHECKING:
 @click.option(
     "--moment",
     type=click.Choice(["session", "prompt", "file", "command", "plan"]),
-    help="What it is for; told from the rest when left out.",
+    help="When it is injected. Default: derived from the other arguments.",
 )
-@click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand.")
+@click.option(
+    "--file", "files", multiple=True, metavar="PATH", help="File being worked on. Repeatable."
+)
 @click.option(
     "--phase",
     type=options.open_choice(Phase),
     metavar="PHASE",
-    help="The phase of work, by the methodology's name or ours; weighs the types.",
+    help="Phase of work; changes the weight of memory types.",
 )
-@click.option("--budget", "budget_tokens", type=int, help="Room in tokens.")
-@click.option("--max-chars", type=int, help="Room in characters, where a client has such a limit.")
+@click.option("--budget", "budget_tokens", type=int, help="Token budget.")
+@click.option("--max-chars", type=int, help="Character limit.")
 @click.option(
-    "--shown", multiple=True, metavar="ID", help="Leave out this memory: it was shown before."
+    "--shown",
+    multiple=True,
+    metavar="ID",
+    help="Exclude a memory that was already shown. Repeatable.",
 )
-@click.option("--session", help="The session that asks; it also gets what is of it alone.")
-@click.option("--reasons", is_flag=True, help="Show why each memory is in.")
+@click.option("--session", help="Current session; includes its session-only memories.")
+@click.option("--reasons", is_flag=True, help="Show why each memory was chosen.")
 @options.project_option
 @options.json_option
 def context(
@@ -51,13 +56,13 @@ def context(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Show what is worth saying now, inside a token budget.
+    """Show the context an agent would get, within a token budget.
 
-    With a PROMPT it is about that; with --file about the file; else for the start of a session.
+    For a PROMPT, for the files of --file, or else for the start of a session.
     """
     from wellkept.memory.context.packing import render_context
 
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         pack = wk.context(
             output.read_input(words, what="prompt"),
             moment=moment,
@@ -85,7 +90,7 @@ def _print(pack: ContextPack, *, reasons: bool) -> None:
     if pack.items or pack.extras:
         click.echo(output.safe(render_context(pack)))
     else:
-        output.note("Nothing fits." if pack.left_out else "Nothing worth saying.")
+        output.note("Nothing fits the budget." if pack.left_out else "No relevant memories.")
     if reasons:
         rows = [(i.memory.short, i.reason, str(i.row.read_tokens)) for i in pack.items]
         rows += [(extra.name, extra.reason, "") for extra in pack.extras]

@@ -12,10 +12,10 @@ from wellkept.core.text import counted
 @click.command()
 @click.argument("names", nargs=-1, metavar="ID...")
 @click.option(
-    "--keep-history", is_flag=True, help="Only close them: they stay as what was once believed."
+    "--keep-history", is_flag=True, help="Close the memories but keep them in the history."
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="Every memory of this project, and its sessions."
+    "--all", "everything", is_flag=True, help="All memories and sessions of this project."
 )
 @options.dry_run_option
 @options.yes_option
@@ -31,43 +31,45 @@ def forget(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Delete memories for good.
+    """Delete memories permanently.
 
-    ID is a full id, a short id or the beginning of one, or a key.
+    ID is a full id, a short id or its beginning, or a key.
     """
     if everything == bool(names) or (everything and keep_history):
-        raise UsageError("Name memories, or say --all for the whole project.", hint="Not both.")
+        raise UsageError("Pass memory ids, or --all for the whole project.", hint="Not both.")
     if everything:
         _clear(dry_run=dry_run, yes=yes, project=project, as_json=as_json)
         return
-    with options.opened(project) as wk:
-        meant = wk.forget(*names, keep_history=keep_history, dry_run=True)
+    with options.open_wellkept(project) as wk:
+        memories = wk.forget(*names, keep_history=keep_history, dry_run=True)
         if not as_json:
-            for memory in meant:
+            for memory in memories:
                 output.print_memory_line(memory)
         if not dry_run:
             if not keep_history:
-                output.confirm(f"Delete {len(meant)} for good?", yes=yes)
-            wk.forget(*(m.id for m in meant), keep_history=keep_history)
+                output.confirm(
+                    f"Delete {counted(len(memories), 'memory', 'memories')} permanently?", yes=yes
+                )
+            wk.forget(*(m.id for m in memories), keep_history=keep_history)
     if as_json:
-        output.print_json({"dry_run": dry_run, "count": len(meant), "items": meant})
+        output.print_json({"dry_run": dry_run, "count": len(memories), "items": memories})
     else:
         done = "closed" if keep_history else "forgotten"
         output.note(
-            f"Would be {done}: {len(meant)}" if dry_run else f"{done.title()}: {len(meant)}"
+            f"Would be {done}: {len(memories)}" if dry_run else f"{done.title()}: {len(memories)}"
         )
 
 
 def _clear(*, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         found = wk.clear_project(dry_run=True)
         memories = counted(found.memories, "memory", "memories")
-        told = f"{memories} and {counted(found.sessions, 'session')}"
+        summary = f"{memories} and {counted(found.sessions, 'session')}"
         if not dry_run and (found.memories or found.sessions):
-            output.confirm(f"Delete {told} of {wk.project} for good?", yes=yes)
+            output.confirm(f"Delete {summary} of {wk.project} permanently?", yes=yes)
             found = wk.clear_project()
     if as_json:
         counts = {"count": found.memories, "sessions": found.sessions}
         output.print_json({"dry_run": dry_run, **counts, "items": []})
     else:
-        click.echo(f"{'Would be forgotten' if dry_run else 'Forgotten'}: {told}")
+        click.echo(f"{'Would be forgotten' if dry_run else 'Forgotten'}: {summary}")

@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     type=options.choice(Order),
     default=Order.NEWEST.value,
     show_default=True,
-    help="How to sort.",
+    help="Sort order.",
 )
-@click.option("--limit", "-n", type=int, default=20, show_default=True, help="How many to show.")
-@click.option("--cursor", help="Where the last page ended.")
 @click.option(
-    "--needs-review", is_flag=True, default=None, help="Only what waits for a person's look."
+    "--limit", "-n", type=int, default=20, show_default=True, help="Maximum number of results."
 )
+@click.option("--cursor", help="Continue after the previous page.")
+@click.option("--needs-review", is_flag=True, default=None, help="Only memories that need review.")
 @click.option(
     "--verified",
     "user_verified",
     is_flag=True,
     default=None,
-    help="Only what a person vouched for.",
+    help="Only verified memories.",
 )
-@click.option("--pinned", is_flag=True, default=None, help="Only pinned ones.")
-@click.option("--archived", is_flag=True, help="Archived ones instead.")
-@options.which_options
+@click.option("--pinned", is_flag=True, default=None, help="Only pinned memories.")
+@click.option("--archived", is_flag=True, help="Only archived memories.")
+@options.filter_options
 @options.project_option
 @options.json_option
 def list_(
@@ -48,24 +48,24 @@ def list_(
     user_verified: bool | None,
     pinned: bool | None,
     archived: bool,
-    which: FilterArgs,
+    filters: FilterArgs,
     project: str | None,
     as_json: bool,
 ) -> None:
     """List memories, newest first."""
-    which = {
-        **which,
+    filters = {
+        **filters,
         "needs_review": needs_review,
         "user_verified": user_verified,
         "pinned": pinned,
         "archived": archived,
     }
-    with options.opened(project) as wk:
-        page = wk.list(order=order, limit=limit, cursor=cursor, **which)
+    with options.open_wellkept(project) as wk:
+        page = wk.list(order=order, limit=limit, cursor=cursor, **filters)
     if as_json:
         output.print_json(page)
         return
-    everywhere = which.get("all_projects", False)
+    everywhere = filters.get("all_projects", False)
     has_closed = any(not memory.is_open for memory in page)
     rows = [_cells(memory, closed=has_closed, everywhere=everywhere) for memory in page]
     headings = ["id", "type", "date", "weight", "memory"]
@@ -76,8 +76,8 @@ def list_(
     output.print_table(
         headings,
         rows,
-        empty="Nothing of that kind is known here: `wellkept remember` keeps a statement,"
-        " `wellkept init` takes in this project's documents and history.",
+        empty="No memories found. Add one with `wellkept remember`, or import this project with"
+        " `wellkept init`.",
     )
     if rows:
         output.note(f"{len(page.items)} of {page.total}")

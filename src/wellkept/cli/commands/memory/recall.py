@@ -19,40 +19,42 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("words", nargs=-1, required=True, metavar="QUESTION...")
-@click.option("--limit", "-n", type=int, help="How many to show.")
-@click.option("--offset", type=int, default=0, help="How many to pass over first.")
+@click.option("--limit", "-n", type=int, help="Maximum number of results.")
+@click.option("--offset", type=int, default=0, help="Number of results to skip.")
 @click.option(
-    "--mode", type=click.Choice(["hybrid", "words", "vectors"]), help="Which indexes to look in."
+    "--mode", type=click.Choice(["hybrid", "words", "vectors"]), help="Which indexes to search."
 )
 @click.option("--profile", help="Ranking profile: default, balanced or phase.")
 @click.option(
     "--phase",
     type=options.open_choice(Phase),
     metavar="PHASE",
-    help="The phase of work, by the methodology's name or ours; weighs the types.",
+    help="Phase of work; changes the weight of memory types.",
 )
 @click.option(
     "--near",
     "near_files",
     multiple=True,
     metavar="PATH",
-    help="A file at hand: memories tied to it are candidates too.",
+    help="File being worked on; its memories become candidates. Repeatable.",
 )
-@click.option("--recent-sessions", type=int, help="Only the last sessions, this many.")
-@click.option("--around", metavar="ID", help="Only around the time of that memory.")
+@click.option("--recent-sessions", type=int, help="Only the last N sessions.")
+@click.option("--around", metavar="ID", help="Only around the time of this memory.")
 @click.option(
-    "--neighbours", type=int, help="How many before and after each hit in its session to show."
+    "--neighbours",
+    type=int,
+    help="Number of memories to show before and after each hit, from its session.",
 )
-@click.option("--no-dates", is_flag=True, help="Do not read dates in the question.")
-@click.option("--explain", is_flag=True, help="Show what each score is made of.")
+@click.option("--no-dates", is_flag=True, help="Do not parse dates in the question.")
+@click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @click.option(
     "--index",
     "as_index",
     is_flag=True,
-    help="One line each with what reading it costs; `show` gives the rest.",
+    help="One line per memory with its token cost; read them with `show`.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="Ids only, one a line.")
-@options.which_options
+@click.option("--quiet", "-q", is_flag=True, help="Print ids only, one per line.")
+@options.filter_options
 @options.project_option
 @options.json_option
 def recall(
@@ -71,15 +73,15 @@ def recall(
     explain: bool,
     as_index: bool,
     quiet: bool,
-    which: FilterArgs,
+    filters: FilterArgs,
     project: str | None,
     as_json: bool,
 ) -> int:
-    """Find the memories that answer a question.
+    """Search memories.
 
     Exits with 1 when nothing was found, like grep.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         query = output.read_input(words, what="question")
         found = wk.recall(
             query,
@@ -94,7 +96,7 @@ def recall(
             around=around,
             neighbours=neighbours,
             count_access=not as_index,
-            **which,
+            **filters,
         )
         rows = wk.index_rows(found) if as_index else []
     if as_json:
@@ -148,11 +150,11 @@ def _print_notes(found: RecallResult) -> None:
         output.note(f"More: --offset {found.next_offset}")
 
 
-def print_hit(hit: RecallHit, *, number: int, longest: int | None = None) -> None:
-    """One answer: where it comes from, what stands before it, itself, what stands after."""
+def print_hit(hit: RecallHit, *, number: int, max_chars: int | None = None) -> None:
+    """Print a hit with its neighbours."""
     memory = hit.memory
     stale = click.style(" stale", fg="red") if hit.stale else ""
-    closed = "" if memory.is_open else click.style(" no longer held", fg="red")
+    closed = "" if memory.is_open else click.style(" closed", fg="red")
     click.echo(
         f"{number:>2}. {click.style('m:' + memory.short, fg='cyan')} {output.badge(memory.type)} "
         + click.style(
@@ -167,7 +169,7 @@ def print_hit(hit: RecallHit, *, number: int, longest: int | None = None) -> Non
         click.echo(
             click.style(output.indented(f"‹ {output.title(neighbour, limit=160)}"), dim=True)
         )
-    content = memory.content if longest is None else shorten(memory.content, limit=longest)
+    content = memory.content if max_chars is None else shorten(memory.content, limit=max_chars)
     click.echo(output.indented(content))
     for neighbour in hit.after:
         click.echo(

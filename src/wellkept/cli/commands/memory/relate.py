@@ -17,7 +17,7 @@ from wellkept.core.types import RelationType
 @click.argument("target", metavar="TARGET")
 @click.option("--file", "is_file", is_flag=True, help="TARGET is a file, not a memory.")
 @click.option(
-    "--confidence", type=float, default=1.0, show_default=True, help="How sure it is, 0 to 1."
+    "--confidence", type=float, default=1.0, show_default=True, help="Confidence, 0 to 1."
 )
 @options.project_option
 @options.json_option
@@ -31,12 +31,12 @@ def relate(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Say how a memory stands to another memory or to a file.
+    """Relate a memory to another memory or a file.
 
-    RELATION is required_with, conflicts_with, validates, supersedes or derived_from. A change of
-    confidence travels along relations between memories.
+    RELATION is required_with, conflicts_with, validates, supersedes or derived_from. Changes of
+    confidence propagate along relations between memories.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         memory, file = (None, target) if is_file else (target, None)
         changed = wk.relate(name, kind, memory=memory, file=file, confidence=confidence)
     if as_json:
@@ -54,10 +54,10 @@ def relate(
 def confidence(
     *, name: str, confidence: float, dry_run: bool, project: str | None, as_json: bool
 ) -> None:
-    """Set how sure a memory is; what it is related to moves with it.
+    """Set the confidence of a memory and update related memories.
 
-    CONFIDENCE goes from 0 to 1. A move of less than 0.05 goes no further.
+    CONFIDENCE is 0 to 1. Changes below 0.05 do not propagate further.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         report = wk.set_confidence(name, confidence, dry_run=dry_run)
     print_report(report, as_json=as_json)

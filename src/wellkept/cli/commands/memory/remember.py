@@ -28,44 +28,46 @@ _COLOURS = {"inserted": "green", "merged": "cyan", "superseded": "yellow", "unch
     show_default=True,
     type=options.open_choice(MemoryType),
     metavar="TYPE",
-    help=f"What kind of memory: {', '.join(MemoryType)}.",
+    help=f"Memory type: {', '.join(MemoryType)}.",
 )
-@click.option("--key", help="A unique name; a later memory of the same key takes its place.")
-@click.option("--tag", "tags", multiple=True, help="A tag; may be repeated.")
-@click.option("--file", "files", multiple=True, metavar="PATH", help="A file it is about.")
-@click.option("--module", "modules", multiple=True, help="A module it is about.")
-@click.option("--importance", type=float, help="How much it matters, 0 to 1.")
-@click.option("--confidence", type=float, help="How sure it is, 0 to 1.")
+@click.option("--key", help="Unique key; a later memory with the same key replaces this one.")
+@click.option("--tag", "tags", multiple=True, help="Tag. Repeatable.")
 @click.option(
-    "--scope", type=options.choice(Scope), help="How far it reaches; user crosses projects."
+    "--file", "files", multiple=True, metavar="PATH", help="File it is about. Repeatable."
 )
+@click.option("--module", "modules", multiple=True, help="Module it is about. Repeatable.")
+@click.option("--importance", type=float, help="Importance, 0 to 1.")
+@click.option("--confidence", type=float, help="Confidence, 0 to 1.")
+@click.option("--scope", type=options.choice(Scope), help="Scope; user applies to all projects.")
 @click.option(
     "--source",
     default=Source.USER_TAUGHT.value,
     show_default=True,
     type=options.choice(Source),
     metavar="SOURCE",
-    help="Who says so.",
+    help="Where it comes from.",
 )
-@click.option("--author", help="Who said it.")
-@click.option("--session", help="The session it was said in.")
-@click.option("--seq", type=int, help="Its place in that session.")
+@click.option("--author", help="Author.")
+@click.option("--session", help="Session it comes from.")
+@click.option("--seq", type=int, help="Position in that session.")
 @click.option(
-    "--at", metavar="WHEN", help="When it was so: a date, a time, or e.g. 2d for two days ago."
+    "--at", metavar="WHEN", help="Time of the event: a date, a time, or an age such as 2d."
 )
-@click.option("--pin", is_flag=True, help="Never fades, never pruned, always in the context.")
-@click.option("--half-life", "half_life_days", type=float, help="Days until half forgotten.")
-@click.option("--citation", help="A short form for citing it.")
-@click.option("--commit", metavar="SHA", help="The commit it comes from.")
-@click.option("--work-tokens", type=int, help="How many tokens it took to find out.")
-@click.option("--review", "needs_review", is_flag=True, help="It waits for a person's look.")
+@click.option("--pin", is_flag=True, help="Do not decay or prune; always include in the context.")
+@click.option(
+    "--half-life", "half_life_days", type=float, help="Half-life of the importance in days."
+)
+@click.option("--citation", help="Citation label.")
+@click.option("--commit", metavar="SHA", help="Commit it comes from.")
+@click.option("--work-tokens", type=int, help="Tokens spent to find this out.")
+@click.option("--review", "needs_review", is_flag=True, help="Mark as needing review.")
 @click.option(
     "--work-unit",
     metavar="METHODOLOGY:UNIT/...",
-    help="The unit of work it belongs to, outermost first.",
+    help="Work unit it belongs to, outermost first.",
 )
-@click.option("--payload", metavar="JSON", help="The typed part that some types carry.")
-@click.option("--no-merge", is_flag=True, help="Insert even if something similar is known.")
+@click.option("--payload", metavar="JSON", help="Typed payload of some memory types.")
+@click.option("--no-merge", is_flag=True, help="Insert even if a similar memory exists.")
 @options.project_option
 @options.json_option
 def remember(
@@ -79,32 +81,31 @@ def remember(
     as_json: bool,
     **details: object,
 ) -> None:
-    """Keep a statement.
+    """Store a memory.
 
-    TEXT is the statement; a single - reads it from standard input. It is inserted, merged into
-    what it repeats, or put in place of what it contradicts; the answer says which.
+    A single - reads TEXT from standard input. The memory is inserted, merged with a similar one,
+    or replaces one that it contradicts; the output says which.
     """
     parts = {"pinned": pin, "payload": read_payload(payload), "work_unit": _work_unit(work_unit)}
-    said = MemoryArgs(**details, **parts)  # type: ignore[typeddict-item]
-    with options.opened(project) as wk:
-        content = output.read_input(words, what="statement")
-        kept = wk.remember(content, merge_similar=not no_merge, **said)
+    arguments = MemoryArgs(**details, **parts)  # type: ignore[typeddict-item]
+    with options.open_wellkept(project) as wk:
+        content = output.read_input(words, what="text")
+        result = wk.remember(content, merge_similar=not no_merge, **arguments)
         problem = wk.embedding_problem
-        missing = [name for name in kept.memory.files if not path_exists(wk.root / name)]
+        missing = [name for name in result.memory.files if not path_exists(wk.root / name)]
     if as_json:
-        output.print_json(kept)
+        output.print_json(result)
     else:
-        outcome = click.style(kept.outcome.value, fg=_COLOURS[kept.outcome.value], bold=True)
-        output.print_memory_line(kept.memory, mark=f"{outcome} ")
-        if kept.previous is not None:
-            output.note(kept.reason)
+        outcome = click.style(result.outcome.value, fg=_COLOURS[result.outcome.value], bold=True)
+        output.print_memory_line(result.memory, mark=f"{outcome} ")
+        if result.previous is not None:
+            output.note(result.reason)
     if missing:
         output.note(
-            f"Not there: {', '.join(missing)}. A memory of files that are gone is found when asked"
-            " for, but not pushed."
+            f"Missing files: {', '.join(missing)}. Such memories are searched, not injected."
         )
     if problem:
-        output.note(f"Kept without a vector: {problem} `wellkept reindex` adds it later.")
+        output.note(f"Stored without a vector: {problem} Run `wellkept reindex` to add it.")
 
 
 def _work_unit(text: str | None) -> WorkUnitRef | None:
@@ -115,7 +116,7 @@ def _work_unit(text: str | None) -> WorkUnitRef | None:
     methodology, colon, units = text.partition(":")
     if not colon:
         raise UsageError(
-            f"The work unit {text!r} names no methodology.",
+            f"No methodology in work unit {text!r}.",
             hint="For example native:spec-7/story-2.",
         )
     hierarchy = tuple(units.split("/"))
@@ -123,12 +124,12 @@ def _work_unit(text: str | None) -> WorkUnitRef | None:
 
 
 def read_payload(text: str | None) -> dict[str, Json] | None:
-    """A payload as a person types it."""
+    """Parse the JSON of --payload."""
     if text is None:
         return None
     from wellkept.memory.exchange.memory_json import parse_json
 
     found = parse_json(text)
     if not isinstance(found, dict):
-        raise UsageError("A payload is a JSON object.", hint='For example {"error": "..."}.')
+        raise UsageError("The payload must be a JSON object.", hint='For example {"error": "..."}.')
     return found

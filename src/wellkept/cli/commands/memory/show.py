@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def show(*, names: tuple[str, ...], project: str | None, as_json: bool) -> None:
     """Show memories in full.
 
-    ID is a full id, a short id or the beginning of one, or a key.
+    ID is a full id, a short id or its beginning, or a key.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         memories = [wk.get(name) for name in names]
     if as_json:
         output.print_json({"items": memories})
@@ -44,7 +44,7 @@ def _print(memory: Memory) -> None:
 
 
 def _facts(memory: Memory) -> list[tuple[str, str]]:
-    held = f"{_moment(memory.valid_from)} to {_moment(memory.valid_to) or 'now'}"
+    validity = f"{_time(memory.valid_from)} to {_time(memory.valid_to) or 'now'}"
     flags = ("pinned", "user_verified", "needs_review")
     return [
         ("id", memory.id),
@@ -61,11 +61,11 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
         ("work unit", _work_unit(memory)),
         ("half-life", f"{memory.half_life_days:g} days" if memory.half_life_days else ""),
         ("cited as", memory.citation or ""),
-        ("held", held),
+        ("valid", validity),
         ("superseded by", memory.superseded_by or ""),
-        ("stale since", _moment(memory.stale_at)),
-        ("archived", _moment(memory.archived_at)),
-        ("marks", ", ".join(flag for flag in flags if getattr(memory, flag))),
+        ("stale since", _time(memory.stale_at)),
+        ("archived", _time(memory.archived_at)),
+        ("flags", ", ".join(flag for flag in flags if getattr(memory, flag))),
         ("tags", ", ".join(memory.tags)),
         ("files", ", ".join(memory.files)),
         ("modules", ", ".join(memory.modules)),
@@ -75,8 +75,8 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
             "; ".join(f"{r.type.value} {r.target_id or r.target_file}" for r in memory.relations),
         ),
         ("evidence", "; ".join(f"{e.kind.value} {e.ref}" for e in memory.evidence)),
-        ("read", f"{counted(memory.access_count, 'time')}, last {_moment(memory.accessed_at)}"),
-        ("updated", _moment(memory.updated_at)),
+        ("read", f"{counted(memory.access_count, 'time')}, last {_time(memory.accessed_at)}"),
+        ("updated", _time(memory.updated_at)),
     ]
 
 
@@ -85,5 +85,5 @@ def _work_unit(memory: Memory) -> str:
     return f"{unit.methodology}:{'/'.join(unit.hierarchy)}" if unit else ""
 
 
-def _moment(moment: object) -> str:
-    return str(output.plain(moment)) if moment is not None else ""
+def _time(value: object) -> str:
+    return str(output.plain(value)) if value is not None else ""

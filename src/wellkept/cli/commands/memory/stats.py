@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options.which_options
+@options.filter_options
 @options.project_option
 @options.json_option
-def stats(*, which: FilterArgs, project: str | None, as_json: bool) -> None:
+def stats(*, filters: FilterArgs, project: str | None, as_json: bool) -> None:
     """Count memories by type, scope and source."""
-    with options.opened(project) as wk:
-        found = wk.stats(**which)
+    with options.open_wellkept(project) as wk:
+        found = wk.stats(**filters)
     if as_json:
         output.print_json(found)
         return

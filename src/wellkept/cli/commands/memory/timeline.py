@@ -15,17 +15,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("anchor", metavar="ID")
-@click.option("--before", type=int, default=5, show_default=True, help="How many before it.")
-@click.option("--after", type=int, default=5, show_default=True, help="How many after it.")
-@options.which_options
+@click.option(
+    "--before", type=int, default=5, show_default=True, help="Number of earlier memories."
+)
+@click.option("--after", type=int, default=5, show_default=True, help="Number of later memories.")
+@options.filter_options
 @options.project_option
 @options.json_option
 def timeline(
-    *, anchor: str, before: int, after: int, which: FilterArgs, project: str | None, as_json: bool
+    *, anchor: str, before: int, after: int, filters: FilterArgs, project: str | None, as_json: bool
 ) -> None:
-    """Show what stands before and after a memory in time."""
-    with options.opened(project) as wk:
-        found = wk.timeline(anchor, before=before, after=after, **which)
+    """Show the memories before and after a memory."""
+    with options.open_wellkept(project) as wk:
+        found = wk.timeline(anchor, before=before, after=after, **filters)
     if as_json:
         output.print_json(found)
         return

@@ -1,4 +1,4 @@
-"""`wellkept events`: what is new, as it happens."""
+"""`wellkept events`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from wellkept.app.activity import ActivityItem, latest_activity, read_activity
 from wellkept.cli import options, output
 from wellkept.core.codec import Json
 
-_LOOK_EVERY_S = 0.5
+_POLL_INTERVAL_S = 0.5
 _PAGE = 100
 
 
 @click.command()
-@click.option("--follow", "-f", is_flag=True, help="Go on until stopped.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing new events until stopped.")
 @click.option(
     "-n", "--limit", type=click.IntRange(0, 1000), default=20, show_default=True,
-    help="How many of the latest to show first.",
+    help="Number of latest events to show.",
 )  # fmt: skip
-@click.option("--after", type=click.IntRange(0), help="Everything after that number instead.")
-@click.option("--all-projects", is_flag=True, help="Of every project.")
+@click.option("--after", type=click.IntRange(0), help="Show all events after this number.")
+@click.option("--all-projects", is_flag=True, help="Include all projects.")
 @options.project_option
 @options.json_option
 def events(
@@ -36,33 +36,32 @@ def events(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Show what is new, as it happens.
+    """Show recent activity, or follow it live.
 
-    Sessions that start and end; memories that are stored, changed and forgotten. It needs no
-    server: whatever any process writes is seen. With --follow and --json each event
-    is one line of JSON.
+    Events are sessions that start and end, and memories that are stored, changed and forgotten. No
+    server is needed. With --follow and --json, each event is one line of JSON.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         start = wk.engine.store.activity_range().newest
-        known = (
+        items = (
             latest_activity(
                 wk.engine.store, project=None if all_projects else wk.project, limit=limit
             )
             if after is None
-            else list(_from(wk, after, until=start, all_projects=all_projects))
+            else list(_items_after(wk, after, until=start, all_projects=all_projects))
         )
         if as_json and not follow:
-            output.print_json({"items": [_plain(item) for item in known]})
+            output.print_json({"items": [_plain(item) for item in items]})
             return
-        for item in known:
+        for item in items:
             _print(item, as_json=as_json)
-        if not known and not follow:
-            output.note("Nothing happened here yet; --all-projects looks further.")
+        if not items and not follow:
+            output.note("No activity yet. Include other projects with --all-projects.")
         if follow:
             _follow(wk, start, all_projects=all_projects, as_json=as_json)
 
 
-def _from(
+def _items_after(
     wk: wellkept.Wellkept, after: int, *, until: int, all_projects: bool
 ) -> Iterator[ActivityItem]:
     project = None if all_projects else wk.project
@@ -76,11 +75,11 @@ def _follow(wk: wellkept.Wellkept, after: int, *, all_projects: bool, as_json: b
     try:
         while True:
             newest = wk.engine.store.activity_range().newest
-            for item in _from(wk, after, until=newest, all_projects=all_projects):
+            for item in _items_after(wk, after, until=newest, all_projects=all_projects):
                 _print(item, as_json=as_json)
                 newest = max(newest, item.news.number)
             after = newest
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_POLL_INTERVAL_S)
     except KeyboardInterrupt:
         return
 
@@ -88,8 +87,8 @@ def _follow(wk: wellkept.Wellkept, after: int, *, all_projects: bool, as_json: b
 def _plain(item: ActivityItem) -> dict[str, Json]:
     shown = output.plain(item.news)
     assert isinstance(shown, dict)
-    about: dict[str, Json] = {"type": item.type, "short": item.short, "title": item.title}
-    return {**shown, **about}
+    subject: dict[str, Json] = {"type": item.type, "short": item.short, "title": item.title}
+    return {**shown, **subject}
 
 
 def _print(item: ActivityItem, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`wellkept install`, and what it shares with `uninstall` and `status`."""
+"""`wellkept install`, and functions shared with `uninstall` and `status`."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ client_argument = click.argument("client", type=click.Choice(list(CLIENTS)))
 
 
 def scope_options(command: Command) -> Command:
-    """`--user` or `--project`, as `scope`."""
+    """Add `--user` and `--project`, passed as `scope`."""
     for flag, value, text in (
-        ("--project", InstallScope.PROJECT, "Only for the project that this folder belongs to."),
-        ("--user", InstallScope.USER, "For everything you do (the default)."),
+        ("--project", InstallScope.PROJECT, "Only for the project of this folder."),
+        ("--user", InstallScope.USER, "For all projects (default)."),
     ):
         option = click.option(flag, "scope", flag_value=value.value, help=text)
         command = option(command)
     return command
 
 
-def chosen(scope: str | None) -> InstallScope:
-    """The scope that the options name."""
+def install_scope(scope: str | None) -> InstallScope:
+    """The scope selected by the options."""
     return InstallScope(scope or InstallScope.USER)
 
 
@@ -49,10 +49,10 @@ def chosen(scope: str | None) -> InstallScope:
     "--plugin",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="For claude-code: write a plugin folder with all of it instead.",
+    help="Write a plugin folder instead (claude-code only).",
 )
-@click.option("--no-mcp", is_flag=True, help="Leave the MCP server out.")
-@click.option("--no-commands", is_flag=True, help="Leave the slash commands out.")
+@click.option("--no-mcp", is_flag=True, help="Do not install the MCP server.")
+@click.option("--no-commands", is_flag=True, help="Do not install the slash commands.")
 @options.dry_run_option
 @options.json_option
 def install(
@@ -65,25 +65,25 @@ def install(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Put Wellkept into a coding client.
+    """Install Wellkept in a coding client.
 
-    Hooks, the MCP server and slash commands are added to the client's own settings; everything
-    else in them stays as it is. Doing it again changes nothing, or brings them up to date.
+    Adds hooks, the MCP server and slash commands to the client's settings; other settings stay
+    unchanged. Running it again updates the installation.
     """
-    programs = our_programs(server=not no_mcp, commands=not no_commands)
+    programs = client_programs(server=not no_mcp, commands=not no_commands)
     if plugin is not None:
         if client != "claude-code" or scope is not None or dry_run:
             raise UsageError(
-                "--plugin is for claude-code and takes neither a scope nor a dry run.",
-                hint="Leave the other options out.",
+                "--plugin works with claude-code only, without a scope or --dry-run.",
+                hint="Remove the other options.",
             )
         _write_plugin(plugin.absolute(), programs, as_json=as_json)
         return
-    change = make_installer(programs).install(client, scope=chosen(scope), dry_run=dry_run)
+    change = make_installer(programs).install(client, scope=install_scope(scope), dry_run=dry_run)
     if not dry_run:
-        note_drainer(os.environ)
-    done = "is in already" if change.is_unchanged else "is now in"
-    tell(change, client=client, dry_run=dry_run, as_json=as_json, done=done)
+        record_drain_command(os.environ)
+    status = "already installed" if change.is_unchanged else "installed"
+    print_change(change, client=client, dry_run=dry_run, as_json=as_json, status=status)
     if not no_mcp and not programs.server:
         output.note(_NO_SDK)
 
@@ -92,20 +92,20 @@ def _write_plugin(folder: Path, programs: Programs, *, as_json: bool) -> None:
     from wellkept.clients.install.claude_plugin import write_plugin
     from wellkept.clients.install.command_lines import command_line
 
-    note_drainer(os.environ)
+    record_drain_command(os.environ)
     written = write_plugin(folder, programs=programs)
     if as_json:
         output.print_json({"client": "claude-code", "path": folder, "files": written})
         return
-    click.echo(f"The plugin is in: {output.one_line(str(folder))}")
+    click.echo(f"Plugin written to: {output.one_line(str(folder))}")
     output.note(f"Start it with `claude --plugin-dir {command_line([str(folder)], Shell.SH)}`.")
     if (
         make_installer().status("claude-code", scope=InstallScope.USER).state
         is not InstallState.ABSENT
     ):
         output.note(
-            "Your settings have Wellkept's hooks too, so every event would be caught twice:"
-            " run `wellkept uninstall claude-code`."
+            "Hooks are also installed in your settings, so events would be captured twice. Run"
+            " `wellkept uninstall claude-code`."
         )
 
 
@@ -117,19 +117,19 @@ def make_installer(programs: Programs | None = None) -> Installer:
             project=resolve_project(paths.current_folder()).root,
             environment=os.environ,
         ),
-        programs=programs or our_programs(),
+        programs=programs or client_programs(),
         records=InstallRecords(paths.data_folder(os.environ) / "installed"),
     )
 
 
-def our_programs(*, server: bool = True, commands: bool = True) -> Programs:
-    """What clients are told to start; by whole paths, since theirs may be another `PATH`."""
-    itself = (sys.executable, "-P", "-m", "wellkept.cli")
-    beside = Path(sys.executable).with_name("wellkept")
-    wellkept = (str(beside),) if beside.is_file() else itself
+def client_programs(*, server: bool = True, commands: bool = True) -> Programs:
+    """The programs that clients start, as absolute paths: a client may have another `PATH`."""
+    python_module = (sys.executable, "-P", "-m", "wellkept.cli")
+    script = Path(sys.executable).with_name("wellkept")
+    wellkept = (str(script),) if script.is_file() else python_module
     return Programs(
         hook=hook_command(),
-        server=(*itself, "mcp") if server and find_spec("mcp") else (),
+        server=(*python_module, "mcp") if server and find_spec("mcp") else (),
         wellkept=wellkept if commands else (),
         windows=sys.platform == "win32",
         before_tools=_before_tools(),
@@ -137,15 +137,15 @@ def our_programs(*, server: bool = True, commands: bool = True) -> Programs:
 
 
 def _before_tools() -> bool:
-    """Whether the person wants the hook to be started before tools too."""
+    """Whether the settings enable the hook before tool calls."""
     from wellkept.app.settings.sources import SettingSources, load_settings
 
     settings = load_settings(SettingSources.of(os.environ, cwd=paths.current_folder()))
     return settings.capture_before_tools == "on"
 
 
-def note_drainer(environment: Mapping[str, str]) -> None:
-    """Tell the hook process, which runs outside this environment, what takes its events in."""
+def record_drain_command(environment: Mapping[str, str]) -> None:
+    """Record the drain command for the hook process, which runs outside this environment."""
     from wellkept.app.observer.spool_folder import SpoolFolder
     from wellkept.clients.detached_drain import record_command
 
@@ -155,10 +155,10 @@ def note_drainer(environment: Mapping[str, str]) -> None:
 
 
 def hook_command() -> tuple[str, ...]:
-    """The program that clients start: the real interpreter, isolated and without `site`.
+    """The hook command: the base interpreter, isolated and without `site`.
 
-    Not a virtual environment's own, nor a shim: both start more slowly, and the hook finds
-    Wellkept from its own place.
+    The interpreter of a virtual environment or a shim starts more slowly. The hook finds Wellkept
+    from its own path.
     """
     import wellkept.clients
 
@@ -167,8 +167,10 @@ def hook_command() -> tuple[str, ...]:
     return (os.path.realpath(base), "-I", "-S", str(hook))
 
 
-def tell(change: InstallPlan, *, client: str, dry_run: bool, as_json: bool, done: str) -> None:
-    """What was done to a client's files, or would be."""
+def print_change(
+    change: InstallPlan, *, client: str, dry_run: bool, as_json: bool, status: str
+) -> None:
+    """Print the changes to a client's files."""
     if as_json:
         shown = {"client": client, "path": change.path, "changed": not change.is_unchanged}
         files = [
@@ -182,13 +184,13 @@ def tell(change: InstallPlan, *, client: str, dry_run: bool, as_json: bool, done
         return
     touched = [file.path for file in change.files if not file.is_unchanged]
     for path in touched or [change.path]:
-        click.echo(f"Wellkept {done}: {output.one_line(str(path))}")
+        click.echo(f"Wellkept {status}: {output.one_line(str(path))}")
     for note in change.notes if not change.is_unchanged else ():
         output.note(note)
 
 
 def diff(change: InstallPlan) -> str:
-    """A change as a diff that `patch` reads; empty when there is none."""
+    """The changes as a unified diff."""
     return "".join(map(_diff, change.files))
 
 
@@ -204,7 +206,7 @@ def _diff(change: PlannedFile) -> str:
 
 
 _NO_SDK = (
-    "The MCP server is left out, because it needs the MCP SDK: pip install 'wellkept[mcp]', then"
+    "The MCP server was not installed: it needs the MCP SDK. Run `pip install 'wellkept[mcp]'` and"
     " install again."
 )
 _NO_NEWLINE = "\\ No newline at end of file\n"

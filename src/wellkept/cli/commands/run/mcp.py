@@ -13,57 +13,59 @@ from click.core import ParameterSource
 
 import wellkept
 from wellkept.app.settings import paths
-from wellkept.cli.background import Role, live_parts
+from wellkept.cli.background import ServerProcess, background_services
 from wellkept.core.errors import UsageError
 
 DEFAULT_PORT = 7437
-# A client waits for the first answers, and hooks can help themselves meanwhile.
-_SETTLED_AFTER_S = 2.0
+# Start later: the client waits for its first responses, and hooks work without this process.
+_START_DELAY_S = 2.0
 
 
 @click.command()
-@click.option("--http", is_flag=True, help="Serve HTTP on loopback in place of stdin and stdout.")
+@click.option("--http", is_flag=True, help="Serve HTTP on loopback instead of stdio.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=DEFAULT_PORT,
     show_default=True,
-    help="Port for --http; 0 takes a free one.",
+    help="Port for --http; 0 picks a free port.",
 )
-@click.option("--no-token", is_flag=True, help="Let every program on this machine in, with --http.")
+@click.option(
+    "--no-token", is_flag=True, help="Require no token with --http: any local program can connect."
+)
 @click.pass_context
 def mcp(ctx: click.Context, *, http: bool, port: int, no_token: bool) -> None:
-    """Serve memory to a coding client by MCP."""
+    """Run the MCP server."""
     if find_spec("mcp") is None:
         raise UsageError(
-            "The MCP server needs the MCP SDK.", hint="Install it: pip install 'wellkept[mcp]'."
+            "The MCP server needs the MCP SDK.", hint="Run: pip install 'wellkept[mcp]'."
         )
     from wellkept.server.mcp.server import ServerLocation, make_server
     from wellkept.server.mcp.transports import serve_http, serve_stdio
     from wellkept.server.open_projects import OpenProjects
 
-    given = (ctx.get_parameter_source(name) for name in ("port", "no_token"))
-    if not http and ParameterSource.COMMANDLINE in given:
-        raise UsageError("--port and --no-token go with --http.", hint="Add --http.")
+    sources = (ctx.get_parameter_source(name) for name in ("port", "no_token"))
+    if not http and ParameterSource.COMMANDLINE in sources:
+        raise UsageError("--port and --no-token need --http.", hint="Add --http.")
     store = cast("str | None", ctx.find_root().obj)
 
     def open_in(folder: Path, project: str | None = None) -> wellkept.Wellkept:
         return wellkept.open(store, project=project, cwd=folder)
 
-    place = ServerLocation.of(os.environ, cwd=paths.current_folder())
-    memories = OpenProjects(open_in, folder=place.folder)
-    server = make_server(memories, place)
-    role = Role(kind="mcp", folder=place.folder, starts_after_s=_SETTLED_AFTER_S)
-    # Another database than the hooks' own must not swallow what they caught.
-    parts = nullcontext() if store else live_parts(role, open_in)
+    location = ServerLocation.of(os.environ, cwd=paths.current_folder())
+    projects = OpenProjects(open_in, folder=location.folder)
+    server = make_server(projects, location)
+    process = ServerProcess(kind="mcp", folder=location.folder, starts_after_s=_START_DELAY_S)
+    # Captured events belong to the default store: do not drain them into another one.
+    services = nullcontext() if store else background_services(process, open_in)
     try:
-        with parts:
+        with services:
             if http:
-                serve_http(server, port=port, token=_token(no_token), on_ready=_say)
+                serve_http(server, port=port, token=_token(no_token), on_ready=_print_address)
             else:
                 serve_stdio(server)
     finally:
-        memories.close()
+        projects.close()
 
 
 def _token(no_token: bool) -> str | None:
@@ -73,9 +75,9 @@ def _token(no_token: bool) -> str | None:
         return None
     folder = paths.data_folder(os.environ)
     token = token_of(folder)
-    click.echo(f"Clients need the token in {folder / TOKEN_NAME}.", err=True)
+    click.echo(f"Token file: {folder / TOKEN_NAME}", err=True)
     return token
 
 
-def _say(address: str) -> None:
+def _print_address(address: str) -> None:
     click.echo(f"Serving MCP at {address}", err=True)

@@ -18,38 +18,38 @@ import click
 import wellkept
 from wellkept.app.settings import paths
 from wellkept.cli import output
-from wellkept.cli.background import Role, live_parts
+from wellkept.cli.background import ServerProcess, background_services
 from wellkept.core.errors import UsageError
 
 DEFAULT_PORT = 7437
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=DEFAULT_PORT,
     show_default=True,
-    help="Port to listen at; 0 takes a free one.",
+    help="Port to listen on; 0 picks a free port.",
 )
 @click.option(
     "--allow-host",
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="Another name that requests may call this server by; may be repeated.",
+    help="Additional host name allowed in requests. Repeatable.",
 )
 @click.option("--open", "browse", is_flag=True, help="Open the address in a browser.")
-@click.option("--verbose", "-v", is_flag=True, help="Log each request by its id, on stderr.")
+@click.option("--verbose", "-v", is_flag=True, help="Log request ids to stderr.")
 @click.pass_context
 def serve(
     ctx: click.Context, *, host: str, port: int, hosts: tuple[str, ...], browse: bool, verbose: bool
 ) -> None:
-    """Serve memory over HTTP and MCP, and take in events as they come.
+    """Run the HTTP and MCP server, and process hook events.
 
-    It runs until it is stopped, listens on loopback unless --host says otherwise, and asks every
-    request for the token in the file that it names.
+    Runs until stopped. Listens on loopback unless --host is given. Every request needs the token
+    from the printed file.
     """
     _require_extra()
     from wellkept.server.auth import LOOPBACK_HOSTS, TOKEN_NAME, token_of
@@ -62,17 +62,17 @@ def serve(
     with listening(host, port) as listener:
         address = address_of(listener)
         allowed = frozenset({*LOOPBACK_HOSTS, *map(_host_name, (host, *hosts))})
-        _tell(address, data / TOKEN_NAME, host=host)
+        _print_start(address, data / TOKEN_NAME, host=host)
         if browse:
             click.launch(address)
-        _Serving(cast("str | None", ctx.find_root().obj), folder, address).run(
+        _Server(cast("str | None", ctx.find_root().obj), folder, address).run(
             listener, token=token, hosts=allowed
         )
     click.echo("Stopped.")
 
 
-class _Serving:
-    """A server with its memories and its live parts."""
+class _Server:
+    """The HTTP and MCP server with its open projects and background services."""
 
     def __init__(self, store: str | None, folder: Path, address: str) -> None:
         self._store = store
@@ -80,25 +80,25 @@ class _Serving:
         self._address = address
 
     def run(self, listener: socket.socket, *, token: str, hosts: frozenset[str]) -> None:
-        """Serve until the process is told to end."""
+        """Serve until the process is stopped."""
         from wellkept.server.http.app import guarded_app, make_http_app
         from wellkept.server.mcp.server import ServerLocation, make_server
         from wellkept.server.open_projects import OpenProjects
         from wellkept.server.run import serve_app
 
         stopping = threading.Event()
-        memories = OpenProjects(self._open_in, folder=self._folder)
-        mcp = make_server(memories, ServerLocation(folder=self._folder))
-        app = make_http_app(memories, mcp=mcp, stopping=stopping)
-        role = Role(kind="serve", folder=self._folder, address=self._address)
-        # Another database than the hooks' own must not swallow what they caught.
-        parts = nullcontext() if self._store else live_parts(role, self._open_in)
+        projects = OpenProjects(self._open_in, folder=self._folder)
+        mcp = make_server(projects, ServerLocation(folder=self._folder))
+        app = make_http_app(projects, mcp=mcp, stopping=stopping)
+        process = ServerProcess(kind="serve", folder=self._folder, address=self._address)
+        # Captured events belong to the default store: do not drain them into another one.
+        services = nullcontext() if self._store else background_services(process, self._open_in)
         try:
-            with parts:
+            with services:
                 guarded = guarded_app(app, token=token, hosts=hosts)
                 serve_app(guarded, listener, stopping=stopping)
         finally:
-            memories.close()
+            projects.close()
 
     def _open_in(self, folder: Path, project: str | None = None) -> wellkept.Wellkept:
         return wellkept.open(self._store, project=project, cwd=folder)
@@ -109,7 +109,7 @@ def _require_extra() -> None:
     if missing:
         raise UsageError(
             f"The server needs {', '.join(missing)}.",
-            hint="Install it: pip install 'wellkept[server]'.",
+            hint="Run: pip install 'wellkept[server]'.",
         )
 
 
@@ -117,21 +117,21 @@ def _host_name(host: str) -> str:
     return f"[{host.lower()}]" if ":" in host and not host.startswith("[") else host.lower()
 
 
-def _tell(address: str, token_file: Path, *, host: str) -> None:
+def _print_start(address: str, token_file: Path, *, host: str) -> None:
     from wellkept.cli.commands.data.tour import own_command, print_home
 
     shown, command = token_file.absolute(), own_command()
     quoted = shlex.quote(str(shown))
     click.secho(f"Wellkept is at {address}", bold=True)
-    click.echo(f"The token is in {shown}\n")
+    click.echo(f"Token file: {shown}\n")
     click.echo("Next:")
     click.echo(f'  curl -H "Authorization: Bearer $(cat {quoted})" {address}/api/stats')
     print_home()
-    click.echo(f"  {command} install claude-code   # remember what a coding client does")
-    click.echo(f"  {command} events --follow       # watch it happen")
-    click.echo("Stop it with Ctrl-C.")
+    click.echo(f"  {command} install claude-code   # capture the sessions of a client")
+    click.echo(f"  {command} events --follow       # follow the activity")
+    click.echo("Press Ctrl-C to stop.")
     if not _is_loopback(host):
-        output.note("Other machines can reach this. The token goes over the wire unencrypted.")
+        output.note("Other machines can connect, and the token is sent unencrypted.")
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""`wellkept spool`: what the hook processes caught and is not taken in yet."""
+"""`wellkept spool`: captured hook events that are not stored yet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @options.json_option
 @click.pass_context
 def spool(ctx: click.Context, *, as_json: bool) -> None:
-    """Show, take in and repair what was caught but is not in memory yet."""
+    """Show, process and retry captured events that are not stored yet."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(status, as_json=as_json)
 
@@ -28,10 +28,10 @@ def spool(ctx: click.Context, *, as_json: bool) -> None:
 @spool.command()
 @options.json_option
 def status(*, as_json: bool = False) -> None:
-    """Show what waits, what did not fit, and what was set aside."""
+    """Show waiting, dropped and failed events."""
     from wellkept.app.observer.ingest import spool_status
 
-    with options.opened() as wk:
+    with options.open_wellkept() as wk:
         found = spool_status(wk.engine.store)
     if as_json:
         output.print_json({"status": found, "waiting_bytes": found.waiting_bytes})
@@ -41,28 +41,31 @@ def status(*, as_json: bool = False) -> None:
         for f in found.files
     ]
     output.print_table(("file", "bytes", "waiting", "last event"), rows)
-    click.echo(f"{found.waiting_bytes:,} bytes wait in {found.folder}")
+    click.echo(f"{found.waiting_bytes:,} bytes waiting in {found.folder}")
     if found.dropped_events:
         since = f" since {found.dropped_since:%Y-%m-%d %H:%M}" if found.dropped_since else ""
-        click.secho(f"{counted(found.dropped_events, 'event')} did not fit{since}.", fg="yellow")
+        click.secho(
+            f"{counted(found.dropped_events, 'event')} dropped{since}: the spool was full.",
+            fg="yellow",
+        )
     if found.aside_entries:
-        aside = counted(found.aside_entries, "entry", "entries")
-        click.secho(f"Set aside: {aside}; `wellkept spool repair` tries again.", fg="yellow")
+        failed = counted(found.aside_entries, "entry", "entries")
+        click.secho(f"Failed: {failed}. Retry with `wellkept spool repair`.", fg="yellow")
 
 
 @spool.command()
 @options.json_option
 def drain(*, as_json: bool) -> int:
-    """Take everything in now. Exits with 1 when something had to be set aside."""
+    """Process all events now. Exits with 1 when an event failed."""
     from wellkept.app.observer.ingest import drain_and_learn
     from wellkept.app.observer.spool_folder import SpoolFolder
     from wellkept.clients.answers.shown_items import ShownItems
     from wellkept.clients.detached_drain import drain_rounds
 
     folder, code = SpoolFolder.of(os.environ), exit_codes.OK
-    with options.opened() as wk:
+    with options.open_wellkept() as wk:
         for _ in drain_rounds(str(folder.state), list_files=folder.signature):
-            code = _tell(drain_and_learn(wk, translate=translate_spooled), as_json=as_json)
+            code = _print_report(drain_and_learn(wk, translate=translate_spooled), as_json=as_json)
     ShownItems(folder.state).forget_old()
     return code
 
@@ -70,22 +73,23 @@ def drain(*, as_json: bool) -> int:
 @spool.command()
 @options.json_option
 def repair(*, as_json: bool) -> int:
-    """Try again what was set aside, and clear the record of what did not fit."""
+    """Retry failed events, and reset the count of dropped events."""
     from wellkept.app.observer.ingest import retry_events
 
-    with options.opened() as wk:
-        return _tell(retry_events(wk, translate=translate_spooled), as_json=as_json)
+    with options.open_wellkept() as wk:
+        return _print_report(retry_events(wk, translate=translate_spooled), as_json=as_json)
 
 
-def _tell(report: DrainReport, *, as_json: bool) -> int:
+def _print_report(report: DrainReport, *, as_json: bool) -> int:
     if as_json:
         output.print_json(report)
     elif report.busy:
-        output.note("Another process is taking events in.")
+        output.note("Another process is already processing events.")
     else:
         click.echo(
-            f"Took {counted(report.events, 'event')} of {counted(len(report.sessions), 'session')}:"
-            f" {counted(report.prompts, 'prompt')}, {counted(report.observations, 'observation')}."
+            f"Processed {counted(report.events, 'event')} of"
+            f" {counted(len(report.sessions), 'session')}: {counted(report.prompts, 'prompt')},"
+            f" {counted(report.observations, 'observation')}."
         )
         if report.damaged_bytes:
             output.note(f"{report.damaged_bytes} damaged bytes were skipped.")
@@ -93,6 +97,6 @@ def _tell(report: DrainReport, *, as_json: bool) -> int:
             output.note(problem)
         for entry in report.set_aside:
             click.secho(
-                output.safe(f"Set aside {entry.client} {entry.event}: {entry.reason}"), fg="yellow"
+                output.safe(f"Failed: {entry.client} {entry.event}: {entry.reason}"), fg="yellow"
             )
     return exit_codes.NOTHING if report.set_aside else exit_codes.OK

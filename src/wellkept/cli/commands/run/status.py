@@ -18,7 +18,7 @@ from wellkept.clients.install.installer import InstallState, InstallStatus
 @click.command()
 @options.json_option
 def status(*, as_json: bool) -> None:
-    """Show which coding clients Wellkept is in, and what of it runs."""
+    """Show installed clients and running processes."""
     installer = make_installer()
     found = [installer.status(client, scope=scope) for client in CLIENTS for scope in InstallScope]
     running = running_processes(SpoolFolder.of(os.environ).state)
@@ -29,26 +29,28 @@ def status(*, as_json: bool) -> None:
         (
             status.client,
             status.scope.value,
-            _words(status),
+            _state(status),
             ", ".join(status.parts) or "-",
             str(status.path),
         )
         for status in found
         if status.state is not InstallState.ABSENT or status.scope is InstallScope.USER
     ]
-    output.print_table(("client", "for", "state", "parts", "file"), rows)
+    output.print_table(("client", "scope", "state", "parts", "file"), rows)
     for process in running:
         where = f" at {process.address}" if process.address else ""
-        click.echo(f"wellkept {process.kind} runs{where} (process {process.pid})")
+        click.echo(f"wellkept {process.kind} running{where} (process {process.pid})")
     for status in found:
         if status.problem:
             output.note(status.problem)
     if any(status.state is InstallState.OUTDATED for status in found):
-        output.note("What is outdated starts another Wellkept than this one: install again.")
+        output.note(
+            "Outdated entries start another Wellkept installation. Run `wellkept install` again."
+        )
 
 
-def _words(status: InstallStatus) -> str:
-    """The state; a client whose folder is not there is probably not on this machine."""
+def _state(status: InstallStatus) -> str:
+    """The state; without a client folder, the client is probably not installed."""
     if status.state is InstallState.ABSENT and not status.client_seen:
         return "client not found"
     return status.state.value

@@ -6,11 +6,11 @@ import click
 
 from wellkept.cli import options
 from wellkept.cli.commands.run.install import (
-    chosen,
     client_argument,
+    install_scope,
     make_installer,
+    print_change,
     scope_options,
-    tell,
 )
 
 
@@ -20,11 +20,11 @@ from wellkept.cli.commands.run.install import (
 @options.dry_run_option
 @options.json_option
 def uninstall(*, client: str, scope: str | None, dry_run: bool, as_json: bool) -> None:
-    """Take Wellkept out of a coding client again.
+    """Remove Wellkept from a coding client.
 
-    Each settings file gets back what it held before, to the byte; if it was changed since, only
-    Wellkept's entries are taken out. Memories stay.
+    Settings files are restored byte for byte; if they changed since, only Wellkept's entries are
+    removed. Memories are kept.
     """
-    change = make_installer().uninstall(client, scope=chosen(scope), dry_run=dry_run)
-    done = "was not in" if change.is_unchanged else "is no longer in"
-    tell(change, client=client, dry_run=dry_run, as_json=as_json, done=done)
+    change = make_installer().uninstall(client, scope=install_scope(scope), dry_run=dry_run)
+    status = "not installed" if change.is_unchanged else "removed"
+    print_change(change, client=client, dry_run=dry_run, as_json=as_json, status=status)

@@ -1,0 +1,1 @@
+"""`wellkept skill`. Open `group.py` first."""

@@ -1,4 +1,4 @@
-"""`wellkept skill search` and `detect`: which skills fit a question, and which this project."""
+"""`wellkept skill search` and `detect`: skills for a query, and for this project."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ _phase_option = click.option(
 
 @click.command()
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...")
-@click.option("--limit", "-n", type=int, default=10, show_default=True, help="How many to show.")
-@click.option("--tag", "tags", multiple=True, help="Only with this tag, or one of several.")
-@click.option("--without-tag", "unwanted", multiple=True, help="Only without this tag.")
-@click.option("--profile", help="Way to rank: default, or document (the written-down formula).")
-@click.option("--explain", is_flag=True, help="Show what each score is made of.")
+@click.option(
+    "--limit", "-n", type=int, default=10, show_default=True, help="Maximum number of results."
+)
+@click.option("--tag", "tags", multiple=True, help="Only with one of these tags. Repeatable.")
+@click.option("--without-tag", "unwanted", multiple=True, help="Only without this tag. Repeatable.")
+@click.option("--profile", help="Ranking: default, or document (the documented formula).")
+@click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @options.project_option
 @options.json_option
 def search(
@@ -46,12 +48,12 @@ def search(
     project: str | None,
     as_json: bool,
 ) -> int:
-    """Find the skills that fit a query, best first.
+    """Search skills, best match first.
 
     Exits with 1 when nothing was found, like grep.
     """
     query = output.read_input(words, what="query")
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         found = wk.skills.search(
             query, limit=limit, include_tags=tags, exclude_tags=unwanted, profile=profile
         )
@@ -65,8 +67,10 @@ def search(
 @click.command()
 @click.argument("words", nargs=-1, metavar="[PROMPT...]")
 @_phase_option
-@click.option("--explain", is_flag=True, help="Show files and patterns, or parts of scores.")
-@click.option("--inject", is_flag=True, help="Print the text that an agent would be given.")
+@click.option(
+    "--explain", is_flag=True, help="Show files and patterns, or the parts of each score."
+)
+@click.option("--inject", is_flag=True, help="Print the text injected for an agent.")
 @options.project_option
 @options.json_option
 def detect(
@@ -78,12 +82,12 @@ def detect(
     project: str | None,
     as_json: bool,
 ) -> int:
-    """Show which skills this project calls for; with a PROMPT, which an agent would be given.
+    """Show the skills detected for this project, or selected for a PROMPT.
 
     Exits with 1 when there are none.
     """
     prompt = output.read_input(words, what="prompt")
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         if inject:
             return _print_pack(wk.skills.injection(prompt, phase=phase), as_json=as_json)
         if prompt.strip():
@@ -161,7 +165,7 @@ def _print_selection(found: SkillSelection, *, explain: bool) -> None:
     else:
         output.print_table(("name", "score", "source", "description", "why"), rows)
     if not found.choices:
-        output.note(f"None of {found.considered} skills fits.")
+        output.note(f"None of {found.considered} skills matches.")
     for remark in found.notes:
         output.note(remark)
 
@@ -180,14 +184,14 @@ def _plain_detection(detection: Detection) -> dict[str, Json]:
     return {
         "items": [
             {
-                **_plain_skill(one.skill),
-                "reason": one.reason,
-                "files": [*one.files],
-                "patterns": [*one.patterns],
-                "strength": one.strength,
-                "phases": [phase.value for phase in one.skill.inject_into],
+                **_plain_skill(match.skill),
+                "reason": match.reason,
+                "files": [*match.files],
+                "patterns": [*match.patterns],
+                "strength": match.strength,
+                "phases": [phase.value for phase in match.skill.inject_into],
             }
-            for one in detection.found
+            for match in detection.found
         ],
         "files_looked_at": detection.looked_at,
         "is_cut": detection.is_cut,
@@ -197,20 +201,20 @@ def _plain_detection(detection: Detection) -> dict[str, Json]:
 def _print_detection(detection: Detection, *, explain: bool) -> None:
     rows = [
         (
-            one.skill.name,
-            str(one.skill.priority),
-            one.skill.source.kind.value,
-            one.reason,
-            *((", ".join(one.files), ", ".join(one.patterns)) if explain else ()),
+            match.skill.name,
+            str(match.skill.priority),
+            match.skill.source.kind.value,
+            match.reason,
+            *((", ".join(match.files), ", ".join(match.patterns)) if explain else ()),
         )
-        for one in detection.found
+        for match in detection.found
     ]
     more = ("files", "patterns") if explain else ()
     output.print_table(("name", "priority", "source", "why", *more), rows)
     if not detection.found:
-        output.note("No skill is called for by the files of this project.")
+        output.note("No skills detected for this project.")
     if detection.is_cut:
-        output.note(f"Only the nearest {detection.looked_at} files were looked at.")
+        output.note(f"Only the nearest {detection.looked_at} files were checked.")
 
 
 def _print_pack(pack: SkillPack, *, as_json: bool) -> int:
@@ -221,8 +225,8 @@ def _print_pack(pack: SkillPack, *, as_json: bool) -> int:
     else:
         output.note("Nothing would be injected.")
     _note_names("cut", pack.cut)
-    _note_names("only named", pack.named)
-    _note_names("left out", pack.left_out)
+    _note_names("name only", pack.named)
+    _note_names("omitted", pack.left_out)
     return exit_codes.OK if pack.text else exit_codes.NOTHING
 
 

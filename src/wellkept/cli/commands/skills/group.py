@@ -1,4 +1,4 @@
-"""`wellkept skill`: the group; its commands are in the `skill_*` modules beside it."""
+"""`wellkept skill`: the group. Its commands are in the modules beside it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from wellkept.cli.groups import Group
 
 @click.group(cls=Group)
 def skill() -> None:
-    """Find, run, check, write and switch skills.
+    """Find, run, validate, write, enable and disable skills.
 
-    Skills are looked for in the project (.skills, .claude/skills, .agents/skills, .opencode/skills,
-    CLAUDE.md and its like), in your home folder, in plugins and lists, and among those that come
-    with Wellkept. On a name clash the project goes before the person, and the person before the
-    rest.
+    Skills come from the project (.skills, .claude/skills, .agents/skills, .opencode/skills,
+    CLAUDE.md and similar files), your home folder, plugins, lists, and Wellkept itself. On a name
+    clash, project skills win over user skills, and user skills over all others.
     """
 
 
@@ -41,6 +40,6 @@ for command in (
     generate.refine,
     hooks.hooks,
     hooks.trust,
-    hooks.distrust,
+    hooks.untrust,
 ):
     skill.add_command(command)

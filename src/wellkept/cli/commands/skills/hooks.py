@@ -1,4 +1,4 @@
-"""`wellkept skill hooks`, `trust` and `distrust`: which shell commands of skills may run here."""
+"""`wellkept skill hooks`, `trust` and `untrust`: shell commands of skills."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 @options.project_option
 @options.json_option
 def hooks(*, project: str | None, as_json: bool) -> None:
-    """List the hooks of skills, with whether they may run in this folder.
+    """List the hooks of skills, and whether they are trusted in this folder.
 
     A hook is a shell command that runs before or after a tool, or at the end, while its skill is in
-    use. It runs only after `wellkept skill trust`, and asks again when any file of its skill was
-    changed.
+    use. It runs only after `wellkept skill trust`. A changed skill file needs new trust.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         listed = wk.skills.hooks.list()
     if as_json:
         output.print_json({"items": [_plain(one) for one in listed]})
@@ -36,18 +35,18 @@ def hooks(*, project: str | None, as_json: bool) -> None:
         output.note("No skill here has hooks.")
 
 
-def _plain(one: ListedHook) -> dict[str, Json]:
+def _plain(listed: ListedHook) -> dict[str, Json]:
     return {
-        "skill": one.skill.name,
-        "source": f"{one.skill.source.kind.value}:{one.skill.source.name}",
-        "event": one.hook.event.value,
-        "matcher": one.hook.matcher,
-        "command": one.hook.command,
-        "once": one.hook.once,
-        "timeout_s": one.hook.timeout_s,
-        "state": one.state.value,
-        "path": None if one.skill.path is None else str(one.skill.path),
-        "line": one.hook.line,
+        "skill": listed.skill.name,
+        "source": f"{listed.skill.source.kind.value}:{listed.skill.source.name}",
+        "event": listed.hook.event.value,
+        "matcher": listed.hook.matcher,
+        "command": listed.hook.command,
+        "once": listed.hook.once,
+        "timeout_s": listed.hook.timeout_s,
+        "state": listed.state.value,
+        "path": None if listed.skill.path is None else str(listed.skill.path),
+        "line": listed.hook.line,
     }
 
 
@@ -74,40 +73,40 @@ def _print(listed: Sequence[ListedHook]) -> None:
 def trust(
     *, names: tuple[str, ...], dry_run: bool, yes: bool, project: str | None, as_json: bool
 ) -> None:
-    """Allow the hooks of skills to run in this folder, after a look at them.
+    """Show the hooks of skills and allow them to run in this folder.
 
-    Without a name, those of every skill here. The yes holds for you, for this folder, and for the
-    files of the skill as they are now.
+    Without NAME, the hooks of all skills. Trust is per user, per folder, and for the current files
+    of the skill.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         chosen = {wk.skills.get(name).name for name in names}
-        asked = [one for one in wk.skills.hooks.list() if not names or one.skill.name in chosen]
+        shown = [one for one in wk.skills.hooks.list() if not names or one.skill.name in chosen]
         if not as_json:
-            _print(asked)
-        if asked and not dry_run:
-            output.confirm(f"Let {counted(len(asked), 'command')} run in {wk.root}?", yes=yes)
+            _print(shown)
+        if shown and not dry_run:
+            output.confirm(f"Allow {counted(len(shown), 'command')} to run in {wk.root}?", yes=yes)
         skills = (
-            [] if dry_run or not (asked or names) else wk.skills.hooks.trust(*names, seen=asked)
+            [] if dry_run or not (shown or names) else wk.skills.hooks.trust(*names, seen=shown)
         )
-    agreed = [skill.name for skill in skills]
+    trusted = [skill.name for skill in skills]
     if as_json:
-        output.print_json({"dry_run": dry_run, "trusted": agreed, "items": [*map(_plain, asked)]})
-    elif not asked:
-        output.note("No skill here has hooks." if not names else "None of these has hooks.")
+        output.print_json({"dry_run": dry_run, "trusted": trusted, "items": [*map(_plain, shown)]})
+    elif not shown:
+        output.note("No skill here has hooks." if not names else "None of these skills has hooks.")
     else:
-        output.note(f"Trusted: {', '.join(agreed)}" if agreed else "Nothing was agreed to.")
+        output.note(f"Trusted: {', '.join(trusted)}" if trusted else "Nothing was trusted.")
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @options.project_option
 @options.json_option
-def distrust(*, names: tuple[str, ...], project: str | None, as_json: bool) -> None:
-    """Take back what was allowed in this folder; without a name, all of it."""
-    with options.opened(project) as wk:
-        wk.skills.hooks.distrust(*names)
+def untrust(*, names: tuple[str, ...], project: str | None, as_json: bool) -> None:
+    """Revoke trust in this folder for the named skills, or for all."""
+    with options.open_wellkept(project) as wk:
+        wk.skills.hooks.untrust(*names)
         listed = wk.skills.hooks.list()
     if as_json:
         output.print_json({"items": [_plain(one) for one in listed]})
     else:
-        output.note("No longer trusted: " + (", ".join(names) or "every skill here"))
+        output.note("No longer trusted: " + (", ".join(names) or "all skills here"))

@@ -1,4 +1,4 @@
-"""`wellkept skill list`, `show`, `validate` and `refresh`: looking, without changing anything."""
+"""`wellkept skill list`, `show`, `validate` and `refresh`: read-only commands."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ if TYPE_CHECKING:
     from wellkept.core.skills import Skill, SkillClash, SkillFinding
     from wellkept.skills.authoring.validate import ValidationReport
 
-_KEPT_OUT_OF_LISTS = frozenset(("body",))
+_NOT_IN_LISTS = frozenset(("body",))
 
 
 @click.command("list")
 @click.option(
-    "--source", type=click.Choice([kind.value for kind in SkillKind]), help="Only of this kind."
+    "--source",
+    type=click.Choice([kind.value for kind in SkillKind]),
+    help="Only this kind of source.",
 )
-@click.option("--enabled", "enabled_only", is_flag=True, help="Only those that are switched on.")
+@click.option("--enabled", "enabled_only", is_flag=True, help="Only enabled skills.")
 @options.project_option
 @options.json_option
 def list_skills(
     *, source: str | None, enabled_only: bool, project: str | None, as_json: bool
 ) -> None:
-    """List skills, highest priority first; clashes of names are shown below."""
-    with options.opened(project) as wk:
+    """List skills, highest priority first, and name clashes."""
+    with options.open_wellkept(project) as wk:
         skills = wk.skills.list(source=source, include_disabled=not enabled_only)
         index = wk.skills.index()
     if as_json:
@@ -64,19 +66,19 @@ def _cells(skill: Skill) -> tuple[str, ...]:
 
 
 def plain_skill(skill: Skill, *, with_body: bool = False) -> dict[str, Json]:
-    """A skill as JSON; the body only when one skill is asked for."""
-    left_out = frozenset[str]() if with_body else _KEPT_OUT_OF_LISTS
+    """A skill as JSON, with or without its body."""
+    excluded = frozenset[str]() if with_body else _NOT_IN_LISTS
     found = {
         f.name: output.plain(getattr(skill, f.name))
         for f in fields(skill)
-        if f.name not in left_out
+        if f.name not in excluded
     }
     pairs = {"metadata": dict(skill.metadata), "extra": dict(skill.extra)}
-    return {"id": skill.id, **found, **output_pairs(pairs), "body_tokens": skill.body_tokens}
+    return {"id": skill.id, **found, **_pairs(pairs), "body_tokens": skill.body_tokens}
 
 
-def output_pairs(pairs: dict[str, dict[str, str]]) -> dict[str, Json]:
-    """Pairs of texts as JSON objects."""
+def _pairs(pairs: dict[str, dict[str, str]]) -> dict[str, Json]:
+    """String pairs as JSON objects."""
     return {name: dict[str, "Json"](values) for name, values in pairs.items()}
 
 
@@ -93,8 +95,8 @@ def _plain_clash(clash: SkillClash) -> dict[str, object]:
 @options.project_option
 @options.json_option
 def show(*, name: str, project: str | None, as_json: bool) -> None:
-    """Show one skill in full: where it comes from, its fields, its findings and its text."""
-    with options.opened(project) as wk:
+    """Show a skill: source, fields, findings and text."""
+    with options.open_wellkept(project) as wk:
         skill = wk.skills.get(name)
         clash = next((c for c in wk.skills.index().clashes if c.name == skill.name), None)
     if as_json:
@@ -136,7 +138,7 @@ def _facts(skill: Skill, clash: SkillClash | None) -> list[tuple[str, str]]:
 
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[NAME|PATH]...")
-@click.option("--strict", is_flag=True, help="Also warn of fields outside the specification.")
+@click.option("--strict", is_flag=True, help="Also warn about fields outside the specification.")
 @options.project_option
 @options.json_option
 @click.pass_context
@@ -148,12 +150,12 @@ def validate(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Check skills against the Agent Skills specification and its neighbours.
+    """Check skills against the Agent Skills specification and its extensions.
 
-    Without a name or a path, every skill is checked. Ends with 1 when there is an error. The codes
-    are explained in docs/skills.md.
+    Without NAME or PATH, checks all skills. Exits with 1 when there is an error. docs/skills.md
+    explains the codes.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         checked = wk.skills.validate(*targets, strict=strict)
     if as_json:
         output.print_json({"items": [_plain_validated(one) for one in checked]})
@@ -171,7 +173,7 @@ def _plain_validated(one: ValidationReport) -> dict[str, object]:
 
 
 def print_findings(findings: Iterable[SkillFinding], *, on_stderr: bool = False) -> None:
-    """Findings, one a line, as compilers print them: file:line: severity code: message."""
+    """Print findings like a compiler: file:line: severity code: message."""
     for found in findings:
         where = f"{found.path or ''}{f':{found.line}' if found.line else ''}"
         text = f"{found.severity.value} {found.code}: {found.message}"
@@ -184,42 +186,44 @@ def print_findings(findings: Iterable[SkillFinding], *, on_stderr: bool = False)
 @options.project_option
 @options.json_option
 def refresh(*, project: str | None, as_json: bool) -> None:
-    """Look through every source again, and count what there is."""
-    with options.opened(project) as wk:
-        seen = wk.skills.refresh()
+    """Scan all sources again and print the counts."""
+    with options.open_wellkept(project) as wk:
+        overview = wk.skills.refresh()
     if as_json:
-        output.print_json(_plain_overview(seen))
+        output.print_json(_plain_overview(overview))
         return
     rows = [
         (f"{source.kind.value}:{source.name}", str(count), str(source.root or ""))
-        for source, count in seen.sources
+        for source, count in overview.sources
     ]
-    output.print_table(("source", "skills", "place"), rows)
+    output.print_table(("source", "skills", "folder"), rows)
     output.note(
-        f"{seen.total} skills, {seen.enabled} on, {len(seen.clashes)} clashes, "
-        f"{seen.errors} errors, {seen.warnings} warnings."
+        f"{overview.total} skills, {overview.enabled} on, {len(overview.clashes)} clashes, "
+        f"{overview.errors} errors, {overview.warnings} warnings."
     )
-    if seen.generated.pending:
-        output.note(f"{seen.generated.pending} generated skills wait for `wellkept skill review`.")
+    if overview.generated.pending:
+        output.note(
+            f"{overview.generated.pending} generated skills to review. Run `wellkept skill review`."
+        )
 
 
-def _plain_overview(seen: SkillsOverview) -> dict[str, object]:
+def _plain_overview(overview: SkillsOverview) -> dict[str, object]:
     return {
-        "total": seen.total,
-        "enabled": seen.enabled,
-        "by_kind": dict(seen.by_kind),
-        "sources": [{"source": source, "skills": count} for source, count in seen.sources],
-        "clashes": [_plain_clash(clash) for clash in seen.clashes],
-        "errors": seen.errors,
-        "warnings": seen.warnings,
-        "findings": seen.findings,
+        "total": overview.total,
+        "enabled": overview.enabled,
+        "by_kind": dict(overview.by_kind),
+        "sources": [{"source": source, "skills": count} for source, count in overview.sources],
+        "clashes": [_plain_clash(clash) for clash in overview.clashes],
+        "errors": overview.errors,
+        "warnings": overview.warnings,
+        "findings": overview.findings,
         "generated": {
-            "total": seen.generated.total,
-            "pending": seen.generated.pending,
-            "accepted": seen.generated.accepted,
-            "rejected": seen.generated.rejected,
-            "enabled": seen.generated.enabled,
-            "uses": seen.generated.record.uses,
-            "success_rate": seen.generated.record.success_rate,
+            "total": overview.generated.total,
+            "pending": overview.generated.pending,
+            "accepted": overview.generated.accepted,
+            "rejected": overview.generated.rejected,
+            "enabled": overview.generated.enabled,
+            "uses": overview.generated.record.uses,
+            "success_rate": overview.generated.record.success_rate,
         },
     }

@@ -1,4 +1,4 @@
-"""`wellkept skill add`: agree to a skill from the network."""
+"""`wellkept skill add`: add a skill from a URL."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("url")
-@click.option("--sha256", "digest", metavar="HEX", help="Agree only to this very document.")
-@click.option("--update", is_flag=True, help="Agree to a document that has changed.")
+@click.option("--sha256", "digest", metavar="HEX", help="Accept only a document with this hash.")
+@click.option("--update", is_flag=True, help="Accept a changed document.")
 @options.dry_run_option
 @options.yes_option
 @options.project_option
@@ -31,33 +31,33 @@ def add(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Fetch a SKILL.md by https, show it, and use exactly this one after a yes.
+    """Fetch a SKILL.md over https, show it, and add it after confirmation.
 
-    The copy is kept with its hash. A document that changes later is not used before you agree to
-    it again with --update. Nothing else ever fetches a skill.
+    The copy is stored with its hash. A changed document is used only after you confirm it with
+    --update. No other command fetches skills.
     """
-    with options.opened(project) as wk:
-        offer = wk.skills.fetch_remote(url)
+    with options.open_wellkept(project) as wk:
+        fetched = wk.skills.fetch_remote(url)
         if not as_json:
-            _show(offer)
+            _show(fetched)
         if not dry_run:
-            if not offer.is_known:
+            if not fetched.is_known:
                 output.confirm(f"Use this skill from {url}?", yes=yes)
-            skill = wk.skills.add_remote(offer, sha256=digest, update=update)
+            skill = wk.skills.add_remote(fetched, sha256=digest, update=update)
         else:
-            skill = offer.skill
+            skill = fetched.skill
     if as_json:
         output.print_json(
-            {"dry_run": dry_run, "url": url, "sha256": offer.sha256, "skill": plain_skill(skill)}
+            {"dry_run": dry_run, "url": url, "sha256": fetched.sha256, "skill": plain_skill(skill)}
         )
     else:
-        output.note(f"{'Would be used' if dry_run else 'Used from now on'}: {skill.name}")
+        output.note(f"{'Would be added' if dry_run else 'Added'}: {skill.name}")
 
 
-def _show(offer: FetchedSkill) -> None:
-    skill = offer.skill
+def _show(fetched: FetchedSkill) -> None:
+    skill = fetched.skill
     click.echo(output.one_line(f"{skill.name}: {skill.description}"))
-    click.echo(f"sha256 {offer.sha256}, {len(offer.data):,} bytes")
+    click.echo(f"sha256 {fetched.sha256}, {len(fetched.data):,} bytes")
     print_findings(skill.findings)
     click.echo()
     click.echo(output.indented(skill.body))

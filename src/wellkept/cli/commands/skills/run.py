@@ -24,14 +24,14 @@ _side_option = click.option(
     type=click.Choice([side.value for side in Invoker]),
     default=Invoker.PERSON.value,
     show_default=True,
-    help="Who asks: some commands are only for people, others only for models.",
+    help="Caller: some commands are for people only, others for models only.",
 )
 
 
 def _complete_name(
-    _ctx: click.Context, _param: click.Parameter, begun: str
+    _ctx: click.Context, _param: click.Parameter, prefix: str
 ) -> list[CompletionItem]:
-    """The commands that begin so, the most used first."""
+    """Commands with this prefix, most used first."""
     import wellkept
 
     try:
@@ -39,7 +39,7 @@ def _complete_name(
             listed = wk.skills.commands.list()
     except WellkeptError:
         return []
-    plain = begun.removeprefix("/")
+    plain = prefix.removeprefix("/")
     return [
         CompletionItem(one.name, help=shorten(one.description, limit=60))
         for one in listed
@@ -51,9 +51,11 @@ def _complete_name(
 @click.argument("name", shell_complete=_complete_name)
 @click.argument("words", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
 @_side_option
-@click.option("--session", help="The session it is run in; hooks of the skill count from then on.")
-@click.option("--max-chars", type=click.IntRange(min=200), help="Room for the prompt.")
-@click.option("--max-tokens", type=click.IntRange(min=50), help="Room for the prompt, in tokens.")
+@click.option("--session", help="Session; activates the hooks of the skill in it.")
+@click.option(
+    "--max-chars", type=click.IntRange(min=200), help="Maximum prompt length in characters."
+)
+@click.option("--max-tokens", type=click.IntRange(min=50), help="Maximum prompt length in tokens.")
 @options.project_option
 @options.json_option
 def run(
@@ -67,37 +69,37 @@ def run(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Run a skill or one of Wellkept's own commands, such as remember or help.
+    """Run a skill or a built-in command, such as remember or help.
 
-    A skill prints the prompt that a model would be given, with ARGS in the places of $ARGUMENTS and
-    $1 to $9; an own command prints its answer. Everything after NAME belongs to the command, so
-    options of this one come before it. A single - reads the arguments from standard input.
+    A skill prints its prompt for the model, with ARGS replacing $ARGUMENTS and $1 to $9. A built-in
+    command prints its result. Options must precede NAME; everything after it is an argument. A
+    single - reads the arguments from standard input.
     """
-    given: str | tuple[str, ...] = words
+    arguments: str | tuple[str, ...] = words
     if words == ("-",):
-        given = output.read_input(words, what="arguments")
-    with options.opened(project) as wk:
-        done = wk.skills.commands.run(
-            name, given, by=by, session=session, max_chars=max_chars, max_tokens=max_tokens
+        arguments = output.read_input(words, what="arguments")
+    with options.open_wellkept(project) as wk:
+        result = wk.skills.commands.run(
+            name, arguments, by=by, session=session, max_chars=max_chars, max_tokens=max_tokens
         )
     if as_json:
-        output.print_json(_plain_result(done))
+        output.print_json(_plain_result(result))
         return
-    click.echo(output.safe(done.text))
-    if done.prompt is not None and done.prompt.is_cut:
-        output.note(f"Cut to fit; {done.prompt.lines_left_out} lines were left out.")
+    click.echo(output.safe(result.text))
+    if result.prompt is not None and result.prompt.is_cut:
+        output.note(f"Truncated: {result.prompt.lines_left_out} lines omitted.")
 
 
-def _plain_result(done: CommandResult) -> dict[str, Json]:
+def _plain_result(result: CommandResult) -> dict[str, Json]:
     plain: dict[str, Json] = {
-        "command": done.command.name,
-        "kind": done.kind.value,
-        "source": done.command.source,
-        "arguments": done.arguments.text,
-        "words": [*done.arguments.words],
-        "text": done.text,
+        "command": result.command.name,
+        "kind": result.kind.value,
+        "source": result.command.source,
+        "arguments": result.arguments.text,
+        "words": [*result.arguments.words],
+        "text": result.text,
     }
-    prompt = done.prompt
+    prompt = result.prompt
     if prompt is not None:
         plain["prompt"] = {
             "skill_id": prompt.skill.id,
@@ -114,18 +116,18 @@ def _plain_result(done: CommandResult) -> dict[str, Json]:
 
 @click.command()
 @_side_option
-@click.option("--all", "show_all", is_flag=True, help="Hidden and switched-off ones too.")
+@click.option("--all", "show_all", is_flag=True, help="Include hidden and disabled commands.")
 @options.project_option
 @options.json_option
 def commands(*, by: str, show_all: bool, project: str | None, as_json: bool) -> None:
-    """List what can be typed after a slash, the most used first; clashes of names are shown."""
-    with options.opened(project) as wk:
+    """List slash commands, most used first, and name clashes."""
+    with options.open_wellkept(project) as wk:
         table = wk.skills.commands
         listed = [*table.table] if show_all else table.list(by=by)
         scores, clashes = table.scores(), table.clashes()
     if as_json:
         items = [_plain_command(one, scores.get(one.key, 0.0)) for one in listed]
-        told = [
+        plain_clashes = [
             {
                 "name": clash.name,
                 "winner": clash.winner.source,
@@ -133,18 +135,19 @@ def commands(*, by: str, show_all: bool, project: str | None, as_json: bool) -> 
             }
             for clash in clashes
         ]
-        output.print_json({"items": items, "clashes": told})
+        output.print_json({"items": items, "clashes": plain_clashes})
         return
     rows = [
-        (one.usage, one.source, f"{scores.get(one.key, 0.0):.2f}", _about(one)) for one in listed
+        (one.usage, one.source, f"{scores.get(one.key, 0.0):.2f}", _description(one))
+        for one in listed
     ]
     output.print_table(("command", "source", "use", "description"), rows)
     for clash in clashes:
         covered = ", ".join(one.source for one in clash.covered)
-        output.note(f"/{clash.name} is that of {clash.winner.source}; it covers {covered}.")
+        output.note(f"/{clash.name} comes from {clash.winner.source} and hides {covered}.")
 
 
-def _about(command: Command) -> str:
+def _description(command: Command) -> str:
     skill = command.skill
     is_off = skill is not None and not skill.enabled
     marks = [*(["off"] if is_off else []), *(["hidden"] if command.is_hidden else [])]
@@ -176,13 +179,13 @@ def _plain_command(command: Command, score: float) -> dict[str, Json]:
     type=click.Choice([level.value for level in ReminderLevel]),
     default=ReminderLevel.NORMAL.value,
     show_default=True,
-    help="How much is said.",
+    help="Length of the reminder.",
 )
 @options.project_option
 @options.json_option
 def remind(*, names: tuple[str, ...], level: str, project: str | None, as_json: bool) -> None:
-    """Print what an agent is reminded of while these skills are in use."""
-    with options.opened(project) as wk:
+    """Print the reminder an agent gets while these skills are in use."""
+    with options.open_wellkept(project) as wk:
         text = wk.skills.reminders(*names, level=level)
     if as_json:
         output.print_json({"level": level, "names": [*names], "text": text})

@@ -17,22 +17,22 @@ from wellkept.skills.authoring.write import editable_file
 _LISTS = frozenset(("tags", "aliases", "allowed_tools", "inject_into"))
 _BODY = """# {title}
 
-Say here what to do, step by step.
+Describe here what to do, step by step.
 """
 
 
 @click.command()
 @click.argument("name")
 @click.option("--description", required=True, help="What it does and when to use it.")
-@click.option("--tag", "tags", multiple=True, help="A tag; may be repeated.")
-@click.option("--body", help="The instructions; - reads them from standard input.")
+@click.option("--tag", "tags", multiple=True, help="Tag. Repeatable.")
+@click.option("--body", help="Instructions; - reads standard input.")
 @click.option(
     "--in",
     "folder",
     type=click.Choice(NEW_FOLDERS),
     default=NEW_FOLDERS[0],
     show_default=True,
-    help="Where to put it; user is your own folder, for all projects.",
+    help="Target folder; user applies to all projects.",
 )
 @options.project_option
 @options.json_option
@@ -46,21 +46,21 @@ def new(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Make a skill: a folder NAME with SKILL.md."""
+    """Create a skill: a folder NAME with SKILL.md."""
     title = name.replace("-", " ").capitalize()
     text = _BODY.format(title=title) if body is None else output.read_input([body], what="body")
-    with options.opened(project) as wk:
-        made = wk.skills.create(name, description=description, tags=tags, body=text, folder=folder)
-    _tell(made, "Made", as_json=as_json)
+    with options.open_wellkept(project) as wk:
+        skill = wk.skills.create(name, description=description, tags=tags, body=text, folder=folder)
+    _print_skill(skill, "Created", as_json=as_json)
 
 
 @click.command()
 @click.argument("name")
 @click.option(
-    "--set", "settings", multiple=True, metavar="FIELD=VALUE", help="Set a field; may be repeated."
+    "--set", "settings", multiple=True, metavar="FIELD=VALUE", help="Set a field. Repeatable."
 )
 @click.option("--unset", "removed", multiple=True, metavar="FIELD", help="Remove a field.")
-@click.option("--body", help="New instructions; - reads them from standard input.")
+@click.option("--body", help="New instructions; - reads standard input.")
 @options.project_option
 @options.json_option
 def edit(
@@ -72,26 +72,26 @@ def edit(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Change fields of a skill; everything else in its file stays byte for byte.
+    """Change fields of a skill; the rest of its file stays byte for byte.
 
-    Lists (tags, aliases, allowed-tools, inject-into) are given with commas. Without options the
-    whole file opens in $EDITOR.
+    Separate list values (tags, aliases, allowed-tools, inject-into) with commas. Without options,
+    the file opens in $EDITOR.
     """
-    changes = read_changes(settings, removed)
+    changes = _parse_changes(settings, removed)
     text = None if body is None else output.read_input([body], what="body")
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         if changes or text is not None:
             changed = wk.skills.edit(name, changes, body=text)
         else:
             _open_editor(wk.skills.get(name))
             changed = wk.skills.get(name)
-    _tell(changed, "Changed", as_json=as_json)
+    _print_skill(changed, "Changed", as_json=as_json)
 
 
-def read_changes(
+def _parse_changes(
     settings: tuple[str, ...], removed: tuple[str, ...]
 ) -> dict[str, FieldValue | None]:
-    """What `--set` and `--unset` ask for."""
+    """Parse `--set` and `--unset`."""
     changes: dict[str, FieldValue | None] = {}
     for setting in settings:
         field, sign, value = setting.partition("=")
@@ -109,12 +109,12 @@ def _value(field: str, text: str) -> FieldValue:
 
 def _open_editor(skill: Skill) -> None:
     path = editable_file(skill)
-    output.require_editor(instead="--set or --body")
+    output.require_editor(alternative="--set or --body")
     try:
         click.edit(filename=str(path))
     except click.ClickException as error:
         raise UsageError(
-            f"The editor did not work: {error.message}.", hint="Set EDITOR, or give --set."
+            f"The editor failed: {error.message}.", hint="Set EDITOR, or pass --set."
         ) from None
 
 
@@ -123,10 +123,10 @@ def _open_editor(skill: Skill) -> None:
 @options.project_option
 @options.json_option
 def enable(*, name: str, project: str | None, as_json: bool) -> None:
-    """Switch a skill on in this project."""
-    with options.opened(project) as wk:
+    """Enable a skill in this project."""
+    with options.open_wellkept(project) as wk:
         skill = wk.skills.enable(name)
-    _tell(skill, "On:", as_json=as_json)
+    _print_skill(skill, "Enabled", as_json=as_json)
 
 
 @click.command()
@@ -134,10 +134,10 @@ def enable(*, name: str, project: str | None, as_json: bool) -> None:
 @options.project_option
 @options.json_option
 def disable(*, name: str, project: str | None, as_json: bool) -> None:
-    """Switch a skill off in this project; its file stays as it is."""
-    with options.opened(project) as wk:
+    """Disable a skill in this project; its file stays unchanged."""
+    with options.open_wellkept(project) as wk:
         skill = wk.skills.disable(name)
-    _tell(skill, "Off:", as_json=as_json)
+    _print_skill(skill, "Disabled", as_json=as_json)
 
 
 @click.command()
@@ -147,19 +147,19 @@ def disable(*, name: str, project: str | None, as_json: bool) -> None:
 @options.project_option
 @options.json_option
 def delete(*, name: str, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
-    """Remove a skill and its folder for good."""
-    with options.opened(project) as wk:
+    """Delete a skill and its folder permanently."""
+    with options.open_wellkept(project) as wk:
         files = wk.skills.delete(name, dry_run=True)
         if not as_json:
             for file in files:
                 click.echo(output.one_line(str(file)))
         if not dry_run:
-            output.confirm(f"Remove the skill {name!r} for good?", yes=yes)
+            output.confirm(f"Delete the skill {name!r} permanently?", yes=yes)
             wk.skills.delete(name)
     if as_json:
         output.print_json({"dry_run": dry_run, "name": name, "files": files})
     else:
-        output.note(f"{'Would be removed' if dry_run else 'Removed'}: {name}")
+        output.note(f"{'Would be deleted' if dry_run else 'Deleted'}: {name}")
 
 
 @click.command()
@@ -168,11 +168,11 @@ def delete(*, name: str, dry_run: bool, yes: bool, project: str | None, as_json:
     "--to",
     required=True,
     metavar="CLIENT|FOLDER",
-    help=f"The project's folder of a client ({', '.join(CLIENT_FOLDERS)}), or any folder.",
+    help=f"Client whose project folder to use ({', '.join(CLIENT_FOLDERS)}), or a folder.",
 )
-@click.option("--generated", is_flag=True, help="Those made from sessions that are switched on.")
-@click.option("--detected", is_flag=True, help="Those that this project calls for.")
-@click.option("--overwrite", is_flag=True, help="Write over skills that are there.")
+@click.option("--generated", is_flag=True, help="Also export enabled generated skills.")
+@click.option("--detected", is_flag=True, help="Also export skills detected for this project.")
+@click.option("--overwrite", is_flag=True, help="Overwrite existing skills.")
 @options.project_option
 @options.json_option
 def export(
@@ -185,17 +185,17 @@ def export(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Copy skills with their files into a folder, each as NAME/SKILL.md.
+    """Copy skills with their files to a folder, each as NAME/SKILL.md.
 
-    With the name of a client they go where that client looks for skills of this project.
+    With the name of a client, copies to that client's skill folder in this project.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         folder = wk.skills.export_folder(to)
-        # All are there before any is copied.
+        # Resolve all names before copying any.
         known = [wk.skills.get(name).name for name in names]
         known += wk.skills.names_to_export(folder, generated=generated, detected=detected)
         if not known:
-            raise UsageError("There is nothing to export.", hint="Name a skill.")
+            raise UsageError("Nothing to export.", hint="Pass the name of a skill.")
         distinct = [*dict.fromkeys(known)]
         targets = [wk.skills.export(name, folder, overwrite=overwrite) for name in distinct]
     if as_json:
@@ -205,7 +205,7 @@ def export(
         click.echo(output.one_line(str(target)))
 
 
-def _tell(skill: Skill, verb: str, *, as_json: bool) -> None:
+def _print_skill(skill: Skill, verb: str, *, as_json: bool) -> None:
     if as_json:
         output.print_json({"skill": plain_skill(skill)})
         return

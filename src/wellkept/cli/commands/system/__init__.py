@@ -1,0 +1,1 @@
+"""Maintenance, health check and settings. Open `maintenance.py` first."""

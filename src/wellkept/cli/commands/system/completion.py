@@ -21,6 +21,6 @@ def completion(ctx: click.Context, *, shell: str) -> None:
     """
     kind = get_completion_class(shell)
     if kind is None:
-        raise UsageError(f"There is no completion for {shell}.")
+        raise UsageError(f"No completion available for {shell}.")
     root = ctx.find_root().command
     click.echo(kind(root, {}, "wellkept", "_WELLKEPT_COMPLETE").source())

@@ -21,7 +21,9 @@ from wellkept.cli.groups import Group
 from wellkept.core.errors import UsageError
 
 project_file_option = click.option(
-    "--project-file", is_flag=True, help=f"The project's {paths.PROJECT_FILE} instead of your own."
+    "--project-file",
+    is_flag=True,
+    help=f"Use the project's {paths.PROJECT_FILE} instead of the user file.",
 )
 
 
@@ -39,14 +41,14 @@ def _sources() -> SettingSources:
 
 
 def _shown(rule: SettingRule, value: object) -> object:
-    """A key is never printed, only whether there is one."""
+    """Hide the value of a secret."""
     return "(set)" if rule.secret and value is not None else value
 
 
 @config.command()
 @options.json_option
 def show(*, as_json: bool = False) -> None:
-    """Show every setting, and where its value comes from."""
+    """Show all settings and where their values come from."""
     known, problems = inspect_settings(_sources())
     rows = [
         (rule.key, _shown(rule, known.value(rule.key)), known.origin(rule.key)) for rule in rules()
@@ -80,29 +82,29 @@ def get(*, key: str, as_json: bool) -> None:
 @click.argument("value")
 @project_file_option
 def set_(*, key: str, value: str, project_file: bool) -> None:
-    """Write a setting to your file; comments and other lines stay as they are."""
+    """Write a setting to the user file; comments and other lines stay unchanged."""
     rule = rule_of(key)
     parsed = parse_value(rule, value)
     path = _target(rule, project_file=project_file)
     write_entry(path, key, str(parsed) if isinstance(parsed, Path) else parsed)
     output.note(f"{key} is set in {path}")
-    _tell_if_overruled(key, path)
+    _warn_if_overridden(key, path)
 
 
 @config.command()
 @click.argument("key")
 @project_file_option
 def unset(*, key: str, project_file: bool) -> None:
-    """Take a setting out of your file."""
+    """Remove a setting from the user file."""
     path = _target(rule_of(key), project_file=project_file)
     write_entry(path, key, None)
-    output.note(f"{key} is not set in {path}")
+    output.note(f"{key} is no longer set in {path}")
 
 
 @config.command()
 @options.json_option
 def path(*, as_json: bool) -> None:
-    """Show which files are read."""
+    """Show the paths of settings files and the data folder."""
     sources = _sources()
     files = {
         "user": sources.user_file,
@@ -123,16 +125,16 @@ def _target(rule: SettingRule, *, project_file: bool) -> Path:
     if not rule.by_project:
         allowed = ", ".join(r.key for r in rules() if r.by_project)
         raise UsageError(
-            f"{rule.key} may not stand in a project's file, since that comes with the checkout.",
-            hint=f"A project may set: {allowed}.",
+            f"{rule.key} cannot be set in a project file: that file comes with the checkout.",
+            hint=f"Project settings: {allowed}.",
         )
     from wellkept.app.projects.resolver import resolve_project
 
     return sources.project_file or resolve_project(paths.current_folder()).root / paths.PROJECT_FILE
 
 
-def _tell_if_overruled(key: str, path: Path) -> None:
+def _warn_if_overridden(key: str, path: Path) -> None:
     known, _ = inspect_settings(_sources())
     origin = known.origin(key)
     if not origin.startswith(str(path)):
-        output.note(f"But {origin} says otherwise, and that counts more.")
+        output.note(f"Overridden by {origin}.")

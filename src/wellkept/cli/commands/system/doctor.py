@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--deep", is_flag=True, help="Read every page and every row.")
-@click.option("--repair", is_flag=True, help="Rebuild what is derived from the rows.")
+@click.option("--deep", is_flag=True, help="Check every page and row.")
+@click.option("--repair", is_flag=True, help="Rebuild derived data, such as indexes.")
 @options.json_option
 def doctor(*, deep: bool, repair: bool, as_json: bool) -> int:
-    """Look everything over, and mend what can be mended.
+    """Check the installation and the store, and repair problems.
 
     Exits with 1 when an error was found.
     """
-    with options.opened(lenient=True) as wk, output.progress_bar("Checking") as progress:
+    with options.open_wellkept(lenient=True) as wk, output.progress_bar("Checking") as progress:
         health = wk.doctor(deep=deep, repair=repair, progress=progress)
     if as_json:
         output.print_json({"healthy": health.healthy, "health": health})
@@ -44,16 +44,16 @@ def _print(health: DoctorReport) -> None:
         )
         for tier in health.tiers
     ]
-    output.print_table(("", "embedder", "there", "model", "why"), rows)
+    output.print_table(("", "embedder", "available", "model", "reason"), rows)
     if health.model is not None:
         vectors = f"; {health.model.vectors:,} of {health.model.wanted:,} memories have its vectors"
         click.echo(
-            f"\nIn use: {in_use or 'words only'} ({health.model.reason}){vectors if in_use else ''}"
+            f"\nIn use: {in_use or 'text only'} ({health.model.reason}){vectors if in_use else ''}"
         )
     for finding in health.mended:
-        click.secho(f"mended: {output.safe(finding.message)}", fg="green")
+        click.secho(f"repaired: {output.safe(finding.message)}", fg="green")
     for finding in health.findings:
         colour = "red" if finding.severity.value == "error" else "yellow"
         click.secho(f"{finding.severity.value}: {output.safe(finding.message)}", fg=colour)
     if not health.findings:
-        click.secho("All is well.", fg="green")
+        click.secho("No problems found.", fg="green")

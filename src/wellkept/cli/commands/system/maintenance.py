@@ -1,4 +1,4 @@
-"""`wellkept decay`, `prune`, `compact`, `refresh`, `archive`, `maintain`: each prints a report."""
+"""`wellkept decay`, `prune`, `compact`, `refresh`, `archive` and `maintain`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import wellkept
     from wellkept.memory.lifecycle.report import MaintenanceReport
 
-_WAIT_FOR = 1_000  # memories: fewer than this are kept up in a fraction of a second
+_MAX_INLINE = 1_000  # memories; maintaining fewer takes a fraction of a second
 
 
 @click.command()
@@ -25,20 +25,24 @@ _WAIT_FOR = 1_000  # memories: fewer than this are kept up in a fraction of a se
 @options.project_option
 @options.json_option
 def decay(*, dry_run: bool, project: str | None, as_json: bool) -> None:
-    """Let importance fade with disuse."""
-    with options.opened(project) as wk, output.progress_bar("Fading") as progress:
+    """Reduce the importance of unused memories."""
+    with options.open_wellkept(project) as wk, output.progress_bar("Decaying") as progress:
         report = wk.decay(dry_run=dry_run, progress=progress)
     print_report(report, as_json=as_json)
 
 
 @click.command()
 @click.option(
-    "--min-importance", type=click.FloatRange(0, 1), help="Least importance worth keeping."
+    "--min-importance",
+    type=click.FloatRange(0, 1),
+    help="Keep memories with at least this importance.",
 )
 @click.option(
-    "--min-confidence", type=click.FloatRange(0, 1), help="Least confidence worth keeping."
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    help="Keep memories with at least this confidence.",
 )
-@click.option("--include-verified", is_flag=True, help="Also what a person vouched for.")
+@click.option("--include-verified", is_flag=True, help="Also delete verified memories.")
 @options.dry_run_option
 @options.yes_option
 @options.project_option
@@ -53,20 +57,20 @@ def prune(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Remove what is no longer worth keeping, for good."""
+    """Delete unimportant memories permanently."""
     from wellkept.memory.lifecycle.pruning import Retention
 
-    usual = Retention()
+    defaults = Retention()
     keep = Retention(
-        min_importance=usual.min_importance if min_importance is None else min_importance,
-        min_confidence=usual.min_confidence if min_confidence is None else min_confidence,
+        min_importance=defaults.min_importance if min_importance is None else min_importance,
+        min_confidence=defaults.min_confidence if min_confidence is None else min_confidence,
     )
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         report = wk.prune(keep=keep, include_verified=include_verified, dry_run=True)
         if not dry_run:
             if report.changed:
                 output.confirm(
-                    f"Remove {counted(report.changed, 'memory', 'memories')} for good?", yes=yes
+                    f"Delete {counted(report.changed, 'memory', 'memories')} permanently?", yes=yes
                 )
             report = wk.prune(keep=keep, include_verified=include_verified)
     print_report(report, as_json=as_json)
@@ -78,8 +82,8 @@ def prune(
 @options.project_option
 @options.json_option
 def compact(*, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
-    """Merge near-duplicates."""
-    with options.opened(project) as wk, output.progress_bar("Comparing") as progress:
+    """Merge near-duplicate memories."""
+    with options.open_wellkept(project) as wk, output.progress_bar("Comparing") as progress:
         report = wk.compact(dry_run=True, progress=progress)
         if not dry_run:
             if report.changed:
@@ -93,14 +97,13 @@ def compact(*, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> 
 @options.project_option
 @options.json_option
 def refresh(*, dry_run: bool, project: str | None, as_json: bool) -> None:
-    """Follow renamed files, and mark memories that no longer hold.
+    """Follow renamed files and mark stale memories.
 
-    Memories follow files that git knows as renamed. Those whose files are gone, recipes that failed
-    or whose files changed since, and memories about parts of the code that are no more become
-    stale: they are found on request, with a mark, and never offered. A mark goes when its reason
-    does.
+    Updates file links after renames in git. Marks as stale: memories whose files are gone, recipes
+    that failed or whose files changed, and memories about removed code. Stale memories are found by
+    search, with a mark, but not injected. The mark is removed when its reason no longer applies.
     """
-    with options.opened(project) as wk, output.progress_bar("Looking") as progress:
+    with options.open_wellkept(project) as wk, output.progress_bar("Checking") as progress:
         report = wk.refresh(dry_run=dry_run, progress=progress)
     print_report(report, as_json=as_json)
 
@@ -119,15 +122,15 @@ def archive(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Archive what belongs to a finished unit of work.
+    """Archive the memories of a finished work unit.
 
-    UNIT is its place in the hierarchy of METHODOLOGY, outermost first; units below it go along.
-    Archived memories leave recall at once and are pruned after 90 days.
+    UNIT is its path in the hierarchy of METHODOLOGY, outermost first. Units below it are archived
+    too. Archived memories are excluded from recall and pruned after 90 days.
     """
     from wellkept.core.memory import WorkUnitRef
 
     ref = WorkUnitRef(methodology, units, units[-1])
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         report = wk.archive_work_unit(ref, dry_run=dry_run)
     print_report(report, as_json=as_json)
 
@@ -136,27 +139,27 @@ def archive(
 @click.option(
     "--if-due",
     is_flag=True,
-    help="Only when the last time is a day or 20 sessions ago; asks nothing.",
+    help="Only if the last run is a day or 20 sessions ago; no confirmation.",
 )
 @options.dry_run_option
 @options.yes_option
 @options.project_option
 @options.json_option
 def maintain(*, if_due: bool, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
-    """Follow renames, archive merged work, refresh, decay and prune in one go.
+    """Run all maintenance: refresh, archive merged work, decay and prune.
 
-    A unit of work is merged when git says that its branch is. The same happens by itself, at most
-    once a day, when a project is taken in and when context for the start of a session is asked for.
+    A work unit is merged when its git branch is. Maintenance also runs automatically, at most once
+    a day, after a project import and after the context for a session start.
     """
     if if_due and not dry_run:
         _maintain_if_due(project, as_json=as_json)
         return
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         report = wk.maintain(dry_run=True)
         if not dry_run:
             if report.removed:
                 output.confirm(
-                    f"Remove {counted(len(report.removed), 'memory', 'memories')} for good?",
+                    f"Delete {counted(len(report.removed), 'memory', 'memories')} permanently?",
                     yes=yes,
                 )
             report = wk.maintain()
@@ -164,7 +167,7 @@ def maintain(*, if_due: bool, dry_run: bool, yes: bool, project: str | None, as_
 
 
 def _maintain_if_due(project: str | None, *, as_json: bool) -> None:
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         report = wk.maintain_if_due()
     if report is not None:
         print_report(report, as_json=as_json)
@@ -175,24 +178,24 @@ def _maintain_if_due(project: str | None, *, as_json: bool) -> None:
 
 
 def maintain_after_answer(wk: wellkept.Wellkept) -> None:
-    """Maintain a project after opening it and answering; never fails the command.
+    """Run due maintenance after a command's output. Never fails the command.
 
-    In a large project it goes on in a process of its own, so that nobody waits for it.
+    A large project is maintained in a separate process, so that the command returns at once.
     """
     with suppress(StoreError):
         if not wk.maintenance_is_due():
             return
-        if wk.stats().total > _WAIT_FOR:
+        if wk.stats().total > _MAX_INLINE:
             start_maintenance(wk)
             return
         report = wk.maintain_if_due()
         if report is not None and report.removed:
             removed = counted(len(report.removed), "memory", "memories")
-            output.note(f"Maintenance removed {removed}; see `wellkept maintain`.")
+            output.note(f"Maintenance deleted {removed}. See `wellkept maintain --help`.")
 
 
 def start_maintenance(wk: wellkept.Wellkept) -> subprocess.Popen[bytes]:
-    """Maintain a project in a process that outlives this one."""
+    """Maintain a project in a detached process."""
     store, project = ("--store", str(wk.path)), ("--project", wk.project)
     return subprocess.Popen(
         [sys.executable, "-m", "wellkept.cli", *store, "maintain", "--if-due", *project],
@@ -205,7 +208,7 @@ def start_maintenance(wk: wellkept.Wellkept) -> subprocess.Popen[bytes]:
 
 
 def print_report(report: MaintenanceReport, *, as_json: bool) -> None:
-    """What a pass did, or would do; changes too small to see are only counted."""
+    """Print a maintenance report; changes below 0.001 are only counted."""
     if as_json:
         output.print_json(report)
         return
@@ -213,7 +216,7 @@ def print_report(report: MaintenanceReport, *, as_json: bool) -> None:
     rows = [row for item, row in listed if not item.changes or row[2] != row[3]]
     output.print_table(report.HEADINGS, rows)
     if tiny := len(report.items) - len(rows):
-        output.note(f"Not listed: {tiny} that move by less than 0.001.")
+        output.note(f"Not listed: {tiny} changes below 0.001.")
     for remark in report.notes:
         output.note(remark)
     what = "would change" if report.dry_run else "changed"

@@ -8,23 +8,20 @@ from wellkept.cli import options, output
 
 
 @click.command()
-@click.option(
-    "--force", is_flag=True, help="Make every index entry anew, even if it seems current."
-)
+@click.option("--force", is_flag=True, help="Rebuild all entries, even current ones.")
 @options.json_option
 def reindex(*, force: bool, as_json: bool) -> None:
-    """Bring the search indexes up to the model in use.
+    """Update the search indexes for the current embedding model.
 
-    Works on the whole store. Search goes on meanwhile, and a run that was stopped goes on where
-    it ended.
+    Works on the whole store. Search stays available, and an interrupted run resumes.
     """
-    with options.opened() as wk, output.progress_bar("Indexing") as progress:
-        done = wk.reindex(force=force, progress=progress)
+    with options.open_wellkept() as wk, output.progress_bar("Indexing") as progress:
+        report = wk.reindex(force=force, progress=progress)
     if as_json:
-        output.print_json(done)
+        output.print_json(report)
         return
-    click.echo(f"Model: {done.model_id or 'none (words only)'}")
-    resumed = ", taken up where the last run ended" if done.resumed else ""
+    click.echo(f"Model: {report.model_id or 'none (full text only)'}")
+    resumed = ", resumed from the last run" if report.resumed else ""
     click.echo(
-        f"Indexed: {done.indexed}{resumed}; dropped vectors of former models: {done.dropped}"
+        f"Indexed: {report.indexed}{resumed}; dropped vectors of old models: {report.dropped}"
     )

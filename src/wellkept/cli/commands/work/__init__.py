@@ -1,0 +1,1 @@
+"""Sessions, observer and methodology. Open `observer.py` first."""

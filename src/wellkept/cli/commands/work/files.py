@@ -1,4 +1,4 @@
-"""`wellkept observer together`, `prefetch` and `recipe`: what was learned, for a file or a task."""
+"""`wellkept observer related`, `prefetch` and `recipe`: learned data for a file or a task."""
 
 from __future__ import annotations
 
@@ -11,23 +11,29 @@ from wellkept.core.text import counted
 @click.command()
 @click.argument("file")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500),
-              help="How many files to list at most.")  # fmt: skip
+              help="Maximum number of files.")  # fmt: skip
 @options.project_option
 @options.json_option
-def together(*, file: str, limit: int, project: str | None, as_json: bool) -> None:
-    """Show the files that go together with FILE, by git history and by sessions."""
-    with options.opened(project) as wk:
-        found = wk.observer.together(file, limit=limit)
+def related(*, file: str, limit: int, project: str | None, as_json: bool) -> None:
+    """Show files used with FILE in commits and sessions."""
+    with options.open_wellkept(project) as wk:
+        found = wk.observer.related(file, limit=limit)
     if as_json:
         output.print_json({"file": file, "items": found})
         return
     rows = [
-        (f"{one.weight:.2f}", one.path, str(one.commits), str(one.sessions), one.opened_first or "")
-        for one in found
+        (
+            f"{item.weight:.2f}",
+            item.path,
+            str(item.commits),
+            str(item.sessions),
+            item.opened_first or "",
+        )
+        for item in found
     ]
     output.print_table(("weight", "file", "commits", "sessions", "opened first"), rows)
     if not found:
-        output.note("Nothing is known yet: `wellkept init` reads the history, sessions add to it.")
+        output.note("No related files known yet. Import the git history with `wellkept init`.")
 
 
 @click.command()
@@ -35,43 +41,42 @@ def together(*, file: str, limit: int, project: str | None, as_json: bool) -> No
 @options.project_option
 @options.json_option
 def prefetch(*, files: tuple[str, ...], project: str | None, as_json: bool) -> None:
-    """Show what work on FILEs, or on what was worked on last, nearly always reads."""
-    with options.opened(project) as wk:
+    """Show the files usually read when working on FILEs, or on the latest files."""
+    with options.open_wellkept(project) as wk:
         found = wk.observer.prefetch(files)
     if as_json:
         output.print_json({"items": found})
         return
-    for one in found:
-        click.echo(f"### {output.safe(one.path)}")
-        click.echo(output.safe(one.text.rstrip("\n")))
-        if one.is_cut:
+    for item in found:
+        click.echo(f"### {output.safe(item.path)}")
+        click.echo(output.safe(item.text.rstrip("\n")))
+        if item.is_cut:
             click.echo("[…]")
     if not found:
-        output.note("No habit is known for such work yet.")
+        output.note("No usual files known yet.")
 
 
 @click.command()
 @click.argument("task", nargs=-1, required=True, metavar="TASK...")
 @click.option("--limit", default=2, show_default=True, type=click.IntRange(1, 50),
-              help="How many recipes to show at most.")  # fmt: skip
+              help="Maximum number of recipes.")  # fmt: skip
 @options.project_option
 @options.json_option
 def recipe(*, task: tuple[str, ...], limit: int, project: str | None, as_json: bool) -> None:
-    """Show the steps that such a TASK took here before."""
-    with options.opened(project) as wk:
+    """Show the steps that solved a TASK like this before."""
+    with options.open_wellkept(project) as wk:
         found = wk.observer.recipes(" ".join(task), limit=limit)
     if as_json:
         output.print_json({"items": found})
         return
-    for one in found:
-        held = (
-            f"worked {counted(one.recipe.success_count, 'time')}, failed {one.recipe.failure_count}"
-        )
-        click.echo(output.safe(f"{one.memory.short} {one.recipe.task_pattern} ({held})"))
-        if one.stale_reason:
-            output.note(f"may be out of date: {one.stale_reason}")
-        for number, step in enumerate(one.recipe.steps, start=1):
+    for item in found:
+        worked = counted(item.recipe.success_count, "time")
+        counts = f"worked {worked}, failed {item.recipe.failure_count}"
+        click.echo(output.safe(f"{item.memory.short} {item.recipe.task_pattern} ({counts})"))
+        if item.stale_reason:
+            output.note(f"may be out of date: {item.stale_reason}")
+        for number, step in enumerate(item.recipe.steps, start=1):
             where = f" ({step.canonical_file})" if step.canonical_file else ""
             click.echo(output.safe(f"  {number}. {step.description}{where}"))
     if not found:
-        output.note("No recipe fits. One is learned when the same steps worked in three sessions.")
+        output.note("No matching recipe. Recipes need the same steps in three sessions.")

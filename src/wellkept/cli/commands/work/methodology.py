@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 @options.json_option
 @click.pass_context
 def methodology(ctx: click.Context, *, as_json: bool) -> None:
-    """Show and choose the way of working.
+    """Show and choose the methodology.
 
-    It says what phases are called, how units of work are recognised and what one stage hands on
-    to the next. Switching keeps every memory.
+    A methodology defines the names of phases, how work units are recognised, and what one stage
+    passes to the next. Switching keeps all memories.
     """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_, as_json=as_json)
@@ -30,8 +30,8 @@ def methodology(ctx: click.Context, *, as_json: bool) -> None:
 @methodology.command("list")
 @options.json_option
 def list_(*, as_json: bool = False) -> None:
-    """List the ways of working that are installed."""
-    with options.opened() as wk:
+    """List installed methodologies."""
+    with options.open_wellkept() as wk:
         plugins, chosen = wk.methodology.plugins, wk.settings.methodology
     if as_json:
         items = [
@@ -46,7 +46,7 @@ def list_(*, as_json: bool = False) -> None:
     ]
     output.print_table(("", "id", "title", "from"), rows)
     if chosen not in plugins.methodologies:
-        output.note(f"The settings name {chosen!r}, which is not installed; native stands in.")
+        output.note(f"Methodology {chosen!r} is not installed; using native.")
     for problem in plugins.problems:
         output.note(problem)
 
@@ -55,22 +55,22 @@ def list_(*, as_json: bool = False) -> None:
 @click.argument("id", required=False)
 @options.json_option
 def show(*, id: str | None, as_json: bool) -> None:
-    """Show one: its phases, what is handed on, and its own types. Without ID the one in use."""
-    with options.opened() as wk:
+    """Show the phases, relays and custom types of a methodology. Default: the active one."""
+    with options.open_wellkept() as wk:
         one = wk.methodology.plugins.methodology(id) if id else wk.methodology.active
     if as_json:
-        output.print_json(_told(one))
+        output.print_json(_plain(one))
         return
     click.echo(f"{one.id}: {one.title}")
-    output.print_table(("its name", "phase"), [(n, p.value) for n, p in one.phases.items()])
+    output.print_table(("name", "phase"), [(n, p.value) for n, p in one.phases.items()])
     for relay in one.relays:
         only = f" ({', '.join(relay.types)})" if relay.types else ""
-        click.echo(f"{relay.source} hands on to {relay.target}{only}")
+        click.echo(f"{relay.source} passes to {relay.target}{only}")
     for custom in one.custom_types:
-        click.echo(f"type {custom.name}, kept as {custom.kept_as.value}: {custom.doc}")
+        click.echo(f"type {custom.name}, stored as {custom.kept_as.value}: {custom.doc}")
 
 
-def _told(one: Methodology) -> dict[str, object]:
+def _plain(one: Methodology) -> dict[str, object]:
     return {
         "id": one.id,
         "title": one.title,
@@ -82,16 +82,16 @@ def _told(one: Methodology) -> dict[str, object]:
 
 @methodology.command()
 @click.argument("id")
-@click.option("--project-file", is_flag=True, help="For everyone who works in this project.")
+@click.option("--project-file", is_flag=True, help="Set it in the project file, for everyone.")
 @options.json_option
 def use(*, id: str, project_file: bool, as_json: bool) -> None:
-    """Choose the way of working; every memory stays and is found as before."""
+    """Choose the methodology. All memories are kept."""
     from wellkept.app.projects.resolver import resolve_project
     from wellkept.app.settings import paths
     from wellkept.app.settings.sources import SettingSources, inspect_settings
     from wellkept.app.settings.toml_file import write_entry
 
-    with options.opened() as wk:
+    with options.open_wellkept() as wk:
         one = wk.methodology.plugins.methodology(id)
     folder = paths.current_folder()
     sources = SettingSources.of(os.environ, cwd=folder)
@@ -105,19 +105,21 @@ def use(*, id: str, project_file: bool, as_json: bool) -> None:
         return
     output.note(f"{one.title} is set in {path}")
     if known.methodology != one.id:
-        output.note(f"But {known.origin('methodology')} says otherwise, and that counts more.")
+        output.note(f"Overridden by {known.origin('methodology')}.")
 
 
 @methodology.command()
 @click.argument("stage")
-@click.option("--unit", "units", multiple=True, help="Only of this unit of work, outermost first.")
+@click.option(
+    "--unit", "units", multiple=True, help="Only this work unit, outermost first. Repeatable."
+)
 @options.project_option
 @options.json_option
 def relay(*, stage: str, units: tuple[str, ...], project: str | None, as_json: bool) -> None:
-    """Show what the stages before hand on to STAGE."""
+    """Show what earlier stages pass to STAGE."""
     from wellkept.core.memory import WorkUnitRef
 
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         unit = WorkUnitRef(wk.methodology.active.id, units, units[-1]) if units else None
         memories, text = wk.methodology.relay(stage, unit=unit)
     if as_json:
@@ -125,4 +127,4 @@ def relay(*, stage: str, units: tuple[str, ...], project: str | None, as_json: b
     elif text:
         click.echo(output.safe(text))
     else:
-        output.note("Nothing is handed on.")
+        output.note("Nothing to pass on.")

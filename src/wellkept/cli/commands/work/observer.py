@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import click
 
 from wellkept.cli import options, output
-from wellkept.cli.commands.work.files import prefetch, recipe, together
+from wellkept.cli.commands.work.files import prefetch, recipe, related
 from wellkept.cli.groups import Group
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 @options.project_option
 @options.json_option
 def why(*, name: str, project: str | None, as_json: bool) -> None:
-    """Show why a memory is there: sessions, signals, rule, score.
+    """Show where a memory comes from: sessions, signals, rule, score.
 
-    ID is a full id, a short id or the beginning of one, or a key.
+    ID is a full id, a short id or its beginning, or a key.
     """
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         reason = wk.observer.why(wk.get(name))
     if as_json:
         output.print_json(reason)
@@ -34,40 +34,40 @@ def why(*, name: str, project: str | None, as_json: bool) -> None:
 
 @click.group(cls=Group)
 def observer() -> None:
-    """Show what is being learned, and say whether work held up."""
+    """Show what is being learned, and report whether work passed."""
 
 
 @observer.command()
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500),
-              help="How many of the latest conclusions to show.")  # fmt: skip
+              help="Maximum number of latest conclusions.")  # fmt: skip
 @options.project_option
 @options.json_option
 def status(*, limit: int, project: str | None, as_json: bool) -> None:
-    """Show open scratchpads, what was counted, and what was concluded last."""
-    with options.opened(project) as wk:
-        held = wk.observer.status(limit=limit)
+    """Show open scratchpads, signal counts and the latest conclusions."""
+    with options.open_wellkept(project) as wk:
+        status = wk.observer.status(limit=limit)
     if as_json:
-        output.print_json(held)
+        output.print_json(status)
         return
-    if not held.sessions and not held.latest:
-        output.note("Nothing was noticed yet: sessions are watched through the client's hooks.")
-    for session in held.sessions:
+    if not status.sessions and not status.latest:
+        output.note("No observations yet. Sessions are observed through the client's hooks.")
+    for session in status.sessions:
         click.echo(_session_line(session))
-    if held.signals:
-        click.echo("Counted: " + ", ".join(f"{kind} {n}" for kind, n in held.signals))
-    for explanation in held.latest:
+    if status.signals:
+        click.echo("Signals: " + ", ".join(f"{kind} {n}" for kind, n in status.signals))
+    for explanation in status.latest:
         click.echo(_explanation_line(explanation))
 
 
 @observer.command()
 @click.argument("session")
 @click.argument("word", metavar="passed|failed", type=click.Choice(["passed", "failed"]))
-@click.option("--task", help="One sub-task; without it, all of the session's work.")
-@click.option("--detail", default="", help="What was checked and how.")
+@click.option("--task", help="One sub-task. Default: all work of the session.")
+@click.option("--detail", default="", help="What was checked, and how.")
 @click.option(
     "--complexity",
     type=click.Choice(["trivial", "standard", "complex"]),
-    help="How large the work was; told from what was done otherwise.",
+    help="Size of the work. Default: derived from the session.",
 )
 @options.project_option
 @options.json_option
@@ -81,12 +81,12 @@ def verdict(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Say whether the work of SESSION held up; what it showed is then promoted or discarded."""
+    """Report whether the work of SESSION passed; its findings are then promoted or discarded."""
     from wellkept.app.session_view import find_session
 
-    with options.opened(project) as wk:
+    with options.open_wellkept(project) as wk:
         found = find_session(wk.engine.store, session)
-        given = wk.observer.verdict(
+        result = wk.observer.verdict(
             found.id,
             cast("Literal['passed', 'failed']", word),
             task=task,
@@ -94,11 +94,11 @@ def verdict(
             complexity=complexity,
         )
     if as_json:
-        output.print_json(given)
+        output.print_json(result)
         return
-    report = given.report
+    report = result.report
     if report is None:
-        output.note(given.note)
+        output.note(result.note)
         return
     click.echo(
         f"{len(report.promoted)} memories promoted, {len(report.confirmed)} confirmed,"
@@ -109,39 +109,39 @@ def verdict(
 
 
 def _print_reason(reason: MemoryReason) -> None:
-    memory, told = reason.memory, reason.explanation
+    memory, explanation = reason.memory, reason.explanation
     click.echo(f"{click.style('m:' + memory.short, fg='cyan', bold=True)} {memory.type.value}")
     click.echo(output.indented(memory.content, by=2))
     facts = [("source", memory.source.value)]
-    if told is not None:
+    if explanation is not None:
         facts += [
-            ("rule", told.rule),
-            ("validated by", told.validated_by),
-            ("score", _score(told)),
-            ("sessions", ", ".join(told.sessions)),
-            *(("signal", signal) for signal in told.signals),
+            ("rule", explanation.rule),
+            ("validated by", explanation.validated_by),
+            ("score", _score(explanation)),
+            ("sessions", ", ".join(explanation.sessions)),
+            *(("signal", signal) for signal in explanation.signals),
         ]
-    # Sessions are named once.
-    named = set(told.sessions) if told is not None else set[str]()
+    # List each session once.
+    listed = set(explanation.sessions) if explanation is not None else set[str]()
     facts += [
         ("evidence", f"{item.kind.value} {item.ref}")
         for item in memory.evidence
-        if item.ref not in named
+        if item.ref not in listed
     ]
     for name, value in facts:
         if value:
             click.echo(f"  {click.style(name, dim=True)}: {output.one_line(value)}")
-    if told is None and not memory.evidence:
-        output.note("Nothing more is known of where it comes from.")
+    if explanation is None and not memory.evidence:
+        output.note("No further provenance is recorded.")
 
 
-def _score(told: Explanation) -> str:
-    if not told.is_weighed:
-        return f"{told.score:.2f}" if told.score else ""
+def _score(explanation: Explanation) -> str:
+    if not explanation.is_weighed:
+        return f"{explanation.score:.2f}" if explanation.score else ""
     return (
-        f"{told.score:.2f} (more than {told.threshold:.2f} is needed at first)"
-        f" = 0.4 x frequency {told.frequency:.2f} + 0.3 x recency {told.recency:.2f}"
-        f" + 0.3 x novelty {told.novelty:.2f}"
+        f"{explanation.score:.2f} (threshold {explanation.threshold:.2f})"
+        f" = 0.4 x frequency {explanation.frequency:.2f} + 0.3 x recency {explanation.recency:.2f}"
+        f" + 0.3 x novelty {explanation.novelty:.2f}"
     )
 
 
@@ -165,5 +165,5 @@ def _explanation_line(explanation: Explanation) -> str:
     )
 
 
-for _command in (together, prefetch, recipe):
+for _command in (related, prefetch, recipe):
     observer.add_command(_command)

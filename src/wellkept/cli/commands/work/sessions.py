@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group, invoke_without_command=True)
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True,
-              help="How many at most.")  # fmt: skip
-@click.option("--all-projects", is_flag=True, help="Of every project.")
+              help="Maximum number of sessions.")  # fmt: skip
+@click.option("--all-projects", is_flag=True, help="Include all projects.")
 @options.project_option
 @options.json_option
 @click.pass_context
 def sessions(
     ctx: click.Context, *, limit: int, all_projects: bool, project: str | None, as_json: bool
 ) -> None:
-    """List sessions, the latest first, or show one."""
+    """List sessions, newest first, or show one."""
     if ctx.invoked_subcommand is not None:
         return
-    with options.opened(project) as wk:
-        wanted = None if all_projects else wk.project
-        found = wk.engine.store.sessions(project=wanted, limit=limit)
+    with options.open_wellkept(project) as wk:
+        project_filter = None if all_projects else wk.project
+        found = wk.engine.store.sessions(project=project_filter, limit=limit)
     if as_json:
         output.print_json({"items": [_plain(record) for record in found]})
         return
     headings = ("id", "when", "client", "title", "prompts", "tools", "observed", "state")
     cells = [_cells(record) for record in found]
-    empty = "No session was caught yet; `wellkept install` puts Wellkept into a coding client."
+    empty = "No sessions yet. Install Wellkept in a coding client with `wellkept install`."
     output.print_table(headings, cells, empty=empty)
 
 
@@ -43,10 +43,10 @@ def sessions(
 @click.argument("session", metavar="ID")
 @options.json_option
 def show(*, session: str, as_json: bool) -> None:
-    """Show what a session was about, what was observed in it, and how far it got."""
+    """Show a session: summary, observations and state."""
     from wellkept.app.session_view import view_session
 
-    with options.opened() as wk:
+    with options.open_wellkept() as wk:
         view = view_session(wk.engine, session)
     if as_json:
         output.print_json(

@@ -12,7 +12,7 @@ import pytest
 import wellkept
 from tests.app.working import Desk, add_route
 from tests.server.http_serving import Served, served
-from tests.server.talking import Talk
+from tests.server.mcp_client import Talk
 from tests.skills.reading import document, put
 from wellkept.app.settings.model import Settings
 from wellkept.server.open_projects import OpenProjects

@@ -1,4 +1,4 @@
-"""Where the command line meets the world: exit codes, terminals, pipes, documentation, start-up."""
+"""Exit codes, terminals, pipes, generated documentation and start-up of the command line."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def test_on_a_terminal_forget_asks_and_no_means_no(home: Path) -> None:
     os.write(master, b"n\n")
     shown = _drain(master)
     assert process.wait() == 1
-    assert b"Delete 1 for good?" in shown
+    assert b"Delete 1 memory permanently?" in shown
     assert _start("show", "k", home=home).returncode == 0
 
 

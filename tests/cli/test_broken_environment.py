@@ -1,4 +1,4 @@
-"""The command line in surroundings that are broken: closed streams, full devices, odd paths."""
+"""The command line in a broken environment: closed streams, full devices, odd paths."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def test_the_home_of_an_unknown_user_is_a_clear_error(
 def test_a_listing_of_nothing_says_what_to_do(cli: Cli) -> None:
     assert "`wellkept remember`" in cli("list").err
     assert "`wellkept install`" in cli("sessions").err
-    assert "Nothing is known" in cli("projects").err
+    assert "No projects yet" in cli("projects").err
     assert "--all-projects" in cli("events").err
     assert "No skill here has hooks." in cli("skill", "trust").err
     taken = cli("init").err
-    assert "no git checkout" in taken
-    assert "go to the folder of a project" in taken
+    assert "not a git repository" in taken
+    assert "Run this in a project folder" in taken
 
 
 def test_a_search_of_code_that_finds_nothing_ends_like_grep(cli: Cli) -> None:
@@ -127,7 +127,7 @@ def test_settings_are_listed_as_json_by_the_bare_command_too(cli: Cli) -> None:
 def test_a_file_that_is_not_there_is_told_when_a_memory_is_tied_to_it(cli: Cli) -> None:
     Path("there.py").touch()
     assert cli("remember", "Ships on Monday", "--file", "there.py").err == ""
-    assert "Not there: gone.py." in cli("remember", "Ships on Tuesday", "--file", "gone.py").err
+    assert "Missing files: gone.py." in cli("remember", "Ships on Tuesday", "--file", "gone.py").err
 
 
 def test_a_word_that_is_neither_source_nor_file_is_answered_with_the_sources(cli: Cli) -> None:
