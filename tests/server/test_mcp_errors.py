@@ -9,7 +9,7 @@ import pytest
 from tests.server.mcp_client import ERAS, Era, Talk, memories_in, talking, talking_in
 from wellkept.app import Wellkept
 from wellkept.core import errors
-from wellkept.server.mcp.errors import ADVICE, told
+from wellkept.server.mcp.errors import ADVICE, error_text
 from wellkept.server.mcp.server import ServerLocation, make_server
 from wellkept.server.open_projects import OpenProjects
 from wellkept.server.operations.table import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
@@ -30,7 +30,7 @@ def test_an_error_that_is_not_in_the_table_gets_the_advice_of_its_parent() -> No
     class OddError(errors.StoreBusyError):
         pass
 
-    text = told(OddError("The lock is held.", hint="By 42."))
+    text = error_text(OddError("The lock is held.", hint="By 42."))
     assert text == f"The lock is held. By 42. {ADVICE[errors.StoreBusyError]}"
 
 

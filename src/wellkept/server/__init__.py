@@ -1,5 +1,5 @@
-"""What other programs ask of a memory: one table of operations, and the servers made from it.
+"""HTTP and MCP servers, generated from one table of operations.
 
-`operations` is the table; `mcp_server` serves it to coding clients. Nothing here knows SQL or how
-a memory ranks: an operation says what it takes, what it gives, and which verb of `Wellkept` it is.
+May import `app` and the layers below it. Contains no SQL and no ranking. Open `operations/table.py`
+first: each operation has an input, an output and the function of `Wellkept` it calls.
 """

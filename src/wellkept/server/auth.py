@@ -1,10 +1,8 @@
-"""Who may talk to a server on this machine: whoever can read the token file, from this machine.
+"""Access control for the HTTP servers: token, `Host` and `Origin` checks, body size, request log.
 
-Loopback alone keeps no other user of the machine out, and no web page that a browser has open. So
-every request needs the token, a `Host` that is this machine's (a foreign name that resolves to
-loopback is refused), and no `Origin` but the server's own; nothing ever allows another origin in.
-One guard stands before everything that is served over HTTP. What it logs names requests, never
-what they say.
+Loopback alone does not keep out other users of the machine or web pages in a browser. So every
+request needs the token, an allowed `Host` (against DNS rebinding), and no foreign `Origin`. All
+HTTP requests pass through `guarded`. Logs contain request ids, never contents.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ TOKEN_NAME: Final = "server.token"
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 MAX_BODY_BYTES: Final = 8 << 20
 REQUEST_ID: Final = "wellkept.request_id"
-"""Where the guard puts the request's id into the scope."""
+"""Key of the request id in the ASGI scope."""
 
 _TOKEN_BYTES = 32
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -48,7 +46,7 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def token_of(folder: Path) -> str:
-    """The token kept in that folder, made when there is none yet."""
+    """The token of this data folder, created on first use."""
     path = folder / TOKEN_NAME
     try:
         make_private_folder(folder)
@@ -63,14 +61,14 @@ def token_of(folder: Path) -> str:
 
 
 def _make(path: Path) -> None:
-    """Make the file with a token in it; another process may be doing the same."""
+    """Create the token file; safe against concurrent processes."""
     if path.exists():
         return
     draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
         file.write(secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
     try:
-        # A link fails when the file is there, so the first of two processes wins.
+        # Linking fails if the file exists, so the first process wins.
         path.hardlink_to(draft)
     except FileExistsError:
         pass
@@ -91,8 +89,8 @@ def _require_private(path: Path) -> None:
 
 @record(kw_only=True)
 class AccessPolicy:
-    """What a request needs. Without a token everyone on this machine is let in; `open_paths` hold
-    nothing of anybody's memory and need none."""
+    """Requirements for requests. Without a token, all local requests are allowed; `open_paths`
+    expose no memory content and need no token."""
 
     token: str | None
     hosts: frozenset[str] = LOOPBACK_HOSTS
@@ -100,7 +98,7 @@ class AccessPolicy:
     max_body_bytes: int = MAX_BODY_BYTES
 
     def refusal(self, scope: Scope) -> Problem | None:
-        """Why a request is not let in, judged by its head alone."""
+        """Why a request is rejected, from its headers alone; None when it is allowed."""
         host = _only(scope, b"host").lower()
         if _name_of(host) not in self.hosts:
             hint = "`wellkept serve --allow-host NAME` lets it be called by another name."
@@ -128,7 +126,7 @@ class AccessPolicy:
 
 
 def too_large(limit_bytes: int) -> Problem:
-    """The problem with a body beyond the limit."""
+    """The problem for a body beyond the limit."""
     return problem(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         f"A request may hold {limit_bytes:,} bytes.",
@@ -136,8 +134,8 @@ def too_large(limit_bytes: int) -> Problem:
     )
 
 
-def mistake(error: Exception, *, request_id: str = "") -> Problem:
-    """The problem that a mistake of ours is: its kind, and nothing of its words."""
+def internal_error(error: Exception, *, request_id: str = "") -> Problem:
+    """The problem for an unexpected error: its type, not its message."""
     return problem(
         HTTPStatus.INTERNAL_SERVER_ERROR,
         f"A mistake in Wellkept ({type(error).__name__}).",
@@ -147,21 +145,21 @@ def mistake(error: Exception, *, request_id: str = "") -> Problem:
 
 
 def guarded(app: App, access: AccessPolicy) -> App:
-    """The app, for requests that may come in; others get a problem and nothing else."""
+    """The app behind access control; rejected requests get a problem response."""
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
         elif scope["type"] == "http":
-            await _Passage(_trimmed(scope), receive, send, access).run(app)
+            await _GuardedRequest(_trimmed(scope), receive, send, access).run(app)
         else:
             await send({"type": "websocket.close", "code": 1008})
 
     return checked
 
 
-class _Passage:
-    """One request on its way through: its id, its size so far, and what was answered."""
+class _GuardedRequest:
+    """One request: its id, body size so far and response status."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, access: AccessPolicy) -> None:
         self._scope = scope
@@ -180,13 +178,13 @@ class _Passage:
             if refusal is not None:
                 await self._refuse(refusal)
             else:
-                await app(self._scope, self._counted, self._marked)
-        except Exception as error:  # noqa: BLE001 - else the server below logs its words
-            # Where, but not with what: the words of an error may hold what somebody keeps.
+                await app(self._scope, self._receive_limited, self._send_with_id)
+        except Exception as error:  # noqa: BLE001 - uvicorn would log the message
+            # Log the traceback without the message: it may contain memory content.
             where = "".join(format_tb(error.__traceback__))
             _LOG.error("%s failed by %s\n%s", self._id, type(error).__name__, where)
             if self._status is None:
-                await self._refuse(mistake(error))
+                await self._refuse(internal_error(error))
         finally:
             _LOG.info(
                 "%s %s %s %s %.0f ms",
@@ -197,8 +195,8 @@ class _Passage:
                 (perf_counter() - started) * 1000,
             )
 
-    async def _counted(self) -> Message:
-        """The next message; a body that grows beyond the limit ends as if the line were cut."""
+    async def _receive_limited(self) -> Message:
+        """The next message; a body beyond the limit becomes a disconnect."""
         message = await self._receive()
         self._body_bytes += len(message.get("body", b""))
         if self._body_bytes > self._access.max_body_bytes:
@@ -206,8 +204,8 @@ class _Passage:
             return {"type": "http.disconnect"}
         return message
 
-    async def _marked(self, message: Message) -> None:
-        """Send with the request's id; whatever came of a body that was cut, the answer is 413."""
+    async def _send_with_id(self, message: Message) -> None:
+        """Send with the request id; after an oversized body, always 413."""
         if message["type"] == "http.response.start":
             if self._is_too_large and self._status is None:
                 await self._refuse(too_large(self._access.max_body_bytes))
@@ -218,15 +216,17 @@ class _Passage:
             return
         await self._send(message)
 
-    async def _refuse(self, told: Problem) -> None:
-        named = told.model_copy(update={"request_id": self._id})
+    async def _refuse(self, details: Problem) -> None:
+        named = details.model_copy(update={"request_id": self._id})
         body = named.model_dump_json().encode()
-        own = [(name.encode(), value.encode()) for name, value in headers_of(told).items()]
+        own = [(name.encode(), value.encode()) for name, value in headers_of(details).items()]
         kind = (b"content-type", MEDIA_TYPE.encode())
         size = (b"content-length", str(len(body)).encode())
-        self._status = told.status
+        self._status = details.status
         headers = [kind, size, *own, *self._own_headers()]
-        await self._send({"type": "http.response.start", "status": told.status, "headers": headers})
+        await self._send(
+            {"type": "http.response.start", "status": details.status, "headers": headers}
+        )
         await self._send({"type": "http.response.body", "body": body})
 
     def _own_headers(self) -> Iterable[tuple[bytes, bytes]]:
@@ -236,8 +236,7 @@ class _Passage:
 
 
 def _trimmed(scope: Scope) -> Scope:
-    """The request with header values without the white space around them: HTTP says that it is no
-    part of a value, and not every server takes it off."""
+    """Strip white space around header values, which not every server does."""
     headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
     return {**scope, "headers": headers}
 
@@ -248,7 +247,7 @@ def _request_id(scope: Scope) -> str:
 
 
 def _route_of(scope: Scope) -> str:
-    """The route as it is declared: the path itself may name what somebody keeps."""
+    """The route template: the path itself may contain memory keys."""
     return getattr(scope.get("route"), "path", "-")
 
 
@@ -265,7 +264,7 @@ def _length_of(scope: Scope) -> int:
 
 
 def _only(scope: Scope, name: bytes) -> str:
-    """The value of a header that may stand there once; empty when it does not or stands twice."""
+    """The value of a single header; empty when missing or repeated."""
     found = _values(scope, name)
     return found[0] if len(found) == 1 else ""
 

@@ -1,6 +1,6 @@
-"""What an error is over HTTP: the one table of this edge. A test checks it is complete.
+"""HTTP errors: one table from error types to status codes. A test checks that it is complete.
 
-A problem says what went wrong and what to do, as `application/problem+json` (RFC 9457).
+Errors are sent as `application/problem+json` (RFC 9457).
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Problem(Model):
 
 
 def problem(status: HTTPStatus, detail: str, *, hint: str = "", request_id: str = "") -> Problem:
-    """A problem of HTTP itself, such as a route that is not there."""
+    """A problem of HTTP itself, such as an unknown route."""
     return Problem(
         title=status.phrase, status=status, detail=detail, hint=hint, request_id=request_id
     )
 
 
 def problem_of(error: errors.WellkeptError, *, request_id: str = "") -> Problem:
-    """The problem that an error is."""
+    """The problem for an error."""
     kind = next(kind for kind in type(error).__mro__ if kind in STATUS)
     return Problem(
         title=kind.__name__.removesuffix("Error"),
@@ -65,9 +65,9 @@ def problem_of(error: errors.WellkeptError, *, request_id: str = "") -> Problem:
     )
 
 
-def headers_of(told: Problem) -> dict[str, str]:
-    """The headers that go with a problem."""
-    if told.status == HTTPStatus.UNAUTHORIZED:
+def headers_of(details: Problem) -> dict[str, str]:
+    """The response headers of a problem."""
+    if details.status == HTTPStatus.UNAUTHORIZED:
         return {"www-authenticate": "Bearer"}
-    is_passing = told.status == HTTPStatus.SERVICE_UNAVAILABLE
-    return {"retry-after": str(RETRY_AFTER_S)} if is_passing else {}
+    is_temporary = details.status == HTTPStatus.SERVICE_UNAVAILABLE
+    return {"retry-after": str(RETRY_AFTER_S)} if is_temporary else {}

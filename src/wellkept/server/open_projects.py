@@ -1,7 +1,7 @@
-"""Which memory a call means: opened when it is first asked for, shared by all that ask later.
+"""Open projects of a server: opened on first use, then shared by all calls.
 
-Invariant: at most `MAX_OPEN` stay open; a project beyond that is opened for one call. Opening is
-done by one thread at a time, because the parts of a memory wire themselves on first use.
+Invariant: at most `MAX_OPEN` stay open; further projects are opened for a single call. One thread
+at a time opens a project, because services are created on first use.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 MAX_OPEN = 8
 
 OpenIn: TypeAlias = "Callable[[Path, str | None], Wellkept]"
-"""Opens the memory of a folder, or of a project by name."""
+"""Opens the project of a folder, or a project by name."""
 
 
 class OpenProjects:
-    """The open memories of a server."""
+    """The open projects of a server."""
 
     def __init__(self, open_in: OpenIn, *, folder: Path) -> None:
         self._open_in = open_in
@@ -32,36 +32,36 @@ class OpenProjects:
 
     @contextmanager
     def of(self, project: str, *, folder: Path | None = None) -> Generator[Wellkept]:
-        """The memory of a project by name or folder; of the folder at hand when none is named."""
-        place = self._place(project, folder or self._folder)
-        memory, is_kept = self._memory(place)
+        """The project of this name or folder; by default the project of `folder`."""
+        key = self._project_key(project, folder or self._folder)
+        wk, is_shared = self._get(key)
         try:
-            yield memory
+            yield wk
         finally:
-            if not is_kept:
-                memory.close()
+            if not is_shared:
+                wk.close()
 
     def close(self) -> None:
-        """Write what is buffered and let go of every memory."""
+        """Flush and close all projects."""
         with self._lock:
             opened, self._open = self._open, {}
-        for memory in opened.values():
-            memory.close()
+        for wk in opened.values():
+            wk.close()
 
-    def _place(self, project: str, folder: Path) -> tuple[Path, str | None]:
+    def _project_key(self, project: str, folder: Path) -> tuple[Path, str | None]:
         if not project.strip():
             return folder, None
         named = Path(project).expanduser() if project.startswith(("~/", "~\\")) else Path(project)
         return (named, None) if named.is_absolute() else (folder, project.strip())
 
-    def _memory(self, place: tuple[Path, str | None]) -> tuple[Wellkept, bool]:
+    def _get(self, key: tuple[Path, str | None]) -> tuple[Wellkept, bool]:
         with self._lock:
-            if known := self._open.get(place):
+            if known := self._open.get(key):
                 return known, True
-            memory = self._open_in(*place)
-            # Naming the project opens the store and its parts while nobody else is at it.
-            _ = memory.project, memory.engine
+            wk = self._open_in(*key)
+            # Create the store and services while holding the lock.
+            _ = wk.project, wk.engine
             if len(self._open) < MAX_OPEN:
-                self._open[place] = memory
-                return memory, True
-            return memory, False
+                self._open[key] = wk
+                return wk, True
+            return wk, False

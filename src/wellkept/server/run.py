@@ -1,4 +1,4 @@
-"""Listening on a port and running a web application on it until the process is told to end."""
+"""Listen on a port and run a web application until SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 END_WITHIN_S = 3
-_WAITING_LINES = 128
+_BACKLOG = 128
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one."""
+    """A listening socket; port 0 picks a free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -32,20 +32,20 @@ def listening(host: str, port: int) -> socket.socket:
         why = getattr(error, "strerror", None) or error
         raise UsageError(
             f"Port {port} of {host} cannot be used: {why}.",
-            hint="Choose another with --port; 0 takes a free one.",
+            hint="Choose another with --port; 0 picks a free port.",
         ) from None
-    listener.listen(_WAITING_LINES)
+    listener.listen(_BACKLOG)
     return listener
 
 
 def address_of(listener: socket.socket) -> str:
-    """The address under which a listening socket is reached."""
+    """The URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def serve_app(app: App, listener: socket.socket, *, stopping: threading.Event) -> None:
-    """Serve until SIGINT or SIGTERM; `stopping` is set first, so that endless answers can end."""
+    """Serve until SIGINT or SIGTERM; `stopping` is set first, so that streams can end."""
     import uvicorn
 
     class Server(uvicorn.Server):

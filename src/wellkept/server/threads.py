@@ -1,7 +1,7 @@
-"""The one place where servers cross over from the event loop to memory, which is synchronous.
+"""Worker threads: run synchronous memory operations outside the event loop.
 
-Invariant: a store is never touched on the event loop, and at most `THREADS` calls run at once;
-the rest wait their turn. A call that has begun is finished, also when its client has gone away.
+Invariant: the store is never used on the event loop, and at most `THREADS` calls run at once. A
+started call is finished even when its client disconnects.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 THREADS = 16
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
 class WorkerThreads:
-    """Runs work on the memories of a server, in threads."""
+    """Runs work on the open projects of a server, in threads."""
 
-    def __init__(self, memories: OpenProjects) -> None:
-        self._memories = memories
+    def __init__(self, projects: OpenProjects) -> None:
+        self._projects = projects
         self._limit = anyio.CapacityLimiter(THREADS)
 
-    async def ask(
-        self, project: str, work: Callable[[Wellkept], _Answer], *, folder: Path | None = None
-    ) -> _Answer:
-        """What the work makes of the memory of a project, by name or folder."""
+    async def run(
+        self, project: str, work: Callable[[Wellkept], _Result], *, folder: Path | None = None
+    ) -> _Result:
+        """Run the work with the project of this name or folder and return its result."""
 
-        def done() -> _Answer:
-            with self._memories.of(project, folder=folder) as memory:
-                return work(memory)
+        def call() -> _Result:
+            with self._projects.of(project, folder=folder) as wk:
+                return work(wk)
 
-        return await anyio.to_thread.run_sync(done, limiter=self._limit)
+        return await anyio.to_thread.run_sync(call, limiter=self._limit)

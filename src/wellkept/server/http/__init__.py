@@ -1,0 +1,1 @@
+"""HTTP API: REST routes and server-sent events. Open `app.py` first."""

@@ -1,7 +1,7 @@
-"""The HTTP server: the table of operations, what a page needs, live events, and MCP at `/mcp`.
+"""The HTTP application: operations, REST routes, live events, and MCP at `/mcp`.
 
-Everything stands behind the one guard of `access`. An error becomes a problem in one place; a
-mistake of ours says nothing but its request id, and the log tells where it was, not with what.
+Served behind `auth.guarded`. Errors become problem responses here; an internal error shows only its
+type and request id.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 
 from wellkept import __version__
 from wellkept.core.errors import WellkeptError
-from wellkept.server.auth import REQUEST_ID, AccessPolicy, App, guarded, mistake
+from wellkept.server.auth import REQUEST_ID, AccessPolicy, App, guarded, internal_error
 from wellkept.server.http.operation_routes import operation_routes
 from wellkept.server.http.routes import HEALTH_PATH, page_routes
 from wellkept.server.http.sse import EventFeed, FeedIntervals
@@ -40,8 +40,10 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Problem, "description": "The request cannot be done as it is."},
     "5XX": {"model": Problem, "description": "The server cannot do it."},
 }
-# How a body that is no JSON object is told, by kind and depth: a deeper one is about a field.
-_NO_OBJECT: Final = frozenset({("json_invalid", 2), ("model_attributes_type", 1), ("missing", 1)})
+# Validation errors for a body that is not a JSON object, by type and depth.
+_NOT_AN_OBJECT: Final = frozenset(
+    {("json_invalid", 2), ("model_attributes_type", 1), ("missing", 1)}
+)
 _INDEX = f"""<!doctype html>
 <meta charset="utf-8"><title>Wellkept</title>
 <h1>Wellkept {__version__}</h1>
@@ -52,13 +54,13 @@ _INDEX = f"""<!doctype html>
 
 
 def make_http_app(
-    memories: OpenProjects,
+    projects: OpenProjects,
     *,
     mcp: Server[dict[str, Any]] | None = None,
     stopping: threading.Event | None = None,
     pace: FeedIntervals | None = None,
 ) -> FastAPI:
-    """The whole application, without its guard."""
+    """The application, without access control."""
     app = FastAPI(
         title="Wellkept",
         version=__version__,
@@ -72,11 +74,11 @@ def make_http_app(
     _add_problems(app)
     _add_index(app)
     _complete_openapi(app)
-    crossing = WorkerThreads(memories)
-    feed = EventFeed(crossing, stopping=stopping or threading.Event(), pace=pace)
+    workers = WorkerThreads(projects)
+    feed = EventFeed(workers, stopping=stopping or threading.Event(), pace=pace)
     api = APIRouter(prefix=PREFIX)
-    api.include_router(page_routes(crossing, feed))
-    api.include_router(operation_routes(crossing))
+    api.include_router(page_routes(workers, feed))
+    api.include_router(operation_routes(workers))
     app.include_router(api)
     if mcp is not None:
         from wellkept.server.mcp.transports import mcp_app
@@ -86,12 +88,12 @@ def make_http_app(
 
 
 def guarded_app(app: FastAPI, *, token: str | None, hosts: frozenset[str]) -> App:
-    """The application as it may be served."""
+    """The application with access control."""
     return guarded(app, AccessPolicy(token=token, hosts=hosts, open_paths=OPEN_PATHS))
 
 
 def openapi_document() -> dict[str, Any]:
-    """What can be asked, for programs that are written against it."""
+    """The OpenAPI document."""
 
     def never(folder: Path, project: str | None) -> Any:
         raise AssertionError(f"{folder} {project} is not asked for anything")
@@ -119,7 +121,7 @@ def _add_index(app: FastAPI) -> None:
 
 
 def _complete_openapi(app: FastAPI) -> None:
-    """Say in the document what the framework does not know: the token, and what problems are."""
+    """Add the token and problem media types to the OpenAPI document."""
     made = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -128,10 +130,10 @@ def _complete_openapi(app: FastAPI) -> None:
         document["components"]["securitySchemes"] = {"token": bearer}
         document["security"] = [{"token": []}]
         for path, methods in document["paths"].items():
-            for said in methods.values():
-                _set_media_types(said["responses"])
+            for operation in methods.values():
+                _set_media_types(operation["responses"])
                 if path in OPEN_PATHS:
-                    said["security"] = []
+                    operation["security"] = []
         return document
 
     app.openapi = openapi
@@ -147,7 +149,7 @@ def _set_media_types(responses: dict[str, Any]) -> None:
 
 
 def _add_problems(app: FastAPI) -> None:
-    """Every way that a request can fail, as a problem."""
+    """Convert every error to a problem response."""
 
     @app.exception_handler(WellkeptError)
     async def failed(request: Request, error: WellkeptError) -> Response:
@@ -155,49 +157,49 @@ def _add_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def unfit(request: Request, error: RequestValidationError) -> Response:
-        told = problem(
+        details = problem(
             HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"This cannot be taken: {_words(error)}.",
+            f"This cannot be taken: {_validation_text(error)}.",
             hint=f"{OPENAPI_PATH} says what can be asked.",
             request_id=_id(request),
         )
-        return _response(told)
+        return _response(details)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        told = problem(
+        details = problem(
             HTTPStatus(error.status_code),
             str(error.detail),
             hint=f"{OPENAPI_PATH} says what can be asked.",
             request_id=_id(request),
         )
-        return _response(told)
+        return _response(details)
 
     @app.exception_handler(Exception)
-    async def mistaken(request: Request, error: Exception) -> Response:
-        return _response(mistake(error, request_id=_id(request)))
+    async def unexpected(request: Request, error: Exception) -> Response:
+        return _response(internal_error(error, request_id=_id(request)))
 
 
 def _id(request: Request) -> str:
     return str(request.scope.get(REQUEST_ID, ""))
 
 
-def _words(error: RequestValidationError) -> str:
-    """Which field does not fit and why, without what was sent."""
+def _validation_text(error: RequestValidationError) -> str:
+    """The invalid fields and reasons, without the sent values."""
     found = error.errors()[:5]
-    if any((one["type"], len(one["loc"])) in _NO_OBJECT for one in found):
+    if any((one["type"], len(one["loc"])) in _NOT_AN_OBJECT for one in found):
         return "the body must be a JSON object, sent with Content-Type: application/json"
-    told = [
+    details = [
         f"{'.'.join(str(part) for part in one['loc'][1:]) or one['loc'][0]}: {one['msg']}"
         for one in found
     ]
-    return "; ".join(told) or "it is empty"
+    return "; ".join(details) or "it is empty"
 
 
-def _response(told: Problem) -> Response:
+def _response(details: Problem) -> Response:
     return Response(
-        told.model_dump_json(),
-        status_code=told.status,
+        details.model_dump_json(),
+        status_code=details.status,
         media_type=MEDIA_TYPE,
-        headers=headers_of(told),
+        headers=headers_of(details),
     )

@@ -1,6 +1,6 @@
-"""A route for each operation of the table, made from the table: nothing here names one.
+"""HTTP routes generated from the operation table.
 
-Every operation can be posted as JSON; those that only read can also be asked by query.
+Every operation accepts POST with JSON; read-only operations also accept GET with a query.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ ProjectHeader = Annotated[
 ]
 
 
-def operation_routes(crossing: WorkerThreads) -> APIRouter:
-    """The routes of the whole table."""
+def operation_routes(workers: WorkerThreads) -> APIRouter:
+    """The routes of all operations."""
     router = APIRouter(tags=["operations"])
     for operation in OPERATIONS:
-        _add(router, crossing, operation)
+        _add(router, workers, operation)
     return router
 
 
-def _add(router: APIRouter, crossing: WorkerThreads, operation: Operation[Any, Any]) -> None:
+def _add(router: APIRouter, workers: WorkerThreads, operation: Operation[Any, Any]) -> None:
     shown: dict[str, Any] = {
         "response_model": operation.gives,
         "summary": operation.title,
         "description": operation.description,
     }
     path, takes = f"/{operation.name}", operation.takes
-    posted = _endpoint(crossing, operation, Annotated[takes, Body()])
+    posted = _endpoint(workers, operation, Annotated[takes, Body()])
     router.add_api_route(path, posted, methods=["POST"], operation_id=operation.name, **shown)
     if operation.effect is Effect.READS:
-        asked = _endpoint(crossing, operation, Annotated[takes, Query()])
+        request = _endpoint(workers, operation, Annotated[takes, Query()])
         name = f"{operation.name}_by_query"
-        router.add_api_route(path, asked, methods=["GET"], operation_id=name, **shown)
+        router.add_api_route(path, request, methods=["GET"], operation_id=name, **shown)
 
 
-def _endpoint(crossing: WorkerThreads, operation: Operation[Any, Any], takes: object) -> Any:
-    async def endpoint(asked: Input, in_project: str = "") -> Output:
-        project = asked.project or unquote(in_project)
-        return await crossing.ask(project, lambda wk: operation.run(wk, asked))
+def _endpoint(workers: WorkerThreads, operation: Operation[Any, Any], takes: object) -> Any:
+    async def endpoint(request: Input, in_project: str = "") -> Output:
+        project = request.project or unquote(in_project)
+        return await workers.run(project, lambda wk: operation.run(wk, request))
 
-    # What the route takes is only known here, so it is said by value and not by annotation.
+    # The input type is only known at runtime, so the signature is set explicitly.
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [
-        inspect.Parameter("asked", kind, annotation=takes),
+        inspect.Parameter("request", kind, annotation=takes),
         inspect.Parameter("in_project", kind, annotation=ProjectHeader, default=""),
     ]
     endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

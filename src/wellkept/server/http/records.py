@@ -90,9 +90,9 @@ class MemoryQuery(FilteredInput):
     limit: int = Field(default=50, ge=1, le=MAX_ROWS)
     cursor: str = Field(default="", description="next_cursor of the page before.")
 
-    def which(self) -> FilterArgs:
+    def filters(self) -> FilterArgs:
         return {
-            **super().which(),
+            **super().filters(),
             "scopes": self.scopes,
             "sources": self.sources,
             "modules": self.modules,

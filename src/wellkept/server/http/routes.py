@@ -1,5 +1,6 @@
-"""What a page needs beyond the table of operations: lists, one memory, corrections, sessions,
-projects, health and events. Thin: each route is a verb of the library on the project it names.
+"""REST routes beyond the operations: memories, sessions, projects, health and events.
+
+Thin: each route calls one method of the library on the requested project.
 """
 
 from __future__ import annotations
@@ -52,37 +53,39 @@ Name = Annotated[str, Path(description="A full id, a short id, a prefix of one, 
 AllProjects = Annotated[bool, Query(description="Of every project.")]
 
 
-def page_routes(crossing: WorkerThreads, feed: EventFeed) -> APIRouter:
+def page_routes(workers: WorkerThreads, feed: EventFeed) -> APIRouter:
     """Every route beyond the operations."""
     router = APIRouter()
-    _add_memories(router, crossing)
-    _add_sessions(router, crossing)
-    _add_surroundings(router, crossing)
+    _add_memories(router, workers)
+    _add_sessions(router, workers)
+    _add_system(router, workers)
     _add_events(router, feed)
     return router
 
 
-def _add_memories(router: APIRouter, crossing: WorkerThreads) -> None:
+def _add_memories(router: APIRouter, workers: WorkerThreads) -> None:
     tagged = APIRouter(prefix="/memories", tags=["memories"])
 
     @tagged.get("", operation_id="list_memories")
     async def listed(
-        asked: Annotated[MemoryQuery, Query()], in_project: ProjectHeader = ""
+        request: Annotated[MemoryQuery, Query()], in_project: ProjectHeader = ""
     ) -> MemoryPage:
         """One page of memories, whole."""
-        return await crossing.ask(asked.project or unquote(in_project), lambda wk: _page(wk, asked))
+        return await workers.run(
+            request.project or unquote(in_project), lambda wk: _page(wk, request)
+        )
 
     @tagged.get("/{name:path}", operation_id="get_memory")
     async def got(name: Name, project: Project) -> MemoryRecord:
         """One memory, whole."""
-        return await crossing.ask(project, lambda wk: MemoryRecord.of(wk.get(name)))
+        return await workers.run(project, lambda wk: MemoryRecord.of(wk.get(name)))
 
     @tagged.patch("/{name:path}", operation_id="edit_memory")
     async def edited(
         name: Name, edit: Annotated[MemoryEdit, Body()], project: Project
     ) -> MemoryRecord:
         """Change a memory; answers with the memory that stands now, which may be a successor."""
-        return await crossing.ask(project, lambda wk: MemoryRecord.of(_edit(wk, name, edit)))
+        return await workers.run(project, lambda wk: MemoryRecord.of(_edit(wk, name, edit)))
 
     @tagged.delete("/{name:path}", operation_id="forget_memory")
     async def forgotten(
@@ -91,7 +94,7 @@ def _add_memories(router: APIRouter, crossing: WorkerThreads) -> None:
         keep_history: Annotated[bool, Query(description="Only close it.")] = False,
     ) -> MemoryRecord:
         """Delete a memory for good; answers with what it was."""
-        return await crossing.ask(
+        return await workers.run(
             project,
             lambda wk: MemoryRecord.of(wk.forget(name, keep_history=keep_history)[0]),
         )
@@ -99,7 +102,7 @@ def _add_memories(router: APIRouter, crossing: WorkerThreads) -> None:
     @tagged.post("/{name:path}/confirm", operation_id="confirm_memory")
     async def confirmed(name: Name, project: Project) -> MemoryRecord:
         """A person vouches for a memory: it no longer waits for review."""
-        return await crossing.ask(
+        return await workers.run(
             project,
             lambda wk: MemoryRecord.of(wk.edit(name, user_verified=True, needs_review=False)),
         )
@@ -107,7 +110,7 @@ def _add_memories(router: APIRouter, crossing: WorkerThreads) -> None:
     @tagged.post("/{name:path}/flag", operation_id="flag_memory")
     async def flagged(name: Name, project: Project) -> MemoryRecord:
         """A person doubts a memory: nobody vouches for it and it waits for review."""
-        return await crossing.ask(
+        return await workers.run(
             project,
             lambda wk: MemoryRecord.of(wk.edit(name, user_verified=False, needs_review=True)),
         )
@@ -115,9 +118,12 @@ def _add_memories(router: APIRouter, crossing: WorkerThreads) -> None:
     router.include_router(tagged)
 
 
-def _page(wk: Wellkept, asked: MemoryQuery) -> MemoryPage:
+def _page(wk: Wellkept, request: MemoryQuery) -> MemoryPage:
     page = wk.list(
-        order=asked.order.value, limit=asked.limit, cursor=asked.cursor or None, **asked.which()
+        order=request.order.value,
+        limit=request.limit,
+        cursor=request.cursor or None,
+        **request.filters(),
     )
     return MemoryPage.of(page)
 
@@ -125,11 +131,11 @@ def _page(wk: Wellkept, asked: MemoryQuery) -> MemoryPage:
 def _edit(wk: Wellkept, name: str, edit: MemoryEdit) -> Memory:
     changes = edit.changes()
     if not changes:
-        raise UsageError("Nothing is said that shall change.", hint="Name at least one field.")
+        raise UsageError("No fields to update.", hint="Pass at least one.")
     return wk.edit(name, if_updated_at=edit.if_updated_at, **changes)
 
 
-def _add_sessions(router: APIRouter, crossing: WorkerThreads) -> None:
+def _add_sessions(router: APIRouter, workers: WorkerThreads) -> None:
     tagged = APIRouter(prefix="/sessions", tags=["sessions"])
 
     @tagged.get("", operation_id="list_sessions")
@@ -151,14 +157,14 @@ def _add_sessions(router: APIRouter, crossing: WorkerThreads) -> None:
             more = len(found) > offset + limit
             return SessionPage(items=items, next_offset=offset + limit if more else None)
 
-        return await crossing.ask(project, work)
+        return await workers.run(project, work)
 
     @tagged.get("/{name:path}", operation_id="get_session")
     async def got(name: Name, project: Project, all_projects: AllProjects = False) -> SessionDetail:
         """A session with its summary, prompts and observations."""
         from wellkept.app.session_view import view_session
 
-        return await crossing.ask(
+        return await workers.run(
             project,
             lambda wk: SessionDetail.of(
                 view_session(wk.engine, name, project=None if all_projects else wk.project)
@@ -168,7 +174,7 @@ def _add_sessions(router: APIRouter, crossing: WorkerThreads) -> None:
     router.include_router(tagged)
 
 
-def _add_surroundings(router: APIRouter, crossing: WorkerThreads) -> None:
+def _add_system(router: APIRouter, workers: WorkerThreads) -> None:
     tagged = APIRouter(tags=["surroundings"])
 
     @tagged.get("/projects", operation_id="list_projects")
@@ -182,7 +188,7 @@ def _add_surroundings(router: APIRouter, crossing: WorkerThreads) -> None:
             ]
             return Projects(items=items, here=wk.project)
 
-        return await crossing.ask(project, work)
+        return await workers.run(project, work)
 
     @tagged.get("/doctor", operation_id="doctor")
     async def doctor(
@@ -190,7 +196,7 @@ def _add_surroundings(router: APIRouter, crossing: WorkerThreads) -> None:
         deep: Annotated[bool, Query(description="Read every page and every row.")] = False,
     ) -> HealthReport:
         """Look the store and its surroundings over; changes nothing."""
-        return await crossing.ask(project, lambda wk: HealthReport.of(wk.doctor(deep=deep)))
+        return await workers.run(project, lambda wk: HealthReport.of(wk.doctor(deep=deep)))
 
     @tagged.get(HEALTH_PATH, operation_id="health")
     async def health() -> AliveOutput:

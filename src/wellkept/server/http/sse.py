@@ -1,9 +1,8 @@
-"""Live events by SSE: what is new in the store, whichever process brought it there.
+"""Live events by SSE: the activity log of the store, written by any process.
 
-The store numbers its news and keeps the latest, so it is the buffer: a subscriber holds nothing but
-the last number it was sent, reads on at its own pace, and can go on later from where it was
-(`Last-Event-ID`). Nobody waits for a slow one. While there are subscribers the store is asked for
-its newest number a few times a second, once for all of them.
+The log is numbered, so it is the buffer: a subscriber only has the last number it received, reads
+at its own pace, and can resume (`Last-Event-ID`). While there are subscribers, the newest number is
+polled a few times a second, once for all of them.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _HEARTBEAT = b": alive\n\n"
 
 @record(kw_only=True)
 class FeedIntervals:
-    """How often the store is looked at, and how long a line may be silent."""
+    """Poll interval, and interval of heartbeats."""
 
     look_every_s: float = 0.25
     heartbeat_every_s: float = 15.0
@@ -42,7 +41,7 @@ class FeedIntervals:
 
 @record(kw_only=True)
 class Subscription:
-    """What somebody wants to hear, and the last number they heard; None means from now on."""
+    """Filter of a subscriber and the last number it received; None starts now."""
 
     project: str = ""
     all_projects: bool = False
@@ -54,59 +53,61 @@ class EventFeed:
 
     def __init__(
         self,
-        crossing: WorkerThreads,
+        workers: WorkerThreads,
         *,
         stopping: threading.Event,
         pace: FeedIntervals | None = None,
     ) -> None:
-        self._crossing = crossing
+        self._workers = workers
         self._stopping = stopping
         self._pace = pace or FeedIntervals()
         self._subscribers = 0
-        self._looking = anyio.Lock()
-        self._looked_at: float | None = None
+        self._poll_lock = anyio.Lock()
+        self._polled_at: float | None = None
         self._newest = 0
 
-    async def subscribe(self, wanted: Subscription) -> AsyncGenerator[bytes]:
+    async def subscribe(self, subscription: Subscription) -> AsyncGenerator[bytes]:
         """The lines of a subscription; errors are raised here, before the first line."""
         if self._subscribers >= MAX_SUBSCRIBERS:
             raise StoreBusyError(
                 f"{MAX_SUBSCRIBERS} subscribers are listening already.", hint="Try again later."
             )
-        # A project that cannot be opened is told now, while there is a status to tell it with.
-        await self._crossing.ask(wanted.project, _activity_range)
-        start, gap = await self._start(wanted)
-        return self._lines(wanted, start, gap)
+        # Open the project now: errors need an HTTP status, before the stream starts.
+        await self._workers.run(subscription.project, _activity_range)
+        start, gap = await self._start(subscription)
+        return self._lines(subscription, start, gap)
 
-    async def _start(self, wanted: Subscription) -> tuple[int, bytes]:
-        span = await self._crossing.ask("", _activity_range)
-        after = wanted.after
+    async def _start(self, subscription: Subscription) -> tuple[int, bytes]:
+        span = await self._workers.run("", _activity_range)
+        after = subscription.after
         if after is None:
             return span.newest, b""
         if after > span.newest or (after and after < span.oldest - 1):
             return span.newest, _gap(after, span.oldest, span.newest)
         return after, b""
 
-    async def _lines(self, wanted: Subscription, after: int, gap: bytes) -> AsyncGenerator[bytes]:
+    async def _lines(
+        self, subscription: Subscription, after: int, gap: bytes
+    ) -> AsyncGenerator[bytes]:
         self._subscribers += 1
         try:
             yield _GREETING + gap
-            async for lines in self._news(wanted, after):
+            async for lines in self._news(subscription, after):
                 yield lines
         except WellkeptError as error:
             yield _line("problem", problem_of(error).model_dump_json())
         finally:
             self._subscribers -= 1
 
-    async def _news(self, wanted: Subscription, after: int) -> AsyncGenerator[bytes]:
-        spoken_at = monotonic()
+    async def _news(self, subscription: Subscription, after: int) -> AsyncGenerator[bytes]:
+        sent_at = monotonic()
         while not self._stopping.is_set():
             newest = await self._newest_number()
             if newest > after:
-                page = await self._page(wanted, after)
+                page = await self._page(subscription, after)
                 if page:
                     yield b"".join(map(_event, page))
-                    spoken_at = monotonic()
+                    sent_at = monotonic()
                 # A page may reach beyond the newest number, when more came in meanwhile.
                 last = page[-1].news.number if page else 0
                 after = last if len(page) == PAGE else max(newest, last)
@@ -114,33 +115,33 @@ class EventFeed:
             if newest < after:
                 # Either the number was asked for earlier than the page, or a backup was put in
                 # place: then the news begin again at a smaller one.
-                span = await self._crossing.ask("", _activity_range)
+                span = await self._workers.run("", _activity_range)
                 if span.newest < after:
                     yield _gap(after, span.oldest, span.newest)
-                    after, spoken_at = span.newest, monotonic()
-            if monotonic() - spoken_at >= self._pace.heartbeat_every_s:
+                    after, sent_at = span.newest, monotonic()
+            if monotonic() - sent_at >= self._pace.heartbeat_every_s:
                 yield _HEARTBEAT
-                spoken_at = monotonic()
+                sent_at = monotonic()
             await anyio.sleep(self._pace.look_every_s)
 
-    async def _page(self, wanted: Subscription, after: int) -> list[ActivityItem]:
-        return await self._crossing.ask(
-            wanted.project,
+    async def _page(self, subscription: Subscription, after: int) -> list[ActivityItem]:
+        return await self._workers.run(
+            subscription.project,
             lambda wk: read_activity(
                 wk.engine.store,
-                project=None if wanted.all_projects else wk.project,
+                project=None if subscription.all_projects else wk.project,
                 after=after,
                 limit=PAGE,
             ),
         )
 
     async def _newest_number(self) -> int:
-        """The number of the latest news, asked for once by all who want to know."""
-        async with self._looking:
-            looked = self._looked_at
-            if looked is None or monotonic() - looked >= self._pace.look_every_s:
-                self._newest = (await self._crossing.ask("", _activity_range)).newest
-                self._looked_at = monotonic()
+        """The newest number, polled once for all subscribers."""
+        async with self._poll_lock:
+            polled = self._polled_at
+            if polled is None or monotonic() - polled >= self._pace.look_every_s:
+                self._newest = (await self._workers.run("", _activity_range)).newest
+                self._polled_at = monotonic()
         return self._newest
 
 
@@ -158,13 +159,13 @@ def read_event_id(text: str) -> int | None:
 
 
 def _event(item: ActivityItem) -> bytes:
-    told = NewsRecord.of(item)
-    data = told.model_dump_json(exclude_none=True)
-    return f"id: {told.number}\n".encode() + _line(told.kind.value, data)
+    news = NewsRecord.of(item)
+    data = news.model_dump_json(exclude_none=True)
+    return f"id: {news.number}\n".encode() + _line(news.kind.value, data)
 
 
 def _gap(after: int, oldest: int, newest: int) -> bytes:
-    """Tells that something was missed, so that a page loads what it shows anew."""
+    """An event that reports missed numbers, so that a page reloads."""
     data = f'{{"after":{after},"oldest":{oldest},"newest":{newest}}}'
     return f"id: {newest}\n".encode() + _line("gap", data)
 

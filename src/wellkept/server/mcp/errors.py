@@ -1,6 +1,6 @@
-"""What a model should do about an error: the one table of this edge. A test checks it is complete.
+"""Error texts for models: one table from error types to advice. A test checks that it is complete.
 
-The error's own message and hint come first; the advice says whether trying again helps.
+The message and hint of the error come first; the advice says whether a retry helps.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ADVICE: Final[Mapping[type[errors.WellkeptError], str]] = MappingProxyType(
 )
 
 
-def told(error: errors.WellkeptError) -> str:
-    """The whole text for a model: what went wrong, and what to do."""
+def error_text(error: errors.WellkeptError) -> str:
+    """The text for a model: message, hint and advice."""
     advice = next(ADVICE[kind] for kind in type(error).__mro__ if kind in ADVICE)
     return f"{error} {advice}"

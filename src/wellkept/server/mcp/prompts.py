@@ -1,7 +1,7 @@
-"""The prompts that a person can pick in a client: remember something, recall something, a skill.
+"""MCP prompts: remember, recall, and one per skill.
 
-What memory holds is put in as quoted data; the words around it are ours. Clients may list prompts
-beside the slash commands that are installed as files, so they have names of their own.
+Memory content is inserted as quoted data. Names differ from the installed slash commands, because
+clients may list both.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ get_observations, and say so when nothing is known."""
 
 @record(kw_only=True)
 class McpPrompt:
-    """A prompt with one argument; `looks_up` puts in what memory knows about it."""
+    """A prompt with one argument; `looks_up` inserts recalled memories."""
 
     name: str
     title: str
     description: str
     argument: str
-    told: str
+    template: str
     looks_up: bool = False
 
     def text(self, given: str, known: str) -> str:
-        """The message that stands for the prompt."""
-        return self.told.format(given=given, known=known, frame=FRAME)
+        """The prompt message."""
+        return self.template.format(given=given, known=known, frame=FRAME)
 
 
 PROMPTS: Final = (
@@ -59,14 +59,14 @@ PROMPTS: Final = (
         title="Remember",
         description="Keep something for later sessions.",
         argument="what",
-        told=_REMEMBER,
+        template=_REMEMBER,
     ),
     McpPrompt(
         name="memory-recall",
         title="Recall",
         description="Ask what is known from earlier sessions.",
         argument="question",
-        told=_RECALL,
+        template=_RECALL,
         looks_up=True,
     ),
 )
@@ -74,7 +74,7 @@ BY_NAME: Final[Mapping[str, McpPrompt]] = MappingProxyType({p.name: p for p in P
 
 
 def listed() -> list[types.Prompt]:
-    """The prompts as clients list them."""
+    """The built-in prompts."""
     return [
         types.Prompt(
             name=prompt.name,
@@ -86,7 +86,7 @@ def listed() -> list[types.Prompt]:
     ]
 
 
-LISTING: Final = Operation(
+LIST_SKILLS: Final = Operation(
     name="list prompts",
     title="List skills",
     description="Skills that a person may pick.",
@@ -94,7 +94,7 @@ LISTING: Final = Operation(
     gives=skill_records.SkillPromptsOutput,
     run=skill_verbs.skill_prompts,
 )
-PICKING: Final = Operation(
+RUN_SKILL: Final = Operation(
     name="get prompt",
     title="Run a skill",
     description="A skill that a person picked.",
@@ -102,11 +102,11 @@ PICKING: Final = Operation(
     gives=skill_records.SkillTextOutput,
     run=skill_verbs.run_prompt,
 )
-NOTHING_ASKED: Final = skill_records.NoInput()
+NO_INPUT: Final = skill_records.NoInput()
 
 
 def listed_skills(skills: Iterable[skill_records.SkillRowOutput]) -> list[types.Prompt]:
-    """Skills as clients list them; a name of our own is ours."""
+    """Skills as MCP prompts; built-in prompt names win."""
     return [
         types.Prompt(
             name=skill.name,
@@ -124,11 +124,11 @@ def listed_skills(skills: Iterable[skill_records.SkillRowOutput]) -> list[types.
     ]
 
 
-def picked(name: str, given: str, *, session: str) -> skill_records.RunSkillInput:
-    """What to run for a prompt; UsageError when it cannot be asked like that."""
-    return PICKING.read({"name": name, "arguments": given, "session": session})
+def skill_request(name: str, given: str, *, session: str) -> skill_records.RunSkillInput:
+    """The request that runs a skill; UsageError when it is invalid."""
+    return RUN_SKILL.read({"name": name, "arguments": given, "session": session})
 
 
-def question(given: str) -> RecallInput:
-    """What to look up for a prompt."""
+def recall_request(given: str) -> RecallInput:
+    """The request that recalls memories for a prompt."""
     return RecallInput(query=given, limit=8)

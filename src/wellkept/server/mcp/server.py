@@ -1,8 +1,8 @@
-"""The operations as an MCP server, for stdio and streamable HTTP, of every protocol version.
+"""MCP server for the operations: tools, resources and prompts, over stdio and streamable HTTP.
 
-Built on the SDK's low-level server, because the table already has its own schemas. Invariant:
-nothing is opened before the first call that needs it, so starting costs the import of the SDK and
-little more. A store is never touched on the event loop: every operation runs in a thread.
+Built on the SDK's low-level server, because the operation table has its own schemas. Invariants: no
+project is opened before the first call that needs it; operations run in worker threads, never on
+the event loop.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wellkept import __version__
 from wellkept.core.errors import NotFoundError, UsageError, WellkeptError
 from wellkept.core.records import record
 from wellkept.server.mcp import prompts
-from wellkept.server.mcp.errors import told
+from wellkept.server.mcp.errors import error_text
 from wellkept.server.open_projects import OpenProjects
 from wellkept.server.operations.inputs import ContextInput, GetInput, Input, StatsInput, schema_of
 from wellkept.server.operations.outputs import Output
@@ -65,7 +65,7 @@ _RESOURCES: Final = (
         uri=_CONTEXT,
         name="context",
         title="What is worth knowing at a session's start",
-        description="What memory would say unasked when work on this project begins.",
+        description="What memory would say unparsed when work on this project begins.",
         mime_type="text/plain",
     ),
     types.Resource(
@@ -92,8 +92,8 @@ _T = TypeVar("_T")
 
 @record(kw_only=True)
 class ServerLocation:
-    """Where the server stands: its folder, whether a client's roots may say otherwise, and the
-    session that it was started for."""
+    """Folder and session the server was started for. `ask_roots`: the client's roots may override
+    the folder."""
 
     folder: Path
     ask_roots: bool = True
@@ -101,7 +101,7 @@ class ServerLocation:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], *, cwd: Path) -> ServerLocation:
-        """The place that a client started the server in."""
+        """Read the location from the client's environment variables."""
         given = environment.get("CLAUDE_PROJECT_DIR", "")
         return cls(
             folder=Path(given) if given else cwd,
@@ -110,27 +110,27 @@ class ServerLocation:
         )
 
 
-def make_server(memories: OpenProjects, place: ServerLocation) -> Server[dict[str, Any]]:
-    """A server over these memories, for any transport of the SDK."""
-    serving = _Serving(memories, place)
+def make_server(projects: OpenProjects, location: ServerLocation) -> Server[dict[str, Any]]:
+    """An MCP server for these projects, for any transport of the SDK."""
+    handlers = _Handlers(projects, location)
     return Server(
         NAME,
         version=__version__,
         title="Wellkept",
         instructions=INSTRUCTIONS,
-        on_list_tools=serving.list_tools,
-        on_call_tool=serving.call_tool,
-        on_list_resources=serving.list_resources,
-        on_list_resource_templates=serving.list_templates,
-        on_read_resource=serving.read_resource,
-        on_list_prompts=serving.list_prompts,
-        on_get_prompt=serving.get_prompt,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
         get_tool_input_schema=lambda name: schema_of(TOOLS[name].takes) if name in TOOLS else None,
     )
 
 
 def tools() -> list[types.Tool]:
-    """The table as MCP tools, aliases too."""
+    """The operations for agents as MCP tools, including aliases."""
     return [
         types.Tool(
             name=name,
@@ -152,12 +152,12 @@ def tools() -> list[types.Tool]:
     ]
 
 
-class _Serving:
+class _Handlers:
     """The handlers of one server."""
 
-    def __init__(self, memories: OpenProjects, place: ServerLocation) -> None:
-        self._crossing = WorkerThreads(memories)
-        self._place = place
+    def __init__(self, projects: OpenProjects, location: ServerLocation) -> None:
+        self._workers = WorkerThreads(projects)
+        self._location = location
 
     # -- Tools ------------------------------------------------------------------------------------
 
@@ -172,12 +172,12 @@ class _Serving:
     ) -> types.CallToolResult:
         operation = TOOLS.get(params.name)
         if operation is None:
-            raise _refused(f"There is no tool {params.name!r}. There are: {', '.join(TOOLS)}.")
+            raise _refused(f"Unknown tool {params.name!r}. Tools: {', '.join(TOOLS)}.")
         try:
-            asked = operation.read(self._with_session(operation, params.arguments or {}))
-            answer = await self._run(request, operation, asked)
+            parsed = operation.read(self._with_session(operation, params.arguments or {}))
+            answer = await self._run(request, operation, parsed)
         except WellkeptError as error:
-            return types.CallToolResult(content=_texts(told(error)), is_error=True)
+            return types.CallToolResult(content=_texts(error_text(error)), is_error=True)
         return types.CallToolResult(
             content=_texts(answer.text()), structured_content=answer.structured()
         )
@@ -185,32 +185,32 @@ class _Serving:
     def _with_session(
         self, operation: Operation[Any, Any], arguments: Mapping[str, object]
     ) -> Mapping[str, object]:
-        if not (self._place.session and operation.accepts("session")):
+        if not (self._location.session and operation.accepts("session")):
             return arguments
-        return {"session": self._place.session, **arguments}
+        return {"session": self._location.session, **arguments}
 
-    async def _run(self, request: Request, operation: Operation[_In, _Out], asked: _In) -> _Out:
+    async def _run(self, request: Request, operation: Operation[_In, _Out], parsed: _In) -> _Out:
         folder = await self._folder(request)
         try:
-            work = self._crossing.ask(
-                asked.project, lambda memory: operation.run(memory, asked), folder=folder
+            work = self._workers.run(
+                parsed.project, lambda memory: operation.run(memory, parsed), folder=folder
             )
             return await _with_progress(request, operation.title, work)
         except WellkeptError:
             raise
-        except Exception as error:  # noqa: BLE001 - else the SDK tells older clients its words
+        except Exception as error:  # noqa: BLE001 - the SDK would send the message to older clients
             print_exception(error)
             raise MCPError(
                 types.INTERNAL_ERROR,
-                f"{operation.name} failed by a mistake in Wellkept ({type(error).__name__}). "
-                "Go on without memory and tell the person to look at the server's log.",
+                f"{operation.name} failed: internal error ({type(error).__name__}). "
+                "Continue without memory and tell the user to check the server's log.",
             ) from None
 
     async def _folder(self, request: Request) -> Path:
-        """The project's folder: where the server was started, unless the client works elsewhere."""
-        here = self._place.folder
+        """The project folder: the server's, unless the client's roots lie elsewhere."""
+        here = self._location.folder
         capabilities = request.session.client_capabilities
-        if not (self._place.ask_roots and capabilities and capabilities.roots):
+        if not (self._location.ask_roots and capabilities and capabilities.roots):
             return here
         roots = await _roots(request) if request.session.can_send_request else []
         is_inside = any(here.is_relative_to(root) for root in roots)
@@ -238,19 +238,19 @@ class _Serving:
             text = await self._resource(request, uri)
         except WellkeptError as error:
             code = types.INVALID_PARAMS if isinstance(error, NotFoundError) else None
-            raise MCPError(code or types.INTERNAL_ERROR, told(error), {"uri": uri}) from None
+            raise MCPError(code or types.INTERNAL_ERROR, error_text(error), {"uri": uri}) from None
         contents = types.TextResourceContents(uri=uri, text=text, mime_type="text/plain")
         return types.ReadResourceResult(contents=[contents])
 
     async def _resource(self, request: Request, uri: str) -> str:
         if uri == _CONTEXT:
-            asked = ContextInput(session=self._place.session)
-            return (await self._run(request, BY_NAME["inject_context"], asked)).text()
+            parsed = ContextInput(session=self._location.session)
+            return (await self._run(request, BY_NAME["inject_context"], parsed)).text()
         if uri == _STATS:
             return (await self._run(request, BY_NAME["stats"], StatsInput())).text()
         name = unquote(uri.removeprefix(_MEMORY))
         if not uri.startswith(_MEMORY) or not name:
-            raise _refused(f"There is no resource {uri!r}. A memory is {_MEMORY}ID.")
+            raise _refused(f"Unknown resource {uri!r}. A memory is {_MEMORY}ID.")
         return (await self._run(request, BY_NAME["get_observations"], GetInput(ids=[name]))).text()
 
     # -- Prompts ----------------------------------------------------------------------------------
@@ -260,9 +260,9 @@ class _Serving:
     ) -> types.ListPromptsResult:
         _refuse_cursor(params)
         try:
-            skills = (await self._run(request, prompts.LISTING, prompts.NOTHING_ASKED)).prompts
+            skills = (await self._run(request, prompts.LIST_SKILLS, prompts.NO_INPUT)).prompts
         except WellkeptError:
-            skills = []  # our own are there whatever is wrong with the store
+            skills = []  # built-in prompts work without the store
         return types.ListPromptsResult(prompts=[*prompts.listed(), *prompts.listed_skills(skills)])
 
     async def get_prompt(
@@ -277,7 +277,7 @@ class _Serving:
         try:
             known = await self._known(request, prompt, given)
         except WellkeptError as error:
-            raise MCPError(types.INTERNAL_ERROR, told(error)) from None
+            raise MCPError(types.INTERNAL_ERROR, error_text(error)) from None
         message = types.TextContent(text=prompt.text(given, known))
         return types.GetPromptResult(
             description=prompt.description,
@@ -287,15 +287,15 @@ class _Serving:
     async def _skill_prompt(
         self, request: Request, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        """A skill as a prompt: the person picked it, so it is run as the person."""
+        """A skill as a prompt, run on behalf of the user."""
         given = (params.arguments or {}).get(PROMPT_ARGUMENT, "")
         try:
-            asked = prompts.picked(params.name, given, session=self._place.session or "")
-            done = await self._run(request, prompts.PICKING, asked)
+            parsed = prompts.skill_request(params.name, given, session=self._location.session or "")
+            done = await self._run(request, prompts.RUN_SKILL, parsed)
         except (UsageError, NotFoundError) as error:
-            raise _refused(told(error)) from None
+            raise _refused(error_text(error)) from None
         except WellkeptError as error:
-            raise MCPError(types.INTERNAL_ERROR, told(error)) from None
+            raise MCPError(types.INTERNAL_ERROR, error_text(error)) from None
         message = types.TextContent(text=done.text())
         return types.GetPromptResult(
             messages=[types.PromptMessage(role="user", content=message)],
@@ -304,11 +304,13 @@ class _Serving:
     async def _known(self, request: Request, prompt: prompts.McpPrompt, given: str) -> str:
         if not prompt.looks_up:
             return ""
-        return (await self._run(request, BY_NAME["memory_recall"], prompts.question(given))).text()
+        return (
+            await self._run(request, BY_NAME["memory_recall"], prompts.recall_request(given))
+        ).text()
 
 
 def memory_uri(name: str) -> str:
-    """The address of a memory as a resource."""
+    """The resource URI of a memory."""
     return f"{_MEMORY}{quote(name, safe='')}"
 
 
@@ -317,35 +319,35 @@ def _texts(text: str) -> list[types.ContentBlock]:
 
 
 async def _with_progress(request: Request, title: str, work: Coroutine[Any, Any, _T]) -> _T:
-    """Do the work, and tell a client that asked for it, every second, that it still goes on.
+    """Run the work and report progress every second to clients that requested it.
 
-    Most calls end before the first word. One that opens a large memory, brings an old one up to
-    date or loads a model does not, and a client that hears nothing gives up.
+    Most calls end before the first report. Opening a large store, a migration or loading a model
+    takes longer, and clients time out without progress.
     """
 
-    async def tell() -> None:
+    async def report() -> None:
         seconds = 0
         while True:
             await anyio.sleep(PROGRESS_EVERY_S)
             seconds += 1
-            await request.session.report_progress(seconds, None, f"{title}: still at it")
+            await request.session.report_progress(seconds, None, f"{title}: still running")
 
     done: list[_T] = []
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(tell)
+            tasks.start_soon(report)
             done.append(await work)
             tasks.cancel_scope.cancel()
     except ExceptionGroup as failed:
-        # The group is our doing; what is in it belongs to the caller.
+        # Unwrap the task group: callers expect the original error.
         raise failed.exceptions[0] from None
     return done[0]
 
 
 def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
-    """These lists fit on one page, so no cursor was ever given out."""
+    """Lists have one page, so any cursor is invalid."""
     if params is not None and params.cursor:
-        raise _refused(f"The cursor {params.cursor!r} is not known. List again without one.")
+        raise _refused(f"Unknown cursor {params.cursor!r}. List again without one.")
 
 
 def _refused(message: str) -> MCPError:
@@ -353,7 +355,7 @@ def _refused(message: str) -> MCPError:
 
 
 async def _roots(request: Request) -> list[Path]:
-    """The folders that the client works in; none when it does not say so in time."""
+    """The client's root folders; empty when it does not answer in time."""
     try:
         with anyio.fail_after(ROOTS_WITHIN_S):
             listed = await request.session.send_request(

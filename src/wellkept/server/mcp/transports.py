@@ -1,4 +1,4 @@
-"""Running the MCP server: over stdin and stdout, or over HTTP on loopback."""
+"""MCP transports: stdio, and streamable HTTP on loopback."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def serve_stdio(server: Server[dict[str, Any]]) -> None:
 
 
 def mcp_app(server: Server[dict[str, Any]]) -> Starlette:
-    """The server as a web application. Who may ask it is the guard's business, not its own."""
+    """The server as a web application, without access control."""
     return server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=MAX_BODY_BYTES,
@@ -38,7 +38,7 @@ def mcp_app(server: Server[dict[str, Any]]) -> Starlette:
 
 
 def http_app(server: Server[dict[str, Any]], *, token: str | None) -> App:
-    """The server as a guarded web application."""
+    """The server as a web application with access control."""
     return guarded(mcp_app(server), AccessPolicy(token=token))
 
 
@@ -49,7 +49,7 @@ def serve_http(
     token: str | None,
     on_ready: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serve any number of clients of this machine until stopped; port 0 takes a free one."""
+    """Serve local clients until stopped; port 0 picks a free port."""
     with listening(LOOPBACK, port) as listener:
         on_ready(f"{address_of(listener)}{PATH}")
         serve_app(http_app(server, token=token), listener, stopping=threading.Event())

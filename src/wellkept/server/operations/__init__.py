@@ -1,0 +1,1 @@
+"""Operations shared by HTTP and MCP. Open `table.py` first. Knows no transport."""

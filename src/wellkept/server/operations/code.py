@@ -1,4 +1,4 @@
-"""The operation that finds code: what it takes, what it gives, and how it is done."""
+"""The code search operation."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class SearchCodeOutput(Output):
         return "\n".join(f"{file.path}  ({', '.join(file.why)})" for file in self.files)
 
 
-def search_code(wk: Wellkept, asked: SearchCodeInput) -> SearchCodeOutput:
+def search_code(wk: Wellkept, request: SearchCodeInput) -> SearchCodeOutput:
     """The files that a question is about."""
     return SearchCodeOutput(
         files=[
             FoundFileOutput(
                 path=hit.path, score=hit.score, why=list(hit.reasons), commits=list(hit.commits)
             )
-            for hit in wk.code.find(asked.query, limit=asked.limit)
+            for hit in wk.code.find(request.query, limit=request.limit)
         ]
     )

@@ -1,4 +1,4 @@
-"""The operations on the code graph: what they take, what they give, and how they are done."""
+"""Code graph operations: impact, dependencies, data flow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LISTED = 40
 
 
 class AboutInput(Input):
-    """What is asked about."""
+    """A file, symbol, folder or module."""
 
     name: str = Field(
         min_length=1,
@@ -171,9 +171,9 @@ class DataFlowOutput(Output):
         return "\n".join(lines)
 
 
-def analyze_impact(wk: Wellkept, asked: ImpactInput) -> ImpactOutput:
+def analyze_impact(wk: Wellkept, request: ImpactInput) -> ImpactOutput:
     """What a change of something may touch."""
-    found = wk.graph.impact(asked.name, depth=asked.max_depth, limit=_LISTED)
+    found = wk.graph.impact(request.name, depth=request.max_depth, limit=_LISTED)
     return ImpactOutput(
         target=found.target.id,
         score=found.score,
@@ -188,10 +188,10 @@ def analyze_impact(wk: Wellkept, asked: ImpactInput) -> ImpactOutput:
     )
 
 
-def get_dependencies(wk: Wellkept, asked: DependenciesInput) -> DependenciesOutput:
+def get_dependencies(wk: Wellkept, request: DependenciesInput) -> DependenciesOutput:
     """What something depends on, or what depends on it."""
-    ask = wk.graph.dependents if asked.reverse else wk.graph.dependencies
-    found = ask(asked.name, depth=asked.max_depth, limit=_LISTED)
+    ask = wk.graph.dependents if request.reverse else wk.graph.dependencies
+    found = ask(request.name, depth=request.max_depth, limit=_LISTED)
     return DependenciesOutput(
         target=found.target.id,
         touched=[ReachedOutput.of(r) for r in (*found.direct, *found.transitive)],
@@ -202,10 +202,10 @@ def get_dependencies(wk: Wellkept, asked: DependenciesInput) -> DependenciesOutp
     )
 
 
-def trace_data_flow(wk: Wellkept, asked: DataFlowInput) -> DataFlowOutput:
+def trace_data_flow(wk: Wellkept, request: DataFlowInput) -> DataFlowOutput:
     """Where values go: as arguments, results and fields, and over noted flows."""
     found = wk.graph.trace(
-        asked.name, to=asked.to or None, value=asked.value, depth=asked.max_depth
+        request.name, to=request.to or None, value=request.value, depth=request.max_depth
     )
     ways = [
         FlowPathOutput(

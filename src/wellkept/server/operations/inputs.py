@@ -1,7 +1,7 @@
-"""What each operation takes, as pydantic models: they check arguments and become the schemas.
+"""Inputs of operations: pydantic models that validate arguments and define the schemas.
 
-Callers are models, so inputs forgive what costs nothing: one text where a list is asked for, a
-list written as JSON, an empty text for "not given". Unknown fields are refused by name.
+Callers are models, so inputs are lenient: a string for a list, a list written as JSON, an empty
+string for a missing value. Unknown fields are rejected.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _as_list(value: object) -> object:
 Texts = Annotated[list[str], BeforeValidator(_as_list)]
 
 
-class BareSchema(GenerateJsonSchema):
+class _BareSchema(GenerateJsonSchema):
     """Schemas without the titles that repeat each field's name: clients pay for every token."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
@@ -49,7 +49,7 @@ class Model(BaseModel):
 
 def schema_of(model: type[Model]) -> dict[str, Any]:
     """The JSON schema that clients see."""
-    schema = model.model_json_schema(schema_generator=BareSchema)
+    schema = model.model_json_schema(schema_generator=_BareSchema)
     parts = [schema, *cast("dict[str, dict[str, Any]]", schema.get("$defs", {})).values()]
     for part in parts:
         # The names of classes and their docstrings are for readers of this code.
@@ -78,8 +78,8 @@ class FilteredInput(Input):
     since: str = Field(default="", description="Not before: ISO date, or 7d, 12h.")
     until: str = Field(default="", description="Before: ISO date, or 7d, 12h.")
 
-    def which(self) -> FilterArgs:
-        """The same, as the library takes it."""
+    def filters(self) -> FilterArgs:
+        """The filters as library arguments."""
         return FilterArgs(
             types=self.types,
             tags=self.tags,

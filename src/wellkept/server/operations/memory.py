@@ -1,6 +1,6 @@
-"""The operations themselves: an input, a memory, an output. Each is one verb of `Wellkept`.
+"""Memory operations: search, recall, store, forget, context, statistics.
 
-Synchronous and blocking; whoever serves them decides on which thread. Knows no transport.
+Synchronous; the server decides on which thread they run. Knows no transport.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ HIT_CHARS = 600
 _OFFSET, _PAGE = "o", "p"
 
 
-def search(wk: Wellkept, asked: inputs.SearchInput) -> outputs.SearchOutput:
+def search(wk: Wellkept, request: inputs.SearchInput) -> outputs.SearchOutput:
     """Layer one: what answers a question, or what is newest, as index rows."""
-    if not asked.query.strip():
-        return _newest(wk, asked)
+    if not request.query.strip():
+        return _newest(wk, request)
     found = wk.recall(
-        asked.query,
-        limit=asked.limit,
-        offset=_offset(asked.cursor),
+        request.query,
+        limit=request.limit,
+        offset=_offset(request.cursor),
         neighbours=0,
         count_access=False,
-        **asked.which(),
+        **request.filters(),
     )
     rows = [outputs.IndexRowOutput.of(index_row(wk.engine, hit.memory)) for hit in found]
     following = "" if found.next_offset is None else f"{_OFFSET}{found.next_offset}"
     return outputs.SearchOutput(rows=rows, next_cursor=following, notes=list(found.notes))
 
 
-def _newest(wk: Wellkept, asked: inputs.SearchInput) -> outputs.SearchOutput:
-    if asked.cursor and not asked.cursor.startswith(_PAGE):
-        raise _bad_cursor(asked.cursor)
-    cursor = asked.cursor.removeprefix(_PAGE) or None
-    page = wk.list(order="newest", limit=asked.limit, cursor=cursor, **asked.which())
+def _newest(wk: Wellkept, request: inputs.SearchInput) -> outputs.SearchOutput:
+    if request.cursor and not request.cursor.startswith(_PAGE):
+        raise _bad_cursor(request.cursor)
+    cursor = request.cursor.removeprefix(_PAGE) or None
+    page = wk.list(order="newest", limit=request.limit, cursor=cursor, **request.filters())
     rows = [outputs.IndexRowOutput.of(index_row(wk.engine, memory)) for memory in page.items]
     following = f"{_PAGE}{page.next_cursor}" if page.next_cursor else ""
     return outputs.SearchOutput(rows=rows, next_cursor=following)
@@ -65,32 +65,32 @@ def _bad_cursor(cursor: str) -> UsageError:
     )
 
 
-def timeline(wk: Wellkept, asked: inputs.TimelineInput) -> outputs.TimelineOutput:
+def timeline(wk: Wellkept, request: inputs.TimelineInput) -> outputs.TimelineOutput:
     """Layer two: what stands before and after a memory in time."""
     found = wk.timeline(
-        asked.anchor or _best_match(wk, asked),
-        before=asked.before,
-        after=asked.after,
-        **asked.which(),
+        request.anchor or _best_match(wk, request),
+        before=request.before,
+        after=request.after,
+        **request.filters(),
     )
     rows = [outputs.IndexRowOutput.of(row) for row in (*found.before, found.anchor, *found.after)]
     return outputs.TimelineOutput(anchor=found.anchor.short, rows=rows)
 
 
-def _best_match(wk: Wellkept, asked: inputs.TimelineInput) -> str:
-    if not asked.query.strip():
+def _best_match(wk: Wellkept, request: inputs.TimelineInput) -> str:
+    if not request.query.strip():
         raise UsageError("A timeline needs an anchor or a query.", hint="Search for an id first.")
-    found = wk.recall(asked.query, limit=1, count_access=False, **asked.which())
+    found = wk.recall(request.query, limit=1, count_access=False, **request.filters())
     if not found.hits:
-        raise NotFoundError(f"Nothing matches {asked.query!r}.", hint="Try other words.")
+        raise NotFoundError(f"Nothing matches {request.query!r}.", hint="Try other words.")
     return found[0].memory.id
 
 
-def get(wk: Wellkept, asked: inputs.GetInput) -> outputs.MemoriesOutput:
+def get(wk: Wellkept, request: inputs.GetInput) -> outputs.MemoriesOutput:
     """Layer three: full records; names that fit nothing are listed, unless all do."""
     records: list[outputs.MemoryOutput] = []
     missing: list[str] = []
-    for name in dict.fromkeys(asked.ids):
+    for name in dict.fromkeys(request.ids):
         try:
             records.append(outputs.MemoryOutput.of(wk.get(name)))
         except NotFoundError:
@@ -103,9 +103,11 @@ def get(wk: Wellkept, asked: inputs.GetInput) -> outputs.MemoriesOutput:
     return outputs.MemoriesOutput(records=records, missing=missing)
 
 
-def recall(wk: Wellkept, asked: inputs.RecallInput) -> outputs.RecallOutput:
+def recall(wk: Wellkept, request: inputs.RecallInput) -> outputs.RecallOutput:
     """Answer a question with texts, long ones shortened."""
-    found = wk.recall(asked.query, limit=asked.limit, offset=asked.offset, **asked.which())
+    found = wk.recall(
+        request.query, limit=request.limit, offset=request.offset, **request.filters()
+    )
     return outputs.RecallOutput(
         hits=[_hit(hit) for hit in found],
         next_offset=found.next_offset,
@@ -125,75 +127,75 @@ def _hit(hit: RecallHit) -> outputs.RecallHitOutput:
     )
 
 
-def store(wk: Wellkept, asked: inputs.RememberInput) -> outputs.RememberOutput:
+def store(wk: Wellkept, request: inputs.RememberInput) -> outputs.RememberOutput:
     """Keep a statement: new, merged with what it repeats, or in place of what it contradicts."""
-    kept = wk.remember(
-        asked.content,
-        type=asked.type,
-        key=asked.key or None,
-        tags=asked.tags,
-        files=asked.files,
-        importance=asked.importance,
-        scope="user" if asked.about_person else None,
-        source="user_taught" if asked.said_by_person else "agent_explicit",
-        session=asked.session or None,
+    result = wk.remember(
+        request.content,
+        type=request.type,
+        key=request.key or None,
+        tags=request.tags,
+        files=request.files,
+        importance=request.importance,
+        scope="user" if request.about_person else None,
+        source="user_taught" if request.said_by_person else "agent_explicit",
+        session=request.session or None,
     )
-    return _stored(kept)
+    return _stored(result)
 
 
-def store_observation(wk: Wellkept, asked: inputs.ObservationInput) -> outputs.RememberOutput:
+def store_observation(wk: Wellkept, request: inputs.ObservationInput) -> outputs.RememberOutput:
     """Keep something that happened, as the observer would."""
     from wellkept.core.payloads import Observation
     from wellkept.observe.session.drafts import observation_text
 
     seen = Observation(
-        kind=asked.kind,
-        title=asked.title,
-        subtitle=asked.subtitle or None,
-        facts=tuple(asked.facts),
-        narrative=asked.narrative or None,
-        concepts=tuple(asked.concepts),
-        files_read=tuple(asked.files_read),
-        files_modified=tuple(asked.files_modified),
+        kind=request.kind,
+        title=request.title,
+        subtitle=request.subtitle or None,
+        facts=tuple(request.facts),
+        narrative=request.narrative or None,
+        concepts=tuple(request.concepts),
+        files_read=tuple(request.files_read),
+        files_modified=tuple(request.files_modified),
     )
-    kept = wk.remember(
+    result = wk.remember(
         observation_text(seen),
         type="observation",
-        tags=(asked.kind,),
-        files=asked.files_modified,
-        session=asked.session or None,
-        work_tokens=asked.work_tokens,
+        tags=(request.kind,),
+        files=request.files_modified,
+        session=request.session or None,
+        work_tokens=request.work_tokens,
         payload=seen,
     )
-    return _stored(kept)
+    return _stored(result)
 
 
-def _stored(kept: RememberResult) -> outputs.RememberOutput:
-    old = kept.previous
+def _stored(result: RememberResult) -> outputs.RememberOutput:
+    old = result.previous
     return outputs.RememberOutput(
-        id=kept.memory.short,
-        outcome=kept.outcome.value,
-        reason=kept.reason,
-        previous=old.short if old and old.id != kept.memory.id else "",
+        id=result.memory.short,
+        outcome=result.outcome.value,
+        reason=result.reason,
+        previous=old.short if old and old.id != result.memory.id else "",
     )
 
 
-def forget(wk: Wellkept, asked: inputs.ForgetInput) -> outputs.ForgetOutput:
+def forget(wk: Wellkept, request: inputs.ForgetInput) -> outputs.ForgetOutput:
     """Delete memories, but only when that was confirmed."""
-    gone = wk.forget(*asked.ids, keep_history=asked.keep_history, dry_run=not asked.confirm)
+    gone = wk.forget(*request.ids, keep_history=request.keep_history, dry_run=not request.confirm)
     rows = [outputs.IndexRowOutput.of(index_row(wk.engine, memory)) for memory in gone]
-    return outputs.ForgetOutput(done=asked.confirm, rows=rows)
+    return outputs.ForgetOutput(done=request.confirm, rows=rows)
 
 
-def context(wk: Wellkept, asked: inputs.ContextInput) -> outputs.ContextOutput:
+def context(wk: Wellkept, request: inputs.ContextInput) -> outputs.ContextOutput:
     """What is worth saying now, inside a token budget."""
     pack = wk.context(
-        asked.query,
-        moment=asked.moment or None,
-        files=asked.files,
-        phase=asked.phase or None,
-        budget_tokens=asked.budget_tokens,
-        session=asked.session or None,
+        request.query,
+        moment=request.moment or None,
+        files=request.files,
+        phase=request.phase or None,
+        budget_tokens=request.budget_tokens,
+        session=request.session or None,
     )
     return outputs.ContextOutput(
         context=render_context(pack),
@@ -203,9 +205,9 @@ def context(wk: Wellkept, asked: inputs.ContextInput) -> outputs.ContextOutput:
     )
 
 
-def stats(wk: Wellkept, asked: inputs.StatsInput) -> outputs.StatsOutput:
+def stats(wk: Wellkept, request: inputs.StatsInput) -> outputs.StatsOutput:
     """How much is known."""
-    found = wk.stats(**asked.which())
+    found = wk.stats(**request.filters())
     return outputs.StatsOutput(
         project=wk.project_name,
         total=found.total,

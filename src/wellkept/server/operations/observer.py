@@ -1,4 +1,4 @@
-"""The operations on what was learned: a QA verdict, and why a memory is there."""
+"""Observer operations: QA verdicts, and the origin of a memory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from wellkept.core.sessions import SessionRecord
     from wellkept.observe.learning.promote import SkippedConclusion
 
-_MOST_ISSUES = 50
-_MOST_SKIPPED = 20
+_MAX_ISSUES = 50
+_MAX_SKIPPED = 20
 
 
 class QaIssueInput(Model):
@@ -42,7 +42,7 @@ class VerdictInput(Input):
     )
     task: str | None = Field(default=None, description="One sub-task; without it, all of the work.")
     detail: str = Field(default="", max_length=2_000, description="What was checked and how.")
-    issues: list[QaIssueInput] = Field(default_factory=list[QaIssueInput], max_length=_MOST_ISSUES)
+    issues: list[QaIssueInput] = Field(default_factory=list[QaIssueInput], max_length=_MAX_ISSUES)
     complexity: Literal["trivial", "standard", "complex"] | None = None
 
 
@@ -72,7 +72,7 @@ class VerdictOutput(Output):
             f" {len(self.confirmed)} confirmed, {len(self.error_patterns)} error patterns kept,"
             f" {self.discarded} sub-tasks discarded"
         )
-        shown = self.skipped[:_MOST_SKIPPED]
+        shown = self.skipped[:_MAX_SKIPPED]
         left_off = len(self.skipped) - len(shown)
         lines = [f"not promoted ({one.rule}): {one.reason}" for one in shown]
         lines += [f"not promoted: {left_off} more"] if left_off else []
@@ -121,27 +121,27 @@ class WhyOutput(Output):
         return "\n".join(lines)
 
 
-def record_verdict(wk: Wellkept, asked: VerdictInput) -> VerdictOutput:
+def record_verdict(wk: Wellkept, request: VerdictInput) -> VerdictOutput:
     """Take a verdict in, and promote or discard accordingly."""
-    session = _session(wk, asked.session)
-    given = wk.observer.verdict(
+    session = _session(wk, request.session)
+    result = wk.observer.verdict(
         session.id,
-        asked.verdict,
-        detail=asked.detail,
-        task=asked.task,
-        issues=[QaIssue(**issue.model_dump()) for issue in asked.issues],
-        complexity=asked.complexity,
+        request.verdict,
+        detail=request.detail,
+        task=request.task,
+        issues=[QaIssue(**issue.model_dump()) for issue in request.issues],
+        complexity=request.complexity,
     )
-    report = given.report
+    report = result.report
     return VerdictOutput(
         session=session.id,
-        verdict=asked.verdict,
+        verdict=request.verdict,
         promoted=list(report.promoted) if report else [],
         confirmed=list(report.confirmed) if report else [],
-        error_patterns=list(given.error_patterns),
+        error_patterns=list(result.error_patterns),
         discarded=report.discarded if report else 0,
         skipped=[_not_promoted(one) for one in report.skipped] if report else [],
-        note=given.note,
+        note=result.note,
     )
 
 
@@ -163,11 +163,11 @@ def _session(wk: Wellkept, name: str) -> SessionRecord:
     return latest[0]
 
 
-def explain_memory(wk: Wellkept, asked: WhyInput) -> WhyOutput:
+def explain_memory(wk: Wellkept, request: WhyInput) -> WhyOutput:
     """Tell why a memory is there."""
-    reason = wk.observer.why(wk.get(asked.id))
+    reason = wk.observer.why(wk.get(request.id))
     memory, why = reason.memory, reason.explanation
-    told = WhyOutput(
+    output = WhyOutput(
         id=memory.short,
         content=quoted(memory.content),
         source=memory.source.value,
@@ -175,8 +175,8 @@ def explain_memory(wk: Wellkept, asked: WhyInput) -> WhyOutput:
         evidence=[f"{e.kind.value} {e.ref}" for e in memory.evidence],
     )
     if why is None:
-        return told
-    return told.model_copy(
+        return output
+    return output.model_copy(
         update={
             "rule": why.rule,
             "validated_by": why.validated_by,

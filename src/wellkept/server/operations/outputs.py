@@ -1,7 +1,7 @@
-"""What each operation gives: a structured answer, and the same as text that costs few tokens.
+"""Outputs of operations: structured data, and the same as compact text.
 
-Invariant: memory text stays on its own line or below its own head and cannot close the frame that
-injected text stands in. Fields that say nothing are left out of both forms.
+Invariant: memory content is quoted, so that it cannot close the frame around injected text. Empty
+fields are omitted from both forms.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from wellkept.memory.context.packing import FRAME, quoted
 from wellkept.memory.recall.progressive import IndexRow
 from wellkept.server.operations.inputs import Model
 
-# Their content already says everything that their payload does.
-_TOLD_BY_CONTENT = (Observation, Prompt, SessionSummary)
+# The content of these types repeats their payload.
+_SHOWN_BY_CONTENT = (Observation, Prompt, SessionSummary)
 
 
 class Output(Model):
@@ -145,7 +145,7 @@ class MemoryOutput(Model):
 
 
 class MemoriesOutput(Output):
-    """Memories in full, in the order they were asked for."""
+    """Memories in full, in the requested order."""
 
     records: list[MemoryOutput] = Field(default_factory=list[MemoryOutput])
     missing: list[str] = Field(default_factory=list, description="Names that fit no memory.")
@@ -252,6 +252,6 @@ def quoted_lines(text: str) -> str:
 
 
 def _details(memory: Memory) -> dict[str, Json]:
-    if memory.payload is None or isinstance(memory.payload, _TOLD_BY_CONTENT):
+    if memory.payload is None or isinstance(memory.payload, _SHOWN_BY_CONTENT):
         return {}
     return {name: value for name, value in record_to_json(memory.payload).items() if value}

@@ -1,4 +1,4 @@
-"""The operations that an agent uses while it works: recipes for a task, and notes on the way."""
+"""Operations for agents at work: workflow recipes and notes."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class RecipeOutput(Model):
     def lines(self) -> list[str]:
         """The recipe as text."""
         failed = f", failed {self.failed}" if self.failed else ""
-        held = f"worked {counted(self.succeeded, 'time')}{failed}"
-        head = f"[m:{self.id}] {self.task} ({held})"
+        counts = f"worked {counted(self.succeeded, 'time')}{failed}"
+        head = f"[m:{self.id}] {self.task} ({counts})"
         warning = [f"may be out of date: {self.stale}"] if self.stale else []
         steps = [
             f"  {n}. {step.description}{f' ({step.file})' if step.file else ''}"
@@ -90,22 +90,24 @@ class RecipesOutput(Output):
         return "\n".join(line for recipe in self.recipes for line in recipe.lines())
 
 
-def get_workflow_recipe(wk: Wellkept, asked: RecipeInput) -> RecipesOutput:
+def get_workflow_recipe(wk: Wellkept, request: RecipeInput) -> RecipesOutput:
     """The recipes that fit a task, best first."""
-    found = wk.observer.recipes(asked.task, limit=asked.limit)
+    found = wk.observer.recipes(request.task, limit=request.limit)
     return RecipesOutput(recipes=[RecipeOutput.of(one) for one in found])
 
 
-def remember_this(wk: Wellkept, asked: inputs.RememberInput) -> outputs.RememberOutput:
+def remember_this(wk: Wellkept, request: inputs.RememberInput) -> outputs.RememberOutput:
     """Note something for this session, to be kept once its work has held up; what a person said,
     what has a key, and what comes from no known session, is kept at once."""
-    session = _open_session(wk, asked.session)
-    personal = asked.said_by_person or asked.about_person or asked.key
+    session = _open_session(wk, request.session)
+    personal = request.said_by_person or request.about_person or request.key
     if session is None or personal:
-        return memory.store(wk, asked)
-    note = wk.observer.note(session, asked.content, type=parse_type(asked.type), files=asked.files)
+        return memory.store(wk, request)
+    note = wk.observer.note(
+        session, request.content, type=parse_type(request.type), files=request.files
+    )
     if note is None:
-        return memory.store(wk, asked)
+        return memory.store(wk, request)
     reason = "told to this session at once; kept for later ones when its work has held up"
     return outputs.RememberOutput(id=short_id(note.id), outcome="noted", reason=reason)
 

@@ -1,7 +1,6 @@
-"""The operations on skills that the page writes with: editing, looking over, and skills from
-sessions with their review.
+"""Skill authoring operations: edit, validate, generate, review, refine.
 
-None of them is for agents: a yes to a skill that a session gave is a person's.
+Not for agents: only a person may accept a generated skill.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT_CHARS = 1 << 20
 
-# -- What is asked --------------------------------------------------------------------------------
+# -- Inputs ----------------------------------------------------------------------------------------
 
 
 class EditSkillInput(SkillNameInput):
@@ -76,7 +75,7 @@ class RefineSkillInput(SkillNameInput):
     replace_edits: bool = Field(default=False, description="Also when it was edited by hand.")
 
 
-# -- What is given --------------------------------------------------------------------------------
+# -- Outputs --------------------------------------------------------------------------------------
 
 
 class SkillFindingOutput(Model):
@@ -217,61 +216,61 @@ class GeneratedSkillDetailOutput(Output):
         return f"{self.skill.line()}\n\n{self.skill.document}"
 
 
-# -- How it is done -------------------------------------------------------------------------------
+# -- Operations -----------------------------------------------------------------------------------
 
 
-def skill_edit(wk: Wellkept, asked: EditSkillInput) -> SkillOutput:
+def skill_edit(wk: Wellkept, request: EditSkillInput) -> SkillOutput:
     """Set fields or the text of a skill's document."""
-    if not asked.fields and asked.body is None:
+    if not request.fields and request.body is None:
         raise UsageError("Nothing is to be changed.", hint="Give fields, or a body.")
     changes: Mapping[str, FieldValue | None] = {
         name: tuple(value) if isinstance(value, list) else value
-        for name, value in asked.fields.items()
+        for name, value in request.fields.items()
     }
-    return SkillOutput.of(wk.skills.edit(asked.name, changes, body=asked.body))
+    return SkillOutput.of(wk.skills.edit(request.name, changes, body=request.body))
 
 
-def skill_validate(wk: Wellkept, asked: CheckSkillsInput) -> SkillChecksOutput:
+def skill_validate(wk: Wellkept, request: CheckSkillsInput) -> SkillChecksOutput:
     """Look over one skill by name, or all; never a path, which is for the command line."""
     skills = wk.skills
-    if not asked.name:
+    if not request.name:
         return SkillChecksOutput(checked=[SkillCheckOutput.of(one) for one in skills.validate()])
-    skill = skills.get(asked.name)
-    seen = skills.validate(skill.path or skill.name, strict=asked.strict)
+    skill = skills.get(request.name)
+    seen = skills.validate(skill.path or skill.name, strict=request.strict)
     return SkillChecksOutput(checked=[SkillCheckOutput.of(one) for one in seen])
 
 
-def skill_generate(wk: Wellkept, asked: GenerateSkillsInput) -> GeneratedSkillsOutput:
+def skill_generate(wk: Wellkept, request: GenerateSkillsInput) -> GeneratedSkillsOutput:
     """Make skills of sessions that went well."""
-    done = wk.skills.generate(asked.session or None, dry_run=asked.dry_run)
+    done = wk.skills.generate(request.session or None, dry_run=request.dry_run)
     return GeneratedSkillsOutput(
         skills=[GeneratedSkillOutput.of(skill) for skill in done.made],
         passed=[SkippedSessionOutput.of(one) for one in done.passed],
     )
 
 
-def skill_generated(wk: Wellkept, asked: GeneratedSkillInput) -> GeneratedSkillsOutput:
+def skill_generated(wk: Wellkept, request: GeneratedSkillInput) -> GeneratedSkillsOutput:
     """Kept skills with how they fared; the text only of one that is named."""
     library = wk.skills.library
-    if asked.name:
+    if request.name:
         return GeneratedSkillsOutput(
-            skills=[GeneratedSkillOutput.viewed(library.view(asked.name), with_text=True)]
+            skills=[GeneratedSkillOutput.viewed(library.view(request.name), with_text=True)]
         )
     return GeneratedSkillsOutput(
         skills=[GeneratedSkillOutput.viewed(view) for view in library.views()]
     )
 
 
-def skill_review(wk: Wellkept, asked: ReviewSkillInput) -> GeneratedSkillDetailOutput:
+def skill_review(wk: Wellkept, request: ReviewSkillInput) -> GeneratedSkillDetailOutput:
     """Say yes or no to a kept skill, or put another text in its place."""
-    wk.skills.review(asked.name, asked.answer, text=asked.text)
-    view = wk.skills.library.view(asked.name)
+    wk.skills.review(request.name, request.answer, text=request.text)
+    view = wk.skills.library.view(request.name)
     return GeneratedSkillDetailOutput(skill=GeneratedSkillOutput.viewed(view, with_text=True))
 
 
-def skill_refine(wk: Wellkept, asked: RefineSkillInput) -> GeneratedSkillDetailOutput:
+def skill_refine(wk: Wellkept, request: RefineSkillInput) -> GeneratedSkillDetailOutput:
     """Make a kept skill anew from several sessions."""
     done = wk.skills.generator.refine(
-        asked.name, dry_run=asked.dry_run, replace_edits=asked.replace_edits
+        request.name, dry_run=request.dry_run, replace_edits=request.replace_edits
     )
     return GeneratedSkillDetailOutput(skill=GeneratedSkillOutput.of(done.skill), before=done.before)

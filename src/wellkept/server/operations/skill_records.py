@@ -1,4 +1,4 @@
-"""What the operations on skills take and give."""
+"""Inputs and outputs of skill operations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def one_line(text: str) -> str:
     return shorten(quoted(text), limit=_LINE_CHARS)
 
 
-# -- What is asked --------------------------------------------------------------------------------
+# -- Inputs ----------------------------------------------------------------------------------------
 
 
 class FindSkillsInput(Input):
@@ -93,7 +93,7 @@ class NoInput(Input):
     """Nothing but the project."""
 
 
-# -- What is given --------------------------------------------------------------------------------
+# -- Outputs --------------------------------------------------------------------------------------
 
 
 class SkillRowOutput(Model):
@@ -173,10 +173,10 @@ class SkillTextOutput(Output):
         )
 
     def text(self) -> str:
-        head = [f"[{', '.join(self._wishes())}]"] if self._wishes() else []
+        head = [f"[{', '.join(self._requirements())}]"] if self._requirements() else []
         return "\n".join([*head, self.content])
 
-    def _wishes(self) -> list[str]:
+    def _requirements(self) -> list[str]:
         tools = [f"tools: {' '.join(self.allowed_tools)}"] if self.allowed_tools else []
         model = [f"model: {self.model}"] if self.model else []
         fork = [f"in an agent of its own: {self.agent or 'any'}"] if self.context == "fork" else []

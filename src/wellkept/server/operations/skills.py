@@ -1,8 +1,7 @@
-"""The operations on skills, and how they are done.
+"""Skill operations: search, run, list, enable, create, delete.
 
-Agents get two of them, finding and running; the rest is for the page. Running as a model never
-passes for a person's wish: what only people may run is refused, and hooks are agreed to nowhere but
-on the command line.
+Agents get search and run only. Skills reserved for people cannot be run as a model, and hooks are
+trusted only on the command line.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ if TYPE_CHECKING:
 MAX_PROMPTS = 100
 _MAX_NOTES = 20
 
-# -- How it is done -------------------------------------------------------------------------------
+# -- Operations -----------------------------------------------------------------------------------
 
 
-def skill_search(wk: Wellkept, asked: FindSkillsInput) -> SkillRowsOutput:
+def skill_search(wk: Wellkept, request: FindSkillsInput) -> SkillRowsOutput:
     """Skills that fit a task, or this project."""
-    if not asked.query.strip():
-        return skill_detect(wk, asked)
-    found = wk.skills.search(asked.query, limit=asked.limit, include_tags=asked.tags)
+    if not request.query.strip():
+        return skill_detect(wk, request)
+    found = wk.skills.search(request.query, limit=request.limit, include_tags=request.tags)
     offered = [choice for choice in found.choices if _for_models(choice.skill)]
     rows = [
         SkillRowOutput.of(one.skill, why=one.reasons[0] if one.reasons else "", score=one.score)
@@ -54,25 +53,27 @@ def skill_search(wk: Wellkept, asked: FindSkillsInput) -> SkillRowsOutput:
     return SkillRowsOutput(skills=rows, notes=list(found.notes))
 
 
-def skill_detect(wk: Wellkept, asked: FindSkillsInput) -> SkillRowsOutput:
+def skill_detect(wk: Wellkept, request: FindSkillsInput) -> SkillRowsOutput:
     """Skills that this project calls for by its files."""
     found = wk.skills.detect().found
     rows = [SkillRowOutput.of(one.skill, why=one.reason) for one in found if _for_models(one.skill)]
-    return SkillRowsOutput(skills=rows[: asked.limit])
+    return SkillRowsOutput(skills=rows[: request.limit])
 
 
-def skill_run(wk: Wellkept, asked: RunSkillInput) -> SkillTextOutput:
+def skill_run(wk: Wellkept, request: RunSkillInput) -> SkillTextOutput:
     """Run a command as a model."""
-    return _ran(wk, asked, by="model")
+    return _run(wk, request, by="model")
 
 
-def skill_command(wk: Wellkept, asked: RunSkillInput) -> SkillTextOutput:
+def skill_command(wk: Wellkept, request: RunSkillInput) -> SkillTextOutput:
     """Run a command as a person."""
-    return _ran(wk, asked, by="person")
+    return _run(wk, request, by="person")
 
 
-def _ran(wk: Wellkept, asked: RunSkillInput, *, by: str) -> SkillTextOutput:
-    done = wk.skills.commands.run(asked.name, asked.arguments, by=by, session=asked.session or None)
+def _run(wk: Wellkept, request: RunSkillInput, *, by: str) -> SkillTextOutput:
+    done = wk.skills.commands.run(
+        request.name, request.arguments, by=by, session=request.session or None
+    )
     return SkillTextOutput.of(done)
 
 
@@ -85,10 +86,12 @@ def skill_commands(wk: Wellkept, _: NoInput) -> CommandRowsOutput:
     )
 
 
-def skill_list(wk: Wellkept, asked: ListSkillsInput) -> SkillRowsOutput:
+def skill_list(wk: Wellkept, request: ListSkillsInput) -> SkillRowsOutput:
     """Every skill of a project."""
     index = wk.skills.index()
-    listed = wk.skills.list(source=asked.source or None, include_disabled=not asked.enabled_only)
+    listed = wk.skills.list(
+        source=request.source or None, include_disabled=not request.enabled_only
+    )
     return SkillRowsOutput(
         skills=[SkillRowOutput.of(skill) for skill in listed],
         clashes=[clash.name for clash in index.clashes],
@@ -96,36 +99,36 @@ def skill_list(wk: Wellkept, asked: ListSkillsInput) -> SkillRowsOutput:
     )
 
 
-def skill_show(wk: Wellkept, asked: SkillNameInput) -> SkillOutput:
+def skill_show(wk: Wellkept, request: SkillNameInput) -> SkillOutput:
     """One skill, whole."""
-    skill = wk.skills.get(asked.name)
+    skill = wk.skills.get(request.name)
     clash = next((one for one in wk.skills.index().clashes if one.name == skill.name), None)
     return SkillOutput.of(skill, covers=[one.key for one in clash.covered] if clash else [])
 
 
-def skill_switch(wk: Wellkept, asked: SwitchSkillInput) -> SkillOutput:
+def skill_switch(wk: Wellkept, request: SwitchSkillInput) -> SkillOutput:
     """Switch a skill on or off."""
-    change = wk.skills.enable if asked.on else wk.skills.disable
-    return SkillOutput.of(change(asked.name))
+    change = wk.skills.enable if request.on else wk.skills.disable
+    return SkillOutput.of(change(request.name))
 
 
-def skill_create(wk: Wellkept, asked: CreateSkillInput) -> SkillOutput:
+def skill_create(wk: Wellkept, request: CreateSkillInput) -> SkillOutput:
     """Make a skill."""
     made = wk.skills.create(
-        asked.name,
-        description=asked.description,
-        body=asked.body,
-        tags=tuple(asked.tags),
-        folder=asked.folder,
+        request.name,
+        description=request.description,
+        body=request.body,
+        tags=tuple(request.tags),
+        folder=request.folder,
     )
     return SkillOutput.of(made)
 
 
-def skill_delete(wk: Wellkept, asked: DeleteSkillInput) -> DeleteSkillOutput:
+def skill_delete(wk: Wellkept, request: DeleteSkillInput) -> DeleteSkillOutput:
     """Remove a skill, but only when that was confirmed."""
-    files = wk.skills.delete(asked.name, dry_run=not asked.confirm)
+    files = wk.skills.delete(request.name, dry_run=not request.confirm)
     return DeleteSkillOutput(
-        name=asked.name, done=asked.confirm, files=[str(file) for file in files]
+        name=request.name, done=request.confirm, files=[str(file) for file in files]
     )
 
 
@@ -151,11 +154,11 @@ def skill_prompts(wk: Wellkept, _: NoInput) -> SkillPromptsOutput:
     return SkillPromptsOutput(prompts=[SkillRowOutput.of(skill) for skill in own[:MAX_PROMPTS]])
 
 
-def run_prompt(wk: Wellkept, asked: RunSkillInput) -> SkillTextOutput:
+def run_prompt(wk: Wellkept, request: RunSkillInput) -> SkillTextOutput:
     """A skill that a person picked; commands of our own are no prompts."""
-    if wk.skills.commands.get(asked.name).skill is None:
-        raise UsageError(f"/{asked.name} is no prompt.", hint="List the prompts.")
-    return skill_command(wk, asked)
+    if wk.skills.commands.get(request.name).skill is None:
+        raise UsageError(f"Unknown prompt '/{request.name}'.", hint="Run `prompts/list`.")
+    return skill_command(wk, request)
 
 
 def _for_models(skill: Skill) -> bool:

@@ -1,7 +1,7 @@
-"""The one table of operations. Every server is made from it: MCP tools, HTTP routes, the page.
+"""The table of operations. MCP tools and HTTP routes are generated from it.
 
-An operation is its name, what it says about itself, what it takes and gives, what it does to the
-memory, and the function that does it. An alias is another name for the same function.
+An operation has a name, a description, an input and output model, an effect and a function. An
+alias is another name for the same operation.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Effect(Enum):
 
 @record(kw_only=True)
 class Operation(Generic[_In, _Out]):
-    """One thing that can be asked of a memory."""
+    """One operation on a project."""
 
     name: str
     title: str
@@ -72,12 +72,12 @@ class Operation(Generic[_In, _Out]):
             return self.takes.model_validate(dict(arguments))
         except ValidationError as error:
             raise UsageError(
-                f"{self.name} cannot take these arguments: {_told(error)}.",
+                f"{self.name} cannot take these arguments: {_validation_text(error)}.",
                 hint=f"It takes: {', '.join(self.takes.model_fields)}.",
             ) from None
 
     def accepts(self, field: str) -> bool:
-        """Whether it can be told that."""
+        """Whether the input has this field."""
         return field in self.takes.model_fields
 
     def names(self) -> dict[str, str]:
@@ -85,7 +85,7 @@ class Operation(Generic[_In, _Out]):
         return {self.name: self.description, **dict(self.aliases)}
 
 
-def _told(error: ValidationError) -> str:
+def _validation_text(error: ValidationError) -> str:
     return "; ".join(
         f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}"
         for e in error.errors(include_url=False)[:5]
