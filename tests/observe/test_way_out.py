@@ -164,6 +164,7 @@ def test_removing_what_the_error_names_is_a_setup_step() -> None:
         ("pnpm --filter api test", "No tests found", "pnpm --filter web test"),
         ("npx vite build --filter web", "sh: vite: command not found", "npx vite build"),
         ("cargo run", "cannot find x", "cargo test"),
+        ("npx jest a.spec", "No tests found", "npx jest a.spec --listTests"),
     ],
 )
 def test_permissions_other_tasks_and_unexplained_differences_teach_nothing(

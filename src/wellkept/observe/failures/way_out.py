@@ -30,6 +30,11 @@ _PERMISSIONS = re.compile(
     r"|--allow-\S+|--skip-\S+|--insecure|-k|--privileged)(?=\s|=|$)"
     r"|commit\.gpgsign=false|\bHUSKY=0|\bSKIP=|\bchmod (?:-R )?777|\bsudo\b|\bgit push\b.*\s-f\b"
 )
+# A success that did not do the work.
+_DOES_NOTHING = re.compile(
+    r"(?:^|\s)(?:--dry-run|--help|--version|--list(?:-?tests)?|--collect-only|-h)(?=\s|=|$)",
+    re.IGNORECASE,
+)
 _TRANSIENT = re.compile(r"index\.lock|\blocked\b|resource temporarily unavailable", re.IGNORECASE)
 _ABSENT_PROGRAM = re.compile(
     r"command not found|not found: |could not be found|no such file|is not installed"
@@ -86,8 +91,9 @@ def compare(
 ) -> WayOut | None:
     """The lesson of a failure and a later success; None when they have no common intent, or when
     an edit explains the success."""
-    if _PERMISSIONS.search(_line(worked)) and not _PERMISSIONS.search(_line(failed)):
-        return None
+    for unfit in (_PERMISSIONS, _DOES_NOTHING):
+        if unfit.search(_line(worked)) and not unfit.search(_line(failed)):
+            return None
     found = _difference(failed, worked, edited=edited, between=between)
     if found is None:
         return None
@@ -378,5 +384,5 @@ def _with_value(way_out: WayOut, known: ShellCommand, command: ShellCommand) -> 
     changed = [(one, two) for one, two in pairs if one != two]
     if len(known.words) != len(command.words) or len(changed) != 1:
         return way_out.worked
-    old, new = (word.rpartition("=")[2] for word in changed[0])
+    old, new = (word.rpartition("=")[2].replace("\\", "") for word in changed[0])
     return way_out.worked.replace(old, new) if len(old) > 2 else way_out.worked

@@ -141,7 +141,7 @@ def _command(step: SessionStep) -> str:
 def _earlier(sessions: Sequence[tuple[SessionRecord, SessionState]]) -> Iterator[str]:
     """Older work, one line each."""
     for session, state in sessions:
-        what = state.summary.commits[-1] if state.summary.commits else session.title
-        if what:
+        what = state.summary.commits[-1] if state.summary.commits else session.title or ""
+        if len(content_words(what)) > 1:
             day = session.last_event_at.astimezone(UTC).date().isoformat()
             yield f"Earlier, {day}: {shorten(what, limit=_COMMAND_CHARS)}"
