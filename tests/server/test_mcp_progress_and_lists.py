@@ -42,7 +42,7 @@ def test_a_call_that_takes_long_is_told_to_go_on(tmp_path: Path, era: Era) -> No
     finally:
         memories.close()
     assert not result.is_error
-    assert said[0] == (1, None, "How much is known: still at it")
+    assert said[0] == (1, None, "How much is known: still running")
 
 
 def test_a_quick_call_says_nothing_before_its_answer(talk: Talk) -> None:
