@@ -70,6 +70,22 @@ def test_what_was_committed_is_no_open_end(wk: wellkept.Wellkept) -> None:
     assert "no push seen" not in text
 
 
+def test_commit_and_push_in_one_line_leave_no_open_end(wk: wellkept.Wellkept) -> None:
+    w = Work(1)
+    line = "git add -A && git commit -m 'Fix rounding' && git push"
+    events: list[Event] = [
+        w.prompt("Fix the rounding of refunds in the ledger"),
+        w.change("src/ledger.py"),
+        w.run(line, output="[main 0c0ffee] Fix rounding\n 1 file changed"),
+        w.end(),
+    ]
+    take(wk, events)
+    text = start(wk)
+    assert "Fix rounding" in text
+    assert "Edited after" not in text
+    assert "no push seen" not in text
+
+
 def test_looking_around_leaves_nothing_to_tell(wk: wellkept.Wellkept) -> None:
     w = Work(1)
     take(wk, [w.prompt("What does the ledger do?"), w.end()])

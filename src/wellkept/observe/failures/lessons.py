@@ -7,7 +7,7 @@ no commit and no review is needed to offer a way out at the same failure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from hashlib import blake2b
 
@@ -131,12 +131,16 @@ def stored_way_outs(engine: Engine, *, project: str) -> Iterator[tuple[Memory, W
             yield memory, way_out
 
 
-def close_failed_remedies(engine: Engine, *, project: str, command: ShellCommand) -> list[Memory]:
-    """Close the ways out that tell to run a command which has just failed itself."""
+def close_failed_remedies(
+    engine: Engine, *, project: str, commands: Sequence[ShellCommand]
+) -> list[Memory]:
+    """Close the ways out that tell to run one of these commands, which have just failed."""
+    if not commands:
+        return []
     closed = [
         memory
         for memory, way_out in stored_way_outs(engine, project=project)
-        if _is_remedy(way_out, command)
+        if any(_is_remedy(way_out, command) for command in commands)
     ]
     now = engine.clock()
     engine.store.apply(

@@ -121,8 +121,7 @@ def signature(way_out: WayOut) -> str:
     vary."""
     commands = parse_command(way_out.failed)
     form = " ".join(_form(commands[-1])) if commands else way_out.failed
-    cause = _VARYING.sub("#", _FOLDERS.sub("", way_out.cause)).casefold()
-    return shorten(f"{form} | {cause}", limit=200)
+    return shorten(f"{form} | {_plain(way_out.cause)}", limit=200)
 
 
 def is_same_failure(way_out: WayOut, command: ShellCommand, cause: str) -> bool:

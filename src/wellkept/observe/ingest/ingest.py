@@ -146,8 +146,7 @@ class EventIngester:
     def _save_way_outs(self, result: SessionUpdate) -> None:
         """Before the commit, as commands are: saving one again only confirms it."""
         session = result.session
-        for command in result.failed:
-            close_failed_remedies(self.engine, project=session.project, command=command)
+        close_failed_remedies(self.engine, project=session.project, commands=result.failed)
         for way_out, at in result.way_outs:
             save_way_out(
                 self.engine, way_out, project=session.project, session_id=session.id, at=at

@@ -14,6 +14,8 @@ from wellkept.core.clock import from_ms
 from wellkept.core.session_steps import SessionStep
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.text import content_words, shorten
+from wellkept.observe.reading.command_purpose import git_verb
+from wellkept.observe.reading.shell import parse_command
 from wellkept.observe.session.state import SessionState, load_state
 
 MAX_SESSIONS = 5
@@ -87,18 +89,25 @@ def _commits(session: SessionRecord, state: SessionState) -> Iterator[str]:
 
 def _was_pushed(steps: Sequence[SessionStep]) -> bool:
     for step in reversed(steps):
-        if step.ok and step.what.startswith("git push"):
+        if _ran_git(step, "push"):
             return True
-        if step.ok and step.purpose == "commit":
-            # Commit and push are often one line.
-            return "git push" in step.command
+        if _ran_git(step, "commit"):
+            return False
     return False
+
+
+def _ran_git(step: SessionStep, verb: str) -> bool:
+    """Whether a line ran a git command; commit and push are often one line."""
+    if not step.ok or step.kind != "run" or verb not in step.command:
+        return False
+    commands = parse_command(step.command)
+    return any(one.words[0] == "git" and git_verb(one.words) == verb for one in commands)
 
 
 def _uncommitted(steps: Sequence[SessionStep]) -> list[str]:
     files: dict[str, None] = {}
     for step in steps:
-        if step.ok and step.purpose == "commit":
+        if _ran_git(step, "commit"):
             files = {}
         elif step.is_edit:
             files[step.what] = None
