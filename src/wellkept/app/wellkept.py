@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from wellkept.core.types import Progress
     from wellkept.memory.commands.execute import CommandResult
     from wellkept.memory.context.build import ContextRequest
-    from wellkept.memory.context.candidates import ContextCandidate
     from wellkept.memory.context.packing import ContextPack, ExtraLine
     from wellkept.memory.engine import Engine
     from wellkept.memory.recall.progressive import IndexRow, Timeline
@@ -408,6 +407,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
         query is the command line and `output` what it printed. Matching skills are
         listed unless the settings turn that off; `skills_within_s` limits the time to find them.
         """
+        from wellkept.app.observer.context_sources import left_off, way_outs
         from wellkept.memory.context.build import ContextRequest, Moment, build_context
         from wellkept.memory.file_presence import exists_below
         from wellkept.memory.recall.requests import SearchMode
@@ -432,34 +432,9 @@ class Wellkept(MaintenanceMethods, DataMethods):
             request,
             exists=exists_below(self.root),
             extras=extras,
-            vouched=self._way_outs(request.moment, query, output),
-            opening=self._left_off(request),
+            vouched=way_outs(self.engine, request, command=query, output=output),
+            opening=left_off(self.engine, request, root=self.root),
         )
-
-    def _left_off(self, request: ContextRequest) -> list[str]:
-        """Where work was left off, at the start of a session that nothing else was asked of."""
-        if request.moment != "session" or request.query.strip() or request.files:
-            return []
-        from wellkept.app.projects.git_repository import current_branch
-        from wellkept.observe.session.left_off import MAX_SESSIONS, left_off_lines
-
-        sessions = self.engine.store.sessions(project=request.project, limit=4 * MAX_SESSIONS)
-        return left_off_lines(
-            sessions,
-            branch=current_branch(self.root),
-            now=self.engine.clock(),
-            current=request.session,
-        )
-
-    def _way_outs(self, moment: str, command: str, output: str) -> tuple[ContextCandidate, ...]:
-        if moment not in ("failure", "command"):
-            return ()
-        from wellkept.app.observer.way_outs import after_failure, before_run
-
-        engine, project = self.engine, self.project
-        if moment == "failure":
-            return tuple(after_failure(engine, project=project, command=command, output=output))
-        return tuple(before_run(engine, project=project, command=command))
 
     def _skill_lines(
         self, request: ContextRequest, *, within_s: float | None

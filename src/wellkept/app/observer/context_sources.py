@@ -1,23 +1,59 @@
-"""Ways out for the command at hand: after it failed, and before it runs."""
+"""Context that comes from watching sessions: ways out of a failed command, and where work was left.
+
+Imports of `observe` wait until a moment needs them: every hook that asks for context loads this.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from wellkept.memory.context.build import ContextRequest, Moment
 from wellkept.memory.context.candidates import ContextCandidate, weight
 from wellkept.memory.engine import Engine
-from wellkept.observe.failures.lessons import KnownWayOut, find_way_outs, known_to_fail
-from wellkept.observe.failures.way_out import Change
-from wellkept.observe.reading.failure_cause import failure_cause
-from wellkept.observe.reading.shell import parse_command
+
+if TYPE_CHECKING:
+    from wellkept.observe.failures.lessons import KnownWayOut
 
 MIN_SESSIONS_BEFORE_RUN = 2
 
 
-def after_failure(
+def way_outs(
+    engine: Engine, request: ContextRequest, *, command: str, output: str
+) -> tuple[ContextCandidate, ...]:
+    """Ways out for the command at hand: after it failed, or before it runs."""
+    if request.moment is Moment.FAILURE:
+        found = _after_failure(engine, project=request.project, command=command, output=output)
+        return tuple(found)
+    if request.moment is Moment.COMMAND:
+        return tuple(_before_run(engine, project=request.project, command=command))
+    return ()
+
+
+def left_off(engine: Engine, request: ContextRequest, *, root: Path) -> list[str]:
+    """Where work was left off, at the start of a session that asks nothing else."""
+    if request.moment is not Moment.SESSION or request.query.strip() or request.files:
+        return []
+    from wellkept.app.projects.git_repository import current_branch
+    from wellkept.observe.session.left_off import MAX_SESSIONS, left_off_lines
+
+    return left_off_lines(
+        engine.store.sessions(project=request.project, limit=4 * MAX_SESSIONS),
+        branch=current_branch(root),
+        now=engine.clock(),
+        current=request.session,
+    )
+
+
+def _after_failure(
     engine: Engine, *, project: str, command: str, output: str
 ) -> Iterator[ContextCandidate]:
     """What worked after the same failure, once one success has proved it."""
+    from wellkept.observe.failures.lessons import find_way_outs
+    from wellkept.observe.reading.failure_cause import failure_cause
+    from wellkept.observe.reading.shell import parse_command
+
     cause = failure_cause(parse_command(command), output, output)
     if cause is None:
         return
@@ -25,8 +61,10 @@ def after_failure(
         yield _candidate(known, "the same failure before", _after_text(known))
 
 
-def before_run(engine: Engine, *, project: str, command: str) -> Iterator[ContextCandidate]:
+def _before_run(engine: Engine, *, project: str, command: str) -> Iterator[ContextCandidate]:
     """What to run instead of a command that failed in this form in several sessions."""
+    from wellkept.observe.failures.lessons import known_to_fail
+
     for known in known_to_fail(engine, project=project, command=command):
         if known.sessions >= MIN_SESSIONS_BEFORE_RUN:
             yield _candidate(known, "this command failed before", _before_text(known))
@@ -37,6 +75,8 @@ def _candidate(known: KnownWayOut, reason: str, text: str) -> ContextCandidate:
 
 
 def _after_text(known: KnownWayOut) -> str:
+    from wellkept.observe.failures.way_out import Change
+
     when = _when(known)
     match known.way_out.change:
         case Change.SETUP:
