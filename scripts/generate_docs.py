@@ -76,6 +76,7 @@ JSON_FIELDS = {
     "sessions show": ("session", "summary", "observations", "prompts"),
     "observer status": ("sessions", "signals", "latest", "rules"),
     "observer prefetch": ("items",),
+    "observer commands": ("items",),
     "observer recipe": ("items",),
     "observer related": ("file", "items"),
     "observer verdict": ("session_id", "error_patterns", "report"),

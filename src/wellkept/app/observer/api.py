@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from wellkept.app.observer.recipes import FoundRecipe
     from wellkept.app.wiring.keyword_types import Names
     from wellkept.app.wiring.services import Services
+    from wellkept.observe.failures.working_commands import WorkingCommand
 
 _DEFAULT_LIMIT = 20
 _MAX_UNPROCESSED = 1_000
@@ -236,6 +237,17 @@ class Observer:
 
         (name,) = self._services.requests.files(file)
         return linked_files(self._services.engine, self._services.project, name, limit=limit)
+
+    def commands(self, *, limit: int = 20, with_plain: bool = True) -> list[WorkingCommand]:
+        """The commands that work here, in the form that last worked; most worth telling first."""
+        from wellkept.observe.failures.working_commands import working_commands
+
+        return working_commands(
+            self._services.engine,
+            project=self._services.project,
+            limit=limit,
+            with_plain=with_plain,
+        )
 
     def why(self, memory: Memory) -> MemoryReason:
         """Why a memory exists: its stored explanation, or one derived from its type for running

@@ -17,6 +17,7 @@ from enum import StrEnum
 
 from wellkept.core.records import record
 from wellkept.core.text import shorten
+from wellkept.observe.failures.permissions import is_permission
 from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.failure_cause import is_setup_cause
 from wellkept.observe.reading.shell import ShellCommand, parse_command
@@ -25,11 +26,6 @@ MAX_COMMAND_CHARS = 300
 _MAX_SETUP = 2
 _MAX_TEXT_CHARS = 60
 
-_PERMISSIONS = re.compile(
-    r"(?:^|\s)(?:--no-verify|--no-gpg-sign|--force(?:-with-lease)?|--dangerously\S*|--yolo"
-    r"|--allow-\S+|--skip-\S+|--insecure|-k|--privileged)(?=\s|=|$)"
-    r"|commit\.gpgsign=false|\bHUSKY=0|\bSKIP=|\bchmod (?:-R )?777|\bsudo\b|\bgit push\b.*\s-f\b"
-)
 # A success that did not do the work.
 _DOES_NOTHING = re.compile(
     r"(?:^|\s)(?:--dry-run|--help|--version|--list(?:-?tests)?|--collect-only|-h)(?=\s|=|$)",
@@ -91,8 +87,8 @@ def compare(
 ) -> WayOut | None:
     """The lesson of a failure and a later success; None when they have no common intent, or when
     an edit explains the success."""
-    for unfit in (_PERMISSIONS, _DOES_NOTHING):
-        if unfit.search(_line(worked)) and not unfit.search(_line(failed)):
+    for is_unfit in (is_permission, _does_nothing):
+        if is_unfit(_line(worked)) and not is_unfit(_line(failed)):
             return None
     found = _difference(failed, worked, edited=edited, between=between)
     if found is None:
@@ -109,6 +105,10 @@ def compare(
         old=old,
         new=new,
     )
+
+
+def _does_nothing(line: str) -> bool:
+    return _DOES_NOTHING.search(line) is not None
 
 
 def is_same_intent(failed: ShellCommand, other: ShellCommand) -> bool:

@@ -20,6 +20,7 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import browser_changes
 from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
+from wellkept.observe.failures.working_commands import count_runs
 from wellkept.observe.reading.environment import Environment
 from wellkept.observe.session.memory_changes import memory_changes
 from wellkept.observe.session.reducer import (
@@ -151,6 +152,7 @@ class EventIngester:
             save_way_out(
                 self.engine, way_out, project=session.project, session_id=session.id, at=at
             )
+        count_runs(self.engine.store, result.runs, project=session.project, session_id=session.id)
 
     def _apply_one(self, result: SessionUpdate, prompt: PromptSubmitted) -> None:
         session = result.session

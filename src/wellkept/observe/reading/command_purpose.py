@@ -37,8 +37,10 @@ _PACKAGER = (
 _TASKS = r"(?:mise|task|just|poe|invoke|inv|nx|turbo|moon|hatch|composer)(?: run)?"
 _TESTS = _any_of(
     r"(?:pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|karma)\b",
-    r"(?:playwright|dotnet|mix|swift|deno|go|sbt|bazel|zig build|rails|php artisan) test\b",
+    r"(?:playwright|dotnet|mix|swift|deno|go|sbt|bazel|zig build|rails|php artisan|flutter|dart)"
+    r" test\b",
     r"cargo (?:test|nextest)\b",
+    rf"{_PACKAGER} (?:exec |dlx )?(?:jest|vitest|mocha|playwright test)\b",
     rf"{_PACKAGER} test\S*|npm t\b|node --test|cypress run",
     r"(?:\S*/)?(?:mvnw?|gradlew?) .*\b(?:test|verify|check)\b",
     rf"rake (?:test|spec)\b|make (?:-\S+ )*\S*(?:test|check)\S*|{_TASKS} \S*test\S*",
@@ -47,7 +49,8 @@ _TESTS = _any_of(
 _CHECKS = _any_of(
     r"(?:tsc|mypy|pyright|ruff|flake8|pylint|eslint|biome|prettier|black|isort|clippy)\b",
     r"(?:golangci-lint|make|cmake|ninja|gcc|clang|javac|msbuild|webpack|rollup|g\+\+)(?!\S)",
-    r"cargo (?:build|check|clippy|fmt)\b|go (?:build|vet)\b|(?:dotnet|next|vite|swift) build\b",
+    r"cargo (?:build|check|clippy|fmt)\b|go (?:build|vet)\b|(?:flutter|dart) (?:analyze|build)\b",
+    r"(?:dotnet|next|vite|swift) build\b",
     rf"(?:{_PACKAGER}|{_TASKS}) (?:build|lint|typecheck|type-check|check|format|fmt)\S*",
     r"(?:\S*/)?(?:mvnw?|gradlew?)\b|docker(?: compose)? build\b|pre-commit run\b",
     r"python\S* -m (?:mypy|ruff|compileall|build)\b|terraform (?:plan|validate)\b",

@@ -33,6 +33,7 @@ from wellkept.core.sessions import SessionRecord
 from wellkept.core.text import shorten
 from wellkept.observe.failures.episodes import way_outs_of
 from wellkept.observe.failures.way_out import WayOut
+from wellkept.observe.failures.working_commands import CommandRun, runs_of_step
 from wellkept.observe.reading.environment import (
     Environment,
     ToolContext,
@@ -68,7 +69,7 @@ class SessionUpdate:
 
     `trigger` is why a summary is due. `prompts` are those that may hold commands to memory. `pad`
     is the scratchpad, None when it did not change. `way_outs` are failures that came to an end,
-    with the time; `failed` are commands that failed.
+    with the time; `failed` are commands that failed; `runs` are commands with a form.
     """
 
     session: SessionRecord
@@ -79,6 +80,7 @@ class SessionUpdate:
     pad: Scratchpad | None = None
     way_outs: tuple[tuple[WayOut, datetime], ...] = ()
     failed: tuple[ShellCommand, ...] = ()
+    runs: tuple[CommandRun, ...] = ()
 
 
 def apply_events(
@@ -137,6 +139,7 @@ class _Reducer:
         self._prompts: list[PromptSubmitted] = []
         self._way_outs: list[tuple[WayOut, datetime]] = []
         self._failed: list[ShellCommand] = []
+        self._runs: list[CommandRun] = []
         self._trigger: Trigger | None = None
         self._has_turned = False
         self._event_id = session.id
@@ -167,6 +170,7 @@ class _Reducer:
             pad if pad is not self._pad else None,
             tuple(self._way_outs),
             tuple(self._failed),
+            tuple(self._runs),
         )
 
     def close(self, trigger: Trigger) -> None:
@@ -272,6 +276,7 @@ class _Reducer:
             log = with_step(log, entry)
         if step.failure is not None:
             self._failed.append(step.failure.command)
+        self._runs += runs_of_step(step, context=context)
         self._state = replace(observer.state, step=number, steps=log)
         if step.files_read or call.query:
             work = self._state.work_of(step.agent)

@@ -60,6 +60,24 @@ def status(*, limit: int, project: str | None, as_json: bool) -> None:
 
 
 @observer.command()
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500),
+              help="Maximum number of commands.")  # fmt: skip
+@options.project_option
+@options.json_option
+def commands(*, limit: int, project: str | None, as_json: bool) -> None:
+    """Show the commands that work here, in the form that last worked."""
+    with options.open_wellkept(project) as wk:
+        found = wk.observer.commands(limit=limit)
+    if as_json:
+        output.print_json({"items": found})
+        return
+    if not found:
+        output.note("No commands yet. A command is listed once it worked in two sessions.")
+    for one in found:
+        click.echo(f"{one.kind:8} {output.one_line(one.text)}")
+
+
+@observer.command()
 @click.argument("session")
 @click.argument("word", metavar="passed|failed", type=click.Choice(["passed", "failed"]))
 @click.option("--task", help="One sub-task. Default: all work of the session.")
