@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from wellkept.core.activity import ActivityKind
+    from wellkept.core.injections import Injection, LineVerdict, SilentLine
     from wellkept.core.memory import Memory
     from wellkept.core.ports.models import Vector
     from wellkept.core.scratchpad import Explanation, Scratchpad, SessionSignal, SignalKind
@@ -111,8 +112,8 @@ class PutSession:
 
 @record
 class ForgetSessions:
-    """Delete the sessions of a project with their processed events, scratchpads and signals.
-    Memories stay."""
+    """Delete the sessions of a project with their processed events, scratchpads, signals and the
+    log of what was injected. Memories stay."""
 
     project: str
 
@@ -161,6 +162,39 @@ class PutExplanation:
     explanation: Explanation
 
 
+@record
+class PutInjection:
+    """Log an injection. One that is logged already stays; the text of a memory that was deleted
+    meanwhile is left out."""
+
+    injection: Injection
+
+
+@record
+class PutVerdicts:
+    """Set the outcome of logged lines; unknown ones are skipped."""
+
+    verdicts: tuple[LineVerdict, ...]
+
+
+@record
+class PutSilence:
+    """Stop injecting a line unasked, or allow it again when `line` is None."""
+
+    project: str
+    line_id: str
+    line: SilentLine | None
+
+
+@record
+class CountUse:
+    """Count a use of a memory at a moment; an unknown one is skipped."""
+
+    id: str
+    at: datetime
+
+
+InjectionChange: TypeAlias = PutInjection | PutVerdicts | PutSilence
 LearningChange: TypeAlias = PutScratchpad | PutSignals | PutExplanation
 Change: TypeAlias = (
     Insert
@@ -173,5 +207,7 @@ Change: TypeAlias = (
     | ForgetSessions
     | SaveReadPosition
     | Announce
+    | CountUse
+    | InjectionChange
     | LearningChange
 )

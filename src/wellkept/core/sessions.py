@@ -14,7 +14,11 @@ from wellkept.core.records import record
 
 @record(kw_only=True)
 class SessionRecord:
-    """One session. `revision` counts how often it was written; 0 means never."""
+    """One session. `revision` counts how often it was written; 0 means never.
+
+    Input and output tokens are what the client reports of its model calls, None when it reports
+    none; `cached_tokens` is the input that came from the provider's cache, not in `input_tokens`.
+    """
 
     id: str
     client: str
@@ -35,6 +39,9 @@ class SessionRecord:
     agent_count: int = 0
     observation_count: int = 0
     discovery_tokens: int = 0
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
     summarised_at: datetime | None = None
     summarised_turn: int = 0
     revision: int = 0

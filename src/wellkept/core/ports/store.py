@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from wellkept.core.ports.activity import ActivityLog
+from wellkept.core.ports.injections import InjectionLog
 from wellkept.core.ports.key_values import FileLinkStore, KeyValueStore
 from wellkept.core.ports.maintenance import StoreMaintenance
 from wellkept.core.ports.memories import MemoryStore, ProjectStore
@@ -29,6 +30,7 @@ class Store(
     ActivityLog,
     SkillUseStore,
     ScratchpadStore,
+    InjectionLog,
     GeneratedSkillStore,
     StoreMaintenance,
     Protocol,

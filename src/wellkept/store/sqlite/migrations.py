@@ -19,6 +19,7 @@ from wellkept.store.sqlite.schema import (
     CHANGED_ROWS,
     FIRST_SCHEMA,
     INDEXED_BY_WRITER,
+    INJECTIONS,
     KIND_INDEXES,
     NEWS,
     OBSERVER,
@@ -61,6 +62,7 @@ STEPS: tuple[Migration, ...] = (
     Migration(9, "what the observer noticed and concluded", _execute(OBSERVER)),
     Migration(10, "text indexes filled by the writer of a memory", _execute(INDEXED_BY_WRITER)),
     Migration(11, "which memories were changed last", _execute(CHANGED_ROWS)),
+    Migration(12, "what was injected, and tokens of sessions", _execute(INJECTIONS)),
 )
 
 

@@ -1,7 +1,8 @@
 """The tables as the migrations make them; what a step made is never changed here afterwards.
 
 Canonical: `memories` (all columns but `extra`), `project_aliases`, `shelf`, `file_links`,
-`sessions`, `processed_events`, `reading_marks`, `news`.
+`sessions`, `processed_events`, `reading_marks`, `news`, `injections`, `injected_lines`,
+`silent_lines`.
 Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, `text_edits`, and the
 columns `short` and `extra`. `row` is the integer that joins them and never leaves the engine.
 """
@@ -410,4 +411,57 @@ CHANGED_ROWS: tuple[str, ...] = (
     _noting("memories_note_update", "UPDATE ON memories", "old.row"),
     _noting("memories_note_delete", "DELETE ON memories", "old.row"),
     _noting("vectors_note_delete", "DELETE ON vectors", "old.memory"),
+)
+
+# -- Step 12 --------------------------------------------------------------------------------------
+
+# What agents were given. A line outlives its memory as a row of counts: only its text goes with it.
+# A session's tokens are unknown (NULL) until a client reports them.
+INJECTIONS: tuple[str, ...] = (
+    """CREATE TABLE injections (
+        id TEXT PRIMARY KEY CHECK (id <> ''),
+        project TEXT NOT NULL CHECK (project <> ''),
+        session_id TEXT NOT NULL,
+        client TEXT NOT NULL,
+        agent TEXT,
+        moment TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        trigger_text TEXT NOT NULL,
+        tokens INTEGER NOT NULL CHECK (tokens >= 0)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX injections_latest ON injections (project, at_ms, id)",
+    "CREATE INDEX injections_session ON injections (session_id, at_ms, id)",
+    """CREATE TABLE injected_lines (
+        injection TEXT NOT NULL REFERENCES injections (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        line_id TEXT NOT NULL CHECK (line_id <> ''),
+        memory_id TEXT,
+        kind TEXT NOT NULL,
+        text TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        tokens INTEGER NOT NULL CHECK (tokens >= 0),
+        work_tokens INTEGER,
+        outcome TEXT NOT NULL,
+        outcome_by TEXT NOT NULL,
+        outcome_ms INTEGER,
+        PRIMARY KEY (injection, number)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX injected_lines_line ON injected_lines (line_id)",
+    """CREATE INDEX injected_lines_memory ON injected_lines (memory_id)
+       WHERE memory_id IS NOT NULL""",
+    """CREATE TABLE silent_lines (
+        project TEXT NOT NULL CHECK (project <> ''),
+        line_id TEXT NOT NULL CHECK (line_id <> ''),
+        at_ms INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (project, line_id)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TRIGGER memories_forget_lines AFTER DELETE ON memories BEGIN
+        UPDATE injected_lines SET text = '', reason = '', outcome_by = ''
+            WHERE memory_id = old.id;
+        DELETE FROM silent_lines WHERE line_id = old.id;
+    END""",
+    "ALTER TABLE sessions ADD COLUMN input_tokens INTEGER",
+    "ALTER TABLE sessions ADD COLUMN cached_tokens INTEGER",
+    "ALTER TABLE sessions ADD COLUMN output_tokens INTEGER",
 )

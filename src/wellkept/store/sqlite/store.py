@@ -15,6 +15,7 @@ from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.search.vectors import VectorSearch
 from wellkept.store.sqlite.tables.access_counts import AccessBuffer
 from wellkept.store.sqlite.tables.activity import SqliteActivityLog
+from wellkept.store.sqlite.tables.injections import SqliteInjections
 from wellkept.store.sqlite.tables.key_values import SqliteKeyValues
 from wellkept.store.sqlite.tables.memories import SqliteMemories
 from wellkept.store.sqlite.tables.projects import SqliteProjects
@@ -34,6 +35,7 @@ class SqliteStore(
     SqliteActivityLog,
     SqliteSkillUses,
     SqliteScratchpads,
+    SqliteInjections,
     SqliteGeneratedSkills,
     SqliteMaintenance,
 ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wellkept.testing.conformance.activity import ActivityConformance
+from wellkept.testing.conformance.injections import InjectionsConformance
 from wellkept.testing.conformance.memories import MemoryConformance
 from wellkept.testing.conformance.scratchpads import ScratchpadConformance
 from wellkept.testing.conformance.search import SearchConformance
@@ -22,6 +23,7 @@ class StoreConformance(
     SessionsConformance,
     ActivityConformance,
     ScratchpadConformance,
+    InjectionsConformance,
     SkillUsesConformance,
     GeneratedSkillConformance,
 ):

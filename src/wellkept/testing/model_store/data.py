@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from array import array
+from datetime import datetime
 
 from wellkept.core.activity import Activity
 from wellkept.core.changes import (
     Announce,
     Change,
     Close,
+    CountUse,
     Delete,
     ForgetSessions,
     IndexEntry,
+    InjectionChange,
     Insert,
     LearningChange,
     Mark,
+    PutInjection,
     PutScratchpad,
     PutSession,
     PutSignals,
+    PutSilence,
+    PutVerdicts,
     Replace,
     Rescore,
     SaveReadPosition,
@@ -26,6 +32,7 @@ from wellkept.core.changes import (
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
 from wellkept.core.ids import is_full_id
+from wellkept.core.injections import Injection, SilentLine
 from wellkept.core.memory import Memory
 from wellkept.core.ports.models import Vector
 from wellkept.core.ports.skills import SkillUse
@@ -66,6 +73,10 @@ class ModelData:
         default_factory=dict[tuple[str, str, str, str], SessionSignal]
     )
     reasons: dict[str, Explanation] = field(default_factory=dict[str, Explanation])
+    injections: dict[str, Injection] = field(default_factory=dict[str, Injection])
+    silent: dict[tuple[str, str], SilentLine] = field(
+        default_factory=dict[tuple[str, str], SilentLine]
+    )
 
 
 def make_change(data: ModelData, change: Change) -> None:
@@ -95,10 +106,31 @@ def make_change(data: ModelData, change: Change) -> None:
             _forget_sessions(data, project)
         case SaveReadPosition(mark):
             _put_mark(data, mark)
+        case CountUse(memory_id, at):
+            _count_use(data, memory_id, at)
+        case _:
+            _put_record(data, change)
+
+
+def _put_record(data: ModelData, change: LearningChange | InjectionChange | Announce) -> None:
+    match change:
         case Announce():
             _require_subject(change)
+        case PutInjection() | PutVerdicts() | PutSilence():
+            from wellkept.testing.model_store.injections import put_injection_change
+
+            put_injection_change(data, change)
         case _:
             _put_learning_change(data, change)
+
+
+def _count_use(data: ModelData, memory_id: str, at: datetime) -> None:
+    m = data.memories.get(memory_id)
+    if m is not None:
+        _put(
+            data,
+            replace(m, access_count=m.access_count + 1, accessed_at=max(m.accessed_at, at)),
+        )
 
 
 def _require_unsaid(data: ModelData, memory: Memory, since: int | None) -> None:
@@ -136,6 +168,8 @@ def _forget_sessions(data: ModelData, project: str) -> None:
     data.taken = {event: i for event, i in data.taken.items() if i in data.sessions}
     data.pads = {i: pad for i, pad in data.pads.items() if pad.project != project}
     data.signals = {key: s for key, s in data.signals.items() if s.project != project}
+    data.injections = {i: one for i, one in data.injections.items() if one.project != project}
+    data.silent = {key: line for key, line in data.silent.items() if key[0] != project}
 
 
 def _close(data: ModelData, change: Close) -> None:
@@ -250,6 +284,9 @@ def _delete(data: ModelData, memory_id: str) -> None:
     data.reasons.pop(memory_id, None)
     data.extras.pop(memory_id, None)
     _drop_vectors_of(data, memory_id)
+    from wellkept.testing.model_store.injections import forget_lines
+
+    forget_lines(data, memory_id)
     for m in list(data.memories.values()):
         if m.superseded_by == memory_id:
             data.memories[m.id] = replace(m, superseded_by=None)

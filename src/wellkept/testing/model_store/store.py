@@ -41,6 +41,7 @@ from wellkept.core.types import Progress, Scope
 from wellkept.testing.model_store.activity import ModelActivityLog, make_changes
 from wellkept.testing.model_store.data import ModelData, open_key, put_index_entry, require_vector
 from wellkept.testing.model_store.filter import holds_phrase, passes, stems
+from wellkept.testing.model_store.injections import ModelInjections, move_injections
 from wellkept.testing.model_store.scratchpads import ModelScratchpads, move_observed
 from wellkept.testing.model_store.sessions import ModelSessions
 from wellkept.testing.model_store.skills import (
@@ -52,7 +53,12 @@ from wellkept.testing.model_store.skills import (
 
 
 class ModelStore(
-    ModelSessions, ModelActivityLog, ModelSkillUses, ModelGeneratedSkills, ModelScratchpads
+    ModelSessions,
+    ModelActivityLog,
+    ModelSkillUses,
+    ModelGeneratedSkills,
+    ModelScratchpads,
+    ModelInjections,
 ):
     """A `Store` in memory."""
 
@@ -83,12 +89,14 @@ class ModelStore(
             draft.sessions, draft.taken = dict(draft.sessions), dict(draft.taken)
             draft.marks = dict(draft.marks)
             draft.pads, draft.reasons = dict(draft.pads), dict(draft.reasons)
+            draft.injections, draft.silent = dict(draft.injections), dict(draft.silent)
             make_changes(draft, changes, at=self._clock())
             kept = self._data
             kept.memories, kept.extras, kept.vectors = draft.memories, draft.extras, draft.vectors
             kept.sessions, kept.taken, kept.marks = draft.sessions, draft.taken, draft.marks
             kept.news = draft.news
             kept.pads, kept.signals, kept.reasons = draft.pads, draft.signals, draft.reasons
+            kept.injections, kept.silent = draft.injections, draft.silent
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
         return [self._data.memories[i] for i in ids if i in self._data.memories]
@@ -281,6 +289,7 @@ class ModelStore(
         move_skill_uses(self._data, alias, target)
         move_observed(self._data, alias, target)
         move_generated(self._data, alias, target)
+        move_injections(self._data, alias, target)
         for key, session in self._data.sessions.items():
             if session.project == alias:
                 self._data.sessions[key] = replace(session, project=target)

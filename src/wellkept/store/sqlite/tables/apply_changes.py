@@ -15,15 +15,21 @@ from wellkept.core.changes import (
     Announce,
     Change,
     Close,
+    CountUse,
     Delete,
     ForgetSessions,
     IndexEntry,
+    InjectionChange,
     Insert,
+    LearningChange,
     Mark,
     PutExplanation,
+    PutInjection,
     PutScratchpad,
     PutSession,
     PutSignals,
+    PutSilence,
+    PutVerdicts,
     Replace,
     Rescore,
     SaveReadPosition,
@@ -36,7 +42,9 @@ from wellkept.core.types import Scope
 from wellkept.store.sqlite.connection.database import Connection, SqlValue
 from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
 from wellkept.store.sqlite.search import quantization
+from wellkept.store.sqlite.tables.access_counts import AccessCount, write_accesses
 from wellkept.store.sqlite.tables.activity import activity_entries, write_activity
+from wellkept.store.sqlite.tables.injections import put_injection_change
 from wellkept.store.sqlite.tables.memory_rows import COLUMNS, require_unit, to_row
 from wellkept.store.sqlite.tables.scratchpads import put_learning_change
 from wellkept.store.sqlite.tables.sessions import drop_sessions, put_read_position, put_session
@@ -73,8 +81,19 @@ def apply_change(db: Connection, change: Change) -> None:
             drop_sessions(db, project)
         case SaveReadPosition(position):
             put_read_position(db, position)
+        case CountUse(id, at):
+            write_accesses(db, {id: AccessCount(1, to_ms(at))})
+        case _:
+            _put_record(db, change)
+
+
+def _put_record(db: Connection, change: LearningChange | InjectionChange | Announce) -> None:
+    """Apply a change that is about neither a memory nor a session."""
+    match change:
         case PutScratchpad() | PutSignals() | PutExplanation():
             put_learning_change(db, change)
+        case PutInjection() | PutVerdicts() | PutSilence():
+            put_injection_change(db, change)
         case Announce(kind, project, subject):
             if not (project and subject):
                 raise UsageError(f"Activity {kind.value} needs a project and a subject.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import UsageError
 from wellkept.store.sqlite.connection.database import Component, Connection
+from wellkept.store.sqlite.tables.injections import move_silent_lines
 from wellkept.store.sqlite.tables.scratchpads import move_signals
 from wellkept.store.sqlite.tables.skills import move_skill_uses
 
@@ -36,12 +37,13 @@ class SqliteProjects(Component):
                 "UPDATE memories SET project = ? WHERE project = ?", (target, alias)
             ).rowcount
             for table in (
-                "sessions", "news", "skill_library", "scratchpads", "explanations",
+                "sessions", "news", "skill_library", "scratchpads", "explanations", "injections",
             ):  # fmt: skip
                 db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (target, alias))
             _move_file_links(db, alias, target)
             move_skill_uses(db, alias, target)
             move_signals(db, alias, target)
+            move_silent_lines(db, alias, target)
             db.execute(
                 "UPDATE project_aliases SET canonical = ? WHERE canonical = ?", (target, alias)
             )

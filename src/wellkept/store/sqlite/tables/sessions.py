@@ -32,7 +32,7 @@ _COLUMNS = (
     "id", "client", "project", "started_ms", "last_event_ms", "cwd", "ended_ms", "end_reason",
     "title", "model", "branch", "commit_sha", "prompt_count", "turn_count", "tool_count",
     "error_count", "agent_count", "observation_count", "discovery_tokens", "summarised_ms",
-    "summarised_turn", "revision", "work",
+    "summarised_turn", "revision", "work", "input_tokens", "cached_tokens", "output_tokens",
 )  # fmt: skip
 _SELECTED = ", ".join(_COLUMNS)
 _INSERT = f"INSERT INTO sessions ({_SELECTED}) VALUES ({', '.join('?' * len(_COLUMNS))})"
@@ -162,8 +162,8 @@ def put_read_position(db: Connection, position: ReadPosition) -> None:
 
 
 def drop_sessions(db: Connection, project: str) -> None:
-    """Delete the sessions of a project with their scratchpads and signals."""
-    for table in ("sessions", "scratchpads", "sightings"):
+    """Delete the sessions of a project with their scratchpads, signals and injections."""
+    for table in ("sessions", "scratchpads", "sightings", "injections", "silent_lines"):
         db.execute(f"DELETE FROM {table} WHERE project = ?", (project,))
 
 
@@ -195,6 +195,9 @@ def _to_session(row: Row) -> SessionRecord:
         summarised_turn=row[20],
         revision=row[21],
         work=json.loads(row[22]),
+        input_tokens=row[23],
+        cached_tokens=row[24],
+        output_tokens=row[25],
     )
 
 
@@ -205,7 +208,8 @@ def _to_values(session: SessionRecord) -> tuple[SqlValue, ...]:
         session.title, session.model, session.branch, session.commit_sha, session.prompt_count,
         session.turn_count, session.tool_count, session.error_count, session.agent_count,
         session.observation_count, session.discovery_tokens, _ms(session.summarised_at),
-        session.summarised_turn, session.revision + 1, dump(session.work),
+        session.summarised_turn, session.revision + 1, dump(session.work), session.input_tokens,
+        session.cached_tokens, session.output_tokens,
     )  # fmt: skip
 
 
