@@ -13,10 +13,11 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError, WellkeptError
-from wellkept.core.hook_context import HookContext, HookContextRequest
+from wellkept.core.hook_context import ContextLine, HookContext, HookContextRequest
 
 if TYPE_CHECKING:
     from wellkept.app.wellkept import Wellkept
+    from wellkept.memory.context.packing import ContextPack
 
 MAX_OPEN_PROJECTS = 8
 MAX_CHARS = 9_000
@@ -64,7 +65,9 @@ class HookContextProvider:
             # A file outside the project, or a deleted folder.
             return HookContext()
         ids = (*(item.memory.id for item in pack.items), *(extra.id for extra in pack.extras))
-        return HookContext(render_context(pack), ids)
+        return HookContext(
+            render_context(pack), ids, injected_lines(pack), pack.project, pack.used_tokens
+        )
 
     def close(self) -> None:
         """Close every open project."""
@@ -90,6 +93,26 @@ class HookContextProvider:
             # Resolve the project under the lock, so that only one thread opens the store.
             _ = wk.project
         return wk
+
+
+def injected_lines(pack: ContextPack) -> tuple[ContextLine, ...]:
+    """The lines of a pack for the log of injections, in the order of the text."""
+    opening = [ContextLine(f"- {line}", "left_off") for line in pack.opening]
+    items = [
+        # A note of this session has an id, but is not stored as a memory yet.
+        ContextLine(
+            item.line,
+            item.memory.type.value,
+            item.memory.id,
+            item.memory.id if item.citation.startswith("m:") else None,
+            item.reason,
+        )
+        for item in pack.items
+    ]
+    extras = [
+        ContextLine(extra.line, "skill", extra.id, None, extra.reason) for extra in pack.extras
+    ]
+    return (*opening, *items, *extras)
 
 
 def open_existing(

@@ -71,6 +71,7 @@ def _start(
     from wellkept.app.hook_context import HookContextProvider, open_existing
     from wellkept.app.observer.spool_folder import SpoolFolder
     from wellkept.app.processes import RunningProcess, announced
+    from wellkept.clients.answers.injection_spool import InjectionSpool
     from wellkept.clients.answers.responder import HookResponder
     from wellkept.clients.answers.server import AnswerServer
     from wellkept.clients.answers.shown_items import ShownItems
@@ -100,9 +101,8 @@ def _start(
     stack.callback(context.close)
     shown = ShownItems(state)
     shown.forget_old()
-    stack.enter_context(
-        AnswerServer(state, HookResponder(context, shown=shown), on_error=_log_error)
-    )
+    responder = HookResponder(context, shown=shown, log=InjectionSpool(str(state)))
+    stack.enter_context(AnswerServer(state, responder, on_error=_log_error))
     stack.enter_context(worker)
 
 

@@ -28,6 +28,8 @@ CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+INJECTED_EVENT: Final = "wellkept.injected"
+"""Spool entries of this name are our own: what a hook has injected."""
 _NAMES: Final = ("source", "model", "reason", "trigger", "agent_type", "call_id")
 
 
@@ -63,6 +65,11 @@ def translate_spooled(entry: SpoolEntry, redact: Callable[[str], str]) -> list[E
     UsageError when the payload cannot be read, so that it is set aside and not lost. An empty
     payload gives no events. `redact` takes the secrets out of a text.
     """
+    if entry.event == INJECTED_EVENT:
+        from wellkept.clients.injected_events import injected_events
+
+        injected = injected_events(entry, _fields(entry.payload) or {}, redact)
+        return [_with_safe_names(event, redact) for event in injected]
     if entry.payload.strip() and _fields(entry.payload) is None:
         raise UsageError(f"The payload of {entry.client} for {entry.event} is not a JSON object.")
     events = translate(

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.core.records import record
+
+if TYPE_CHECKING:
+    from wellkept.core.hook_context import ContextLine
 
 
 class ToolKind(StrEnum):
@@ -142,6 +145,18 @@ class SessionEnded:
     reason: str
 
 
+@record(kw_only=True)
+class ContextInjected:
+    """Wellkept injected context at a moment of the session; `trigger` is what asked for it."""
+
+    origin: Origin
+    project: str
+    moment: str
+    trigger: str = ""
+    tokens: int = 0
+    lines: tuple[ContextLine, ...] = ()
+
+
 Event: TypeAlias = (
     SessionStarted
     | PromptSubmitted
@@ -152,4 +167,5 @@ Event: TypeAlias = (
     | SubagentStarted
     | SubagentEnded
     | SessionEnded
+    | ContextInjected
 )

@@ -16,6 +16,7 @@ class HookContextRequest:
     client: str
     session: str
     moment: str
+    agent: str | None = None
     cwd: str | None = None
     query: str = ""
     output: str = ""
@@ -24,8 +25,25 @@ class HookContextRequest:
 
 
 @record
+class ContextLine:
+    """One line of an injected text, for the log. Without an id it is known by its text."""
+
+    text: str
+    kind: str
+    id: str = ""
+    memory_id: str | None = None
+    reason: str = ""
+
+
+@record
 class HookContext:
-    """The text to inject and the ids of the items in it; empty text means nothing to inject."""
+    """The text to inject and the ids of the items in it; empty text means nothing to inject.
+
+    `lines`, `project` and `tokens` are what the log of injections keeps of it.
+    """
 
     text: str = ""
     ids: tuple[str, ...] = ()
+    lines: tuple[ContextLine, ...] = ()
+    project: str = ""
+    tokens: int = 0

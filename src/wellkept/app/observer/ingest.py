@@ -164,6 +164,9 @@ def drain_rules(settings: Settings) -> DrainRules:
         turns_between_summaries=settings.capture_summary_turns,
         idle_minutes=settings.capture_idle_minutes,
         daily_model_tokens=settings.capture_daily_model_tokens,
+        injection_days=settings.injections_keep_days,
+        injection_lines=settings.injections_keep_lines,
+        silent_after=settings.injections_silent_after,
     )
 
 

@@ -270,6 +270,36 @@ class Settings:
             choices=("on", "off"),
         ),
     )
+    injections_keep_days: int = field(
+        default=180,
+        metadata=_rule(
+            "injections.keep_days",
+            int,
+            "How many days the log says what was injected; 0 keeps no log",
+            low=0,
+            high=36_500,
+        ),
+    )
+    injections_keep_lines: int = field(
+        default=50_000,
+        metadata=_rule(
+            "injections.keep_lines",
+            int,
+            "How many lines the log of injections keeps at most",
+            low=0,
+            high=10_000_000,
+        ),
+    )
+    injections_silent_after: int = field(
+        default=5,
+        metadata=_rule(
+            "injections.silent_after",
+            int,
+            "After how many sessions that ignored a line it is no longer injected; 0 means never",
+            low=0,
+            high=1000,
+        ),
+    )
     skills_suggest: str = field(
         default="on",
         metadata=_rule(

@@ -37,6 +37,7 @@ def _respond(state: str, client: str, event: str, payload: bytes) -> bytes:
     from pathlib import Path
 
     from wellkept.app.hook_context import HookContextProvider, open_existing
+    from wellkept.clients.answers.injection_spool import InjectionSpool
     from wellkept.clients.answers.responder import HookResponder
     from wellkept.clients.answers.shown_items import ShownItems
 
@@ -46,6 +47,7 @@ def _respond(state: str, client: str, event: str, payload: bytes) -> bytes:
         )
     )
     try:
-        return HookResponder(context, shown=ShownItems(Path(state)))(client, event, payload)
+        shown, log = ShownItems(Path(state)), InjectionSpool(state)
+        return HookResponder(context, shown=shown, log=log)(client, event, payload)
     finally:
         context.close()

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
+from wellkept.clients.answers.injection_spool import InjectionSpool
 from wellkept.clients.answers.render import render, takes_context
 from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.clients.registry import translate
@@ -47,10 +48,16 @@ class HookResponder:
     """Answers hook events; can be passed to an `AnswerServer` as it is."""
 
     def __init__(
-        self, context: ContextSource, *, shown: ShownItems, clock: Clock = system_clock
+        self,
+        context: ContextSource,
+        *,
+        shown: ShownItems,
+        log: InjectionSpool | None = None,
+        clock: Clock = system_clock,
     ) -> None:
         self._context = context
         self._shown = shown
+        self._log = log
         self._clock = clock
 
     def __call__(self, client: str, event: str, payload: bytes) -> bytes:
@@ -59,9 +66,9 @@ class HookResponder:
             return b""
         translated = translate(client, event, payload, event_id="", at=self._clock())
         request = next(filter(None, map(context_request, translated)), None)
-        return b"" if request is None else self._respond(request, event)
+        return b"" if request is None else self._respond(request, event, payload)
 
-    def _respond(self, request: HookContextRequest, event: str) -> bytes:
+    def _respond(self, request: HookContextRequest, event: str, payload: bytes) -> bytes:
         client, session = request.client, request.session
         if request.fresh:
             self._shown.forget(client, session)
@@ -69,6 +76,8 @@ class HookResponder:
         response = render(client, event, context.text)
         if response:
             self._shown.add(client, session, context.ids)
+            if self._log is not None:
+                self._log.add(request, context, payload=payload, at=self._clock())
         return response
 
 
@@ -111,6 +120,7 @@ def _request(
         client=origin.client,
         session=session,
         moment=moment,
+        agent=origin.agent,
         cwd=origin.cwd,
         query=query.strip()[:MAX_QUERY_CHARS],
         output=output,

@@ -40,12 +40,16 @@ _IDLE_SESSIONS = 50
 
 @record(kw_only=True)
 class DrainRules:
-    """When sessions are summarised, and how many tokens a model may use for it."""
+    """When sessions are summarised, how many tokens a model may use for it, and how long the log
+    of injected lines is kept."""
 
     turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
     idle_minutes: float = 10.0
     daily_model_tokens: int = 100_000
     taken_days: int = 30
+    injection_days: int = 180
+    injection_lines: int = 50_000
+    silent_after: int = 5
     apply_commands: bool = True
 
     @property
@@ -124,6 +128,7 @@ class _Drain:
         if self.report.entries:
             before = self.engine.clock() - timedelta(days=self.rules.taken_days)
             self.engine.store.prune_processed_events(before=before)
+            self._prune_injections()
         due = tuple(self.ingester.due)
         model = summarize_sessions(self.engine, due, daily_tokens=self.rules.daily_model_tokens)
         counts = self.ingester.counts
@@ -138,6 +143,10 @@ class _Drain:
             due=due,
         )
         return self.report
+
+    def _prune_injections(self) -> None:
+        before = self.engine.clock() - timedelta(days=self.rules.injection_days)
+        self.engine.store.prune_injections(before=before, keep_lines=self.rules.injection_lines)
 
     def _add(self, **changes: object) -> None:
         self.report = replace(self.report, **changes)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from enum import Enum
 
 from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPosition
 from wellkept.core.errors import ConflictError, ProviderError, StoreError, UsageError, WellkeptError
-from wellkept.core.events import Event, PromptSubmitted
+from wellkept.core.events import ContextInjected, Event, PromptSubmitted
 from wellkept.core.records import field, record
 from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
@@ -21,6 +21,7 @@ from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import browser_changes
 from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
 from wellkept.observe.failures.working_commands import count_runs
+from wellkept.observe.injections.record import put_injection
 from wellkept.observe.reading.environment import Environment
 from wellkept.observe.session.memory_changes import memory_changes
 from wellkept.observe.session.reducer import (
@@ -125,6 +126,11 @@ class EventIngester:
             changes += [*memory_changes(self.engine, update), PutSession(update.session, taken)]
             changes += [PutScratchpad(update.pad)] if update.pad is not None else []
             changes += browser_changes(self.engine.store, update.session, some)
+            changes += [
+                put_injection(self.engine, event)
+                for event in some
+                if isinstance(event, ContextInjected)
+            ]
             updates.append(update)
         self.engine.store.apply([*changes, *map(SaveReadPosition, marks)])
         self.count(updates, events=len(fresh), repeated=len(events) - len(fresh))

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from wellkept.core.clock import whole_ms
 from wellkept.core.events import (
     Compacted,
+    ContextInjected,
     Event,
     Origin,
     PromptSubmitted,
@@ -204,8 +205,8 @@ class _Reducer:
                 self._subagent_end(done)
             case SessionEnded() as end:
                 self._end(end)
-            case ToolStarting() | ToolCalled():
-                pass  # the call itself is applied when it came back
+            case ToolStarting() | ToolCalled() | ContextInjected():
+                pass  # a call is applied when it came back; the ingester logs injections
 
     # -- Events -----------------------------------------------------------------------------------
 
