@@ -18,7 +18,7 @@ from wellkept.clients.answers.responder import HookResponder
 from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.clients.injected_events import injected_events
 from wellkept.clients.registry import INJECTED_EVENT, translate_spooled
-from wellkept.core.injections import Injection, InjectionFilter, LineOutcome
+from wellkept.core.ports.injections import Injection, InjectionFilter, LineOutcome
 from wellkept.core.records import replace
 from wellkept.core.sessions import SpoolEntry
 from wellkept.observe.ingest.drain import DrainReport
@@ -110,7 +110,8 @@ def test_concurrent_hooks_each_log_their_lines(known: Machine) -> None:
     payloads = [known.payload(source="startup", session=f"s-{n}") for n in range(8)]
     answer = responder(known)
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda raw: answer("claude-code", "SessionStart", raw), payloads))
+        futures = [pool.submit(answer, "claude-code", "SessionStart", raw) for raw in payloads]
+        answers = [future.result() for future in futures]
     assert all(answers)
     drained(known)
     assert {one.session_id for one in logged(known)} == {f"s-{n}" for n in range(8)}

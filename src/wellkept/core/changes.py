@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from wellkept.core.activity import ActivityKind
-    from wellkept.core.injections import Injection, LineVerdict, SilentLine
     from wellkept.core.memory import Memory
+    from wellkept.core.ports.injections import Injection, LineVerdict, SilentLine
     from wellkept.core.ports.models import Vector
     from wellkept.core.scratchpad import Explanation, Scratchpad, SessionSignal, SignalKind
     from wellkept.core.sessions import ReadPosition, SessionRecord

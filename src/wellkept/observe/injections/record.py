@@ -8,8 +8,8 @@ from wellkept.core.changes import PutInjection
 from wellkept.core.clock import whole_ms
 from wellkept.core.events import ContextInjected
 from wellkept.core.hook_context import ContextLine
-from wellkept.core.injections import InjectedLine, Injection
 from wellkept.core.memory import Memory
+from wellkept.core.ports.injections import InjectedLine, Injection
 from wellkept.memory.engine import Engine
 
 

@@ -19,7 +19,7 @@ from wellkept.core.changes import (
     Replace,
 )
 from wellkept.core.errors import UsageError
-from wellkept.core.injections import (
+from wellkept.core.ports.injections import (
     InjectedLine,
     Injection,
     InjectionFilter,

@@ -32,8 +32,8 @@ from wellkept.core.changes import (
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
 from wellkept.core.ids import is_full_id
-from wellkept.core.injections import Injection, SilentLine
 from wellkept.core.memory import Memory
+from wellkept.core.ports.injections import Injection, SilentLine
 from wellkept.core.ports.models import Vector
 from wellkept.core.ports.skills import SkillUse
 from wellkept.core.records import field, record, replace

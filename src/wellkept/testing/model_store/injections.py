@@ -9,7 +9,7 @@ from datetime import datetime
 from wellkept.core.changes import InjectionChange, PutInjection, PutVerdicts
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import UsageError
-from wellkept.core.injections import (
+from wellkept.core.ports.injections import (
     OUTCOME_ORDER,
     InjectedLine,
     Injection,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from wellkept.core.changes import InjectionChange
-    from wellkept.core.injections import (
+    from wellkept.core.ports.injections import (
         InjectedLine,
         Injection,
         InjectionFilter,
@@ -101,7 +101,7 @@ class SqliteInjections(Component):
     def line_outcomes(
         self, *, project: str, line_id: str, since: datetime | None = None
     ) -> list[LineOutcome]:
-        from wellkept.core.injections import LineOutcome
+        from wellkept.core.ports.injections import LineOutcome
 
         condition = "i.project = ? AND l.line_id = ? AND i.at_ms > ?"
         after = -1 if since is None else to_ms(since)
@@ -116,7 +116,7 @@ class SqliteInjections(Component):
     def injection_totals(
         self, *, project: str | None, since: datetime | None = None
     ) -> InjectionTotals:
-        from wellkept.core.injections import InjectionTotals
+        from wellkept.core.ports.injections import InjectionTotals
 
         condition = "(? IS NULL OR i.project = ?) AND i.at_ms >= ?"
         values = (project, project, 0 if since is None else to_ms(since))
@@ -148,7 +148,7 @@ class SqliteInjections(Component):
         )
 
     def silent_lines(self, *, project: str) -> list[SilentLine]:
-        from wellkept.core.injections import SilentLine
+        from wellkept.core.ports.injections import SilentLine
 
         with self._database.reading() as db:
             rows = db.execute(
@@ -283,7 +283,7 @@ def _lines(
 
 
 def _to_injection(row: Row, lines: Sequence[InjectedLine]) -> Injection:
-    from wellkept.core.injections import Injection
+    from wellkept.core.ports.injections import Injection
 
     return Injection(
         id=row[0],
@@ -300,7 +300,7 @@ def _to_injection(row: Row, lines: Sequence[InjectedLine]) -> Injection:
 
 
 def _to_line(row: Row) -> InjectedLine:
-    from wellkept.core.injections import InjectedLine, LineOutcome
+    from wellkept.core.ports.injections import InjectedLine, LineOutcome
 
     return InjectedLine(
         line_id=row[1],
@@ -317,7 +317,7 @@ def _to_line(row: Row) -> InjectedLine:
 
 
 def _to_use(row: Row) -> LineUse:
-    from wellkept.core.injections import LineUse
+    from wellkept.core.ports.injections import LineUse
 
     return LineUse(
         line_id=row[0],
@@ -337,7 +337,7 @@ def _to_use(row: Row) -> LineUse:
 
 
 def _to_kind_use(row: Row) -> KindUse:
-    from wellkept.core.injections import KindUse
+    from wellkept.core.ports.injections import KindUse
 
     return KindUse(
         kind=row[0],
