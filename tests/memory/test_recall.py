@@ -16,6 +16,7 @@ from wellkept.core.memory import MemoryDraft
 from wellkept.core.ports.models import Vector
 from wellkept.core.query import FileLink, Filter, Validity
 from wellkept.core.types import MemoryType, Scope
+from wellkept.memory.context.build import MIN_RELEVANCE
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, RecallResult, SearchMode
@@ -80,6 +81,19 @@ def test_a_part_of_an_identifier_is_found(wordless: Engine) -> None:
     wanted = keep(wordless, "xparse_config_filex must stay pure")
     keep(wordless, "Something else entirely")
     assert found(wordless, "parse_config_file")[0] == wanted
+
+
+def test_a_word_of_a_sentence_is_not_found_inside_another_word(wordless: Engine) -> None:
+    keep(wordless, "Webhooks are signed with a shared key")
+    inside = keep(wordless, "Call useHooksRegistry before rendering")
+    assert found(wordless, "convert this class to hooks") == [inside]
+
+
+def test_a_guessed_piece_scores_too_low_to_be_injected(wordless: Engine) -> None:
+    keep(wordless, "Webhooks are signed with a shared key")
+    hits = ask(wordless, "hooks").hits
+    assert len(hits) == 1
+    assert hits[0].score < MIN_RELEVANCE
 
 
 def test_a_piece_of_a_word_is_found_when_no_whole_word_is(wordless: Engine) -> None:

@@ -33,6 +33,7 @@ STALE_FACTOR = 0.5
 _SOFTNESS = 3.0
 _CLARITY_FROM = 5
 _FEWEST_WORDS = 3
+_GUESSED = 0.3  # clarity of a plain word found inside an identifier
 _RECENCY_MS = 30.0 * 86_400_000
 _IMPORTANCE = 0.15
 _CONFIDENCE = 0.15
@@ -203,12 +204,14 @@ def _clarity(
     """
     terms = {stem(word) for word in content_words(plan.meaning)}
     one_word = 1 / max(len(terms), 1)
+    fragment = min(one_word, _GUESSED) if pool.fragments_guessed else 1.0
     found = max(
         (
             max(
                 one_word if pool.words and each in pool.words else 0.0,
                 _similarity(pool, each, near=setting.near),
-                float(any(hits and each in hits for hits in (pool.fragments, pool.links))),
+                float(pool.links is not None and each in pool.links),
+                fragment if pool.fragments and each in pool.fragments else 0.0,
             )
             for each in best
         ),

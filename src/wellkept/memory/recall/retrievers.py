@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wellkept.core.records import record, replace
+from wellkept.core.text import identifiers
 from wellkept.core.types import MemoryType
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class CandidateSet:
     """Candidates, and the score of each by every retriever that found it.
 
     `meaning` is None when vectors were not used or none was found; otherwise it holds the cosine of
-    every candidate that has a vector.
+    every candidate that has a vector. `fragments_guessed`: plain words of the query were searched
+    inside identifiers, because no whole word matched.
     """
 
     candidates: tuple[Candidate, ...] = ()
@@ -59,6 +61,7 @@ class CandidateSet:
     fragments: Mapping[str, float] | None = None
     links: Mapping[str, float] | None = None
     causal: Mapping[str, float] | None = None
+    fragments_guessed: bool = False
 
     def retrievers_of(self, memory_id: str, *, near: float) -> tuple[str, ...]:
         """The retrievers that found a memory; a vector counts from the cosine `near` on."""
@@ -116,6 +119,7 @@ def gather(
         fragments=_scores(by_fragments),
         links=_scores(links),
         causal=_scores(causal),
+        fragments_guessed=not plan.fragments,
     )
     return plan, pool
 
@@ -133,9 +137,25 @@ def _links(store: Store, files: Sequence[str], where: Filter) -> list[RetrieverH
 def _fragments(
     store: Store, plan: QueryPlan, by_words: Sequence[RetrieverHit], where: Filter, cap: int
 ) -> list[RetrieverHit]:
-    """Search substrings when the query has code or unspaced text, or when no word matched."""
-    fragments = plan.fragments or (() if by_words else plan.terms)
-    return store.search_substrings(fragments, where, limit=cap) if fragments else []
+    """Search substrings when the query has code or unspaced text, or when no word matched.
+
+    A word of a sentence counts only inside an identifier: "hooks" is part of `userHooks`, not of
+    "webhooks". A query of one word may be a piece of any word.
+    """
+    if plan.fragments:
+        return store.search_substrings(plan.fragments, where, limit=cap)
+    if by_words or not plan.terms:
+        return []
+    hits = store.search_substrings(plan.terms, where, limit=cap)
+    if len(plan.terms) == 1:
+        return hits
+    contents = store.contents([candidate.id for candidate, _ in hits])
+    return [hit for hit in hits if _in_identifier(plan.terms, contents.get(hit[0].id, ""))]
+
+
+def _in_identifier(terms: Sequence[str], text: str) -> bool:
+    names = [name.casefold() for name in identifiers(text)]
+    return any(term in name for term in terms for name in names)
 
 
 def _causal(store: Store, files: Sequence[str], where: Filter) -> list[RetrieverHit]:
