@@ -1,7 +1,10 @@
-"""How precisely explicit memory commands are found, by language, on the labelled messages.
+"""How precisely memory commands and rules in plain speech are found, by language.
 
-`python -m bench.commands [--json] [--show SPLIT]`: one JSON object is printed last. The `heldout`
-part was written before the rules and is not tuned on.
+`python -m bench.commands [--json] [--show SPLIT]`: one JSON object is printed last. Two sets of
+labelled messages: `commands` (explicit) and `statements` (corrections and rules without a memory
+word, retractions, and as many near-misses). The `heldout` part of each was written before the rules
+and is not tuned on. The baseline takes every sentence with "always", "never" or "remember" for a
+rule, and every "forget" for a retraction.
 """
 
 from __future__ import annotations
@@ -9,14 +12,18 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wellkept.core.types import MemoryType
 from wellkept.memory.commands.detect import Ask, Forget, MemoryCommand, Remember, detect_commands
 
-CORPUS = Path(__file__).parent.parent / "tests" / "memory" / "data" / "commands.jsonl"
+_DATA = Path(__file__).parent.parent / "tests" / "memory" / "data"
+CORPUS, STATEMENTS = _DATA / "commands.jsonl", _DATA / "statements.jsonl"
+_KEYWORDS = {"remember": ("always", "never", "remember"), "forget": ("forget",)}
+Detect = Callable[[str], Sequence[MemoryCommand]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +84,11 @@ class Tally:
     types_right: int = 0
     contents: int = 0
     contents_right: int = 0
+    detect: Detect = detect_commands
 
     def add(self, message: Message) -> bool:
         """Count one message; true when everything about it was right."""
-        found = detect_commands(message.text)
+        found = self.detect(message.text)
         want, got = Counter(e.kind for e in message.expect), Counter(map(kind_of, found))
         shared = sum((want & got).values())
         self.messages += 1
@@ -131,11 +139,24 @@ def groups(messages: Iterable[Message]) -> Iterator[tuple[str, list[Message]]]:
         yield lang, [m for m in every if m.lang == lang]
 
 
-def measure(messages: Iterable[Message]) -> dict[str, dict[str, float | int]]:
+def keywords(text: str) -> list[MemoryCommand]:
+    """The baseline: a command for each keyword, wherever it stands."""
+    low = text.lower()
+    found: list[MemoryCommand] = []
+    if any(word in low for word in _KEYWORDS["remember"]):
+        found.append(Remember(text, MemoryType.CONVENTION))
+    if any(word in low for word in _KEYWORDS["forget"]):
+        found.append(Forget(text))
+    return found
+
+
+def measure(
+    messages: Iterable[Message], detect: Detect = detect_commands
+) -> dict[str, dict[str, float | int]]:
     """Figures for each part."""
     result: dict[str, dict[str, float | int]] = {}
     for name, part in groups(messages):
-        tally = Tally()
+        tally = Tally(detect=detect)
         for message in part:
             tally.add(message)
         result[name] = tally.figures()
@@ -148,18 +169,24 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="only the JSON object")
     parser.add_argument("--show", metavar="SPLIT", help="print what went wrong in a split")
     options = parser.parse_args()
-    messages = load()
+    sets = {"commands": load(), "statements": load(STATEMENTS)}
     if options.show:
-        for message in messages:
+        for message in (m for messages in sets.values() for m in messages):
             if message.split == options.show and not Tally().add(message):
                 print(
                     message.lang, repr(message.text), message.expect, detect_commands(message.text)
                 )
-    figures = measure(messages)
+    figures = {
+        name: {"rules": measure(messages), "keywords": measure(messages, keywords)}
+        for name, messages in sets.items()
+    }
     if not options.json:
-        for name, row in figures.items():
-            print(f"{name:8}", "  ".join(f"{key} {value}" for key, value in row.items()))
-    print(json.dumps({"bench": "commands", "parts": figures}))
+        for name, ways in figures.items():
+            for way, parts in ways.items():
+                for part, row in parts.items():
+                    shown = "  ".join(f"{key} {value}" for key, value in row.items())
+                    print(f"{name:11} {way:9} {part:8} {shown}")
+    print(json.dumps({"bench": "commands", "sets": figures}))
 
 
 if __name__ == "__main__":

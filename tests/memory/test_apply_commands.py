@@ -5,7 +5,7 @@ import pytest
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Source
-from wellkept.memory.commands.execute import apply_commands
+from wellkept.memory.commands.execute import Speaker, apply_commands
 from wellkept.memory.edit import get_memory
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember
@@ -26,7 +26,7 @@ def teach(engine: Engine, content: str) -> str:
 
 def test_what_a_person_asks_to_remember_is_kept_at_full_weight(engine: Engine) -> None:
     (done,) = apply_commands(
-        engine, "Always use pnpm. Now fix the build", project=HERE, session_id="s1"
+        engine, "Always use pnpm. Now fix the build", project=HERE, speaker=Speaker(session_id="s1")
     )
     assert done.kept is not None
     memory = done.kept.memory

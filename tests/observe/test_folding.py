@@ -193,7 +193,7 @@ def test_what_a_client_says_in_the_persons_name_is_no_prompt() -> None:
     say = Teller()
     result = folded([say.prompt("<task-notification>done</task-notification>"), say.prompt("  ")])
     assert [d for d in result.drafts if d.type is MemoryType.PROMPT] == []
-    assert result.session.prompt_count == 1
+    assert result.session.prompt_count == 0
 
 
 @pytest.mark.feature("C8")

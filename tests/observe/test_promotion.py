@@ -16,7 +16,7 @@ from wellkept.core.payloads import CausalDependency, DeadEnd, ErrorPattern
 from wellkept.core.query import Filter, Validity
 from wellkept.core.scratchpad import AgentNote, ScratchpadStatus, SessionSignal, SignalKind
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Source
-from wellkept.memory.commands.execute import apply_commands
+from wellkept.memory.commands.execute import Speaker, apply_commands
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
 from wellkept.observe.learning.promote import PromotionRules, promote
@@ -339,8 +339,7 @@ def test_what_is_known_already_is_strengthened_and_not_said_again(engine: Engine
         engine,
         "Remember: we never import from the legacy package.",
         project=PROJECT,
-        author="user",
-        session_id=None,
+        speaker=Speaker(author="user"),
     )
     known = learned(engine)
     for number in (1, 2):

@@ -235,12 +235,11 @@ class Wellkept(MaintenanceMethods, DataMethods):
     def apply_commands(
         self, message: str, *, author: str | None = None, session: str | None = None
     ) -> list[CommandResult]:
-        """Carry out the explicit memory commands in a user's message."""
-        from wellkept.memory.commands.execute import apply_commands
+        """Carry out what a user's message tells the memory: commands, and rules in plain speech."""
+        from wellkept.memory.commands.execute import Speaker, apply_commands
 
-        return apply_commands(
-            self.engine, message, project=self.project, author=author, session_id=session
-        )
+        speaker = Speaker(author=author, session_id=session)
+        return apply_commands(self.engine, message, project=self.project, speaker=speaker)
 
     # -- Read -------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import Final
 from wellkept.clients.injected_text import is_wellkept_command, is_wellkept_tool, without_injected
 from wellkept.clients.patches import read_patch
 from wellkept.clients.payload_fields import Fields, as_fields, as_json, items, optional, text, texts
-from wellkept.core.events import Edit, Origin, ToolCalled, ToolKind, ToolStarting
+from wellkept.core.events import Answer, Edit, Origin, ToolCalled, ToolKind, ToolStarting
 from wellkept.core.records import record
 
 _NAMES: Final[Mapping[ToolKind, str]] = MappingProxyType(
@@ -92,6 +92,7 @@ def tool_called(
         command=command,
         query=_query(tool_input, kind, name),
         edits=tuple(_clean_edit(edit) for edit in (found if edits is None else edits)),
+        answers=_answers(name, tool_input, result),
         input=without_injected(_remaining_input(tool_input, kind)),
         output="" if is_own else without_injected(result.output),
         error=None if result.error is None else without_injected(result.error) or "failed",
@@ -124,6 +125,8 @@ def result_text(response: object, *, depth: int = 6) -> str:
     streams = [text(fields, name) for name in ("stdout", "stderr")]
     if any(streams):
         return "\n".join(stream for stream in streams if stream)
+    if "answers" in fields:  # of a tool that asked the person
+        return as_json(fields)
     inside = (
         result_text(fields[name], depth=depth - 1) for name in _RESULT_FIELDS if name in fields
     )
@@ -142,6 +145,15 @@ def file_written(tool_input: Fields, *, before: str) -> tuple[Edit, ...] | None:
     """The edit of a whole file, with the text it replaced; None when the input lacks the text."""
     path, after = text(tool_input, *_FILE), text(tool_input, *_CONTENT)
     return (Edit(path, before, after),) if path and (before or after) else None
+
+
+def _answers(name: str, tool_input: Fields, result: ToolResult) -> tuple[Answer, ...]:
+    """What a person answered, when the tool asks questions."""
+    if result.error is not None or not ("questions" in tool_input or "question" in tool_input):
+        return ()
+    from wellkept.clients.question_answers import asks, read_answers
+
+    return read_answers(tool_input, result.output) if asks(name) else ()
 
 
 # -- Input ----------------------------------------------------------------------------------------

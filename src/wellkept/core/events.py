@@ -57,6 +57,19 @@ class Edit:
     after: str
 
 
+@record
+class Answer:
+    """A person's answer to a question of the agent.
+
+    `is_choice` when it is one of the options offered; `meaning` is the description of that option.
+    """
+
+    question: str
+    answer: str
+    is_choice: bool = False
+    meaning: str = ""
+
+
 @record(kw_only=True)
 class SessionStarted:
     """A session starts, resumes, or restarts after compaction."""
@@ -76,7 +89,8 @@ class PromptSubmitted:
 
 @record(kw_only=True)
 class ToolCalled:
-    """A tool call returned. `error` is set when it failed."""
+    """A tool call returned. `error` is set when it failed; `answers` are what a person answered to
+    a tool that asks."""
 
     origin: Origin
     call_id: str | None
@@ -86,6 +100,7 @@ class ToolCalled:
     command: str | None = None
     query: str | None = None
     edits: tuple[Edit, ...] = ()
+    answers: tuple[Answer, ...] = ()
     input: str = ""
     output: str = ""
     error: str | None = None

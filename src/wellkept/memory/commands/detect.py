@@ -1,4 +1,5 @@
-"""Detects explicit memory commands in a message: remember, forget, ask.
+"""Detects what a message tells the memory: explicit commands (remember, forget, ask) and rules
+stated in plain speech (`statements`).
 
 Precision before recall: a rule stored by mistake misleads every later session, a missed one can be
 repeated. So only text written by the person counts, a question never makes a rule, and an aside
@@ -15,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from wellkept.core.records import record, replace
 from wellkept.core.types import MemoryType
+from wellkept.memory.commands.statements import SentenceContext, goes_on, read_statement
 from wellkept.memory.commands.user_text import Sentence, mask_quotations, sentences
 from wellkept.memory.text.rule_data import read_rules
 
@@ -30,23 +32,32 @@ _TRAILING = re.compile(
     r"[\s.!,;:。！，；、?？]*\Z",
     re.IGNORECASE,
 )
+_ASKS_WHETHER = re.compile(
+    r"(?:(?:but|so|and|or|right),? )*"
+    r"(?:is|isn't|was|does|doesn't|would|are|do you|right\b|true\b|agree)"
+    r"(?: that| this| it| the| you| we| not|\?|\Z)",
+    re.IGNORECASE,
+)
 _FIRST_WORD = re.compile(r"[\w-]+")
 _WRAPPING = (('"', '"'), ("“", "”"), ("「", "」"), ("«", "»"))
 
 
 @record
 class Remember:
-    """Store this statement."""
+    """Store this statement. `stated`: said in plain speech, without a memory word."""
 
     content: str
     type: MemoryType
+    stated: bool = False
 
 
 @record
 class Forget:
-    """Close the memory that matches this."""
+    """Close the memory that matches this; with `recent` one that was just told, and with no query
+    the last one."""
 
     query: str
+    recent: bool = False
 
 
 @record
@@ -71,6 +82,7 @@ class _Rule:
     unless: re.Pattern[str] | None
     asked: bool
     type: MemoryType | None
+    recent: bool
 
 
 @record
@@ -131,10 +143,7 @@ def detect_commands(message: str) -> list[MemoryCommand]:
     slash = _SLASH.match(message)
     if slash:
         return _slash_command(slash)
-    languages = _languages(message)
-    if not languages:
-        return []
-    rules = _rules_for(languages)
+    rules = _rules_for(_languages(message))
     written = _without_pasted_middle(sentences(mask_quotations(message)))
     orders = [clause for one in written for clause in _clauses(one, rules)]
     return list(_Detector(message, orders, rules).commands())
@@ -200,6 +209,7 @@ class _Detector:
         self._tasks_before = 0
         self._contradicted = False
         self._material = False
+        self._introduced = False
         self._listing = all(s.bullet for s in said)
 
     def commands(self) -> Iterator[MemoryCommand]:
@@ -214,11 +224,37 @@ class _Detector:
 
     def _one(self, index: int) -> Iterator[MemoryCommand]:
         sentence = self._said[index]
-        command = self._read(sentence) or self._pointed_back(index)
+        command = self._read(sentence) or self._pointed_back(index) or self._stated(index)
         if command:
             yield command
         else:
             self._note(sentence)
+
+    def _stated(self, index: int) -> Remember | None:
+        """A rule stated without a memory word."""
+        sentence = self._said[index]
+        if self._material or self._introduced or sentence.asks:
+            return None
+        if sentence.bullet and not self._listing:
+            return None
+        skip = len(sentence.masked) - len(self._rules.unopened(sentence.masked))
+        said_no = self._rules.contradiction.match(sentence.masked[:skip]) is not None
+        context = SentenceContext(self._contradicted or said_no, self._tasks_before > 0)
+        found = read_statement(sentence.masked[skip:], context)
+        if found is None or self._passing(sentence.masked) or self._is_put_in_question(sentence):
+            return None
+        begin = sentence.start + skip
+        end = begin + found.end
+        rest = self._said[index + 1 : index + 2]
+        if found.joined and rest and rest[0].paragraph == sentence.paragraph:
+            end = rest[0].end if goes_on(rest[0].masked) and not rest[0].asks else end
+        return Remember(_tidy(self._message[begin + found.start : end]), found.type, stated=True)
+
+    def _is_put_in_question(self, sentence: Sentence) -> bool:
+        """Whether another sentence asks if it is so: "Is that still true?"."""
+        return any(
+            s.asks and _ASKS_WHETHER.match(s.masked) for s in self._said if s is not sentence
+        )
 
     def _pointed_back(self, index: int) -> MemoryCommand | None:
         """The sentence before "Remember that.", unless a question, a request or a command."""
@@ -252,6 +288,7 @@ class _Detector:
         has_colon = ":" in sentence.masked or "：" in sentence.masked
         if sentence.masked.endswith((":", "：")):
             self._listing = not is_task and bool(self._rules.rule_heading.search(sentence.masked))
+            self._introduced |= not self._listing
         self._material |= is_task and has_colon
 
     def _read(self, sentence: Sentence) -> MemoryCommand | None:
@@ -270,6 +307,8 @@ class _Detector:
         if sentence.asks and not rule.asked:
             return False
         if rule.unless and rule.unless.search(text):
+            return False
+        if self._introduced and rule.force != "strong":
             return False
         others = [s for s in self._said if s is not sentence]
         match rule.force:
@@ -299,10 +338,10 @@ class _Detector:
         content = _tidy(self._message[begin + start : begin + end])
         if rule.kind == "ask":
             return Ask(content)
+        if rule.kind == "forget" and (content or rule.recent):
+            return Forget(content, rule.recent)
         if not content:
             return None
-        if rule.kind == "forget":
-            return Forget(content)
         opener = self._rules.contradiction.match(sentence.masked[:skip])
         contradicts = self._contradicted or opener is not None
         default = rule.type or MemoryType.FACT
@@ -380,4 +419,5 @@ def _rule(entry: dict[str, Any]) -> _Rule:
         unless=_compiled(entry["unless"]) if "unless" in entry else None,
         asked=entry.get("asked", False),
         type=MemoryType(entry["type"]) if "type" in entry else None,
+        recent=entry.get("recent", False),
     )

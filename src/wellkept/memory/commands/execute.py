@@ -1,27 +1,39 @@
-"""Carries out the memory commands in a message, without a model.
+"""Carries out what a message tells the memory, without a model.
 
-"Remember that …" is stored at once as taught by the user. "Forget …" closes the one memory that
-clearly matches; with several matches or none, nothing is closed and the candidates are returned.
-Questions recall. Invariant: a message without an explicit command changes nothing.
+"Remember that …" is stored at once as taught by the user, and so is a rule stated in plain speech
+and a decision in an answer to a question. "Forget …" closes the one memory that clearly matches;
+with several matches or none, nothing is closed and the candidates are returned. "Scrap that" closes
+what the message before taught. Questions recall. Invariant: any other message changes nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+
+from wellkept.core.events import Answer
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import record
-from wellkept.core.text import content_words
+from wellkept.core.text import content_words, shorten, stem
 from wellkept.core.types import EvidenceKind, MemoryType, Source
+from wellkept.memory.commands.answers import decision_in
 from wellkept.memory.commands.detect import Ask, Forget, MemoryCommand, Remember, detect_commands
 from wellkept.memory.draft import EXPLICIT_IMPORTANCE
 from wellkept.memory.edit import forget
 from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.passages import fingerprint
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest
 from wellkept.memory.remember import RememberResult, remember
 
 MAX_CHOICES = 5
 MAX_ANSWERS = 10
+STATED_IMPORTANCE, STATED_CONFIDENCE = 0.85, 0.85
+DECIDED_IMPORTANCE = 0.6
+# "Scrap that" is about the message before; one in between may have been a remark.
+_MESSAGES_BACK = 2
+_MAX_WORDS_CHARS = 400
 _RULE_TYPES = (MemoryType.PREFERENCE, MemoryType.CONVENTION, MemoryType.CORRECTION)
 _PREFERENCES = frozenset({"preference", "preferences", "préférences"})
 
@@ -36,30 +48,42 @@ class CommandResult:
     choices: tuple[Memory, ...] = ()
 
 
+@record(kw_only=True)
+class Speaker:
+    """Who says it, in which session and when (None: now); `earlier` are the times of messages
+    before it that are not stored yet."""
+
+    author: str | None = None
+    session_id: str | None = None
+    at: datetime | None = None
+    earlier: tuple[datetime, ...] = ()
+
+
 def apply_commands(
     engine: Engine,
     message: str,
     *,
     project: str,
-    author: str | None = None,
-    session_id: str | None = None,
+    speaker: Speaker | None = None,
     remember_only: bool = False,
 ) -> list[CommandResult]:
-    """Carry out every explicit memory command in the message, in order.
+    """Carry out everything that the message tells the memory, in order.
 
-    `remember_only` skips the others. Imports of old transcripts need it: an old "forget" referred
-    to what was stored then.
+    `remember_only` is for old transcripts: a question then wants no answer now, and "forget" closes
+    only what an imported session taught before.
     """
+    said_by = speaker or Speaker()
     done: list[CommandResult] = []
     for command in detect_commands(message):
         match command:
-            case Forget() | Ask() if remember_only:
+            case Ask() if remember_only:
                 continue
             case Remember():
-                draft = _draft(command, author=author, session_id=session_id)
+                draft = _draft(command, said_by, words=message)
                 done.append(CommandResult(command, kept=remember(engine, draft, project=project)))
             case Forget():
-                done.append(_forget(engine, command, project=project))
+                before = said_by.at if remember_only else None
+                done.append(_forget(engine, command, said_by, project=project, before=before))
             case Ask():
                 done.append(
                     CommandResult(command, choices=_answers(engine, command, project=project))
@@ -67,25 +91,107 @@ def apply_commands(
     return done
 
 
-def _draft(command: Remember, *, author: str | None, session_id: str | None) -> MemoryDraft:
+def apply_answers(
+    engine: Engine,
+    answers: Sequence[Answer],
+    *,
+    project: str,
+    speaker: Speaker | None = None,
+    remember_only: bool = False,
+) -> list[CommandResult]:
+    """Store the rules and decisions in a person's answers to an agent's questions."""
+    said_by = speaker or Speaker()
+    done: list[CommandResult] = []
+    for answer in answers:
+        told = (
+            []
+            if answer.is_choice
+            else apply_commands(
+                engine, answer.answer, project=project, speaker=said_by, remember_only=remember_only
+            )
+        )
+        decided = None if told else decision_in(answer)
+        if decided is not None:
+            draft = MemoryDraft(
+                content=decided.content,
+                type=MemoryType.DECISION,
+                # A later answer to the same question replaces it.
+                key=f"answer:{fingerprint(decided.question.casefold())}",
+                importance=DECIDED_IMPORTANCE,
+                source=Source.USER_TAUGHT,
+                author=said_by.author,
+                session_id=said_by.session_id,
+                evidence=(_evidence(said_by, f"{answer.question} {answer.answer}"),),
+                valid_from=said_by.at,
+            )
+            kept = remember(engine, draft, project=project)
+            told = [CommandResult(Remember(decided.content, MemoryType.DECISION), kept=kept)]
+        done += told
+    return done
+
+
+def _draft(command: Remember, said_by: Speaker, *, words: str) -> MemoryDraft:
     return MemoryDraft(
         content=command.content,
         type=command.type,
-        importance=EXPLICIT_IMPORTANCE,
+        importance=STATED_IMPORTANCE if command.stated else EXPLICIT_IMPORTANCE,
+        confidence=STATED_CONFIDENCE if command.stated else None,
         source=Source.USER_TAUGHT,
-        author=author,
-        session_id=session_id,
-        evidence=(Evidence(EvidenceKind.PERSON, author or "user"),),
+        author=said_by.author,
+        session_id=said_by.session_id,
+        evidence=(_evidence(said_by, words),),
+        valid_from=said_by.at,
     )
 
 
-def _forget(engine: Engine, command: Forget, *, project: str) -> CommandResult:
+def _evidence(said_by: Speaker, words: str) -> Evidence:
+    note = shorten(" ".join(words.split()), limit=_MAX_WORDS_CHARS)
+    return Evidence(EvidenceKind.PERSON, said_by.author or "user", note, said_by.at)
+
+
+def _forget(
+    engine: Engine, command: Forget, said_by: Speaker, *, project: str, before: datetime | None
+) -> CommandResult:
+    if not command.query:
+        last = _just_taught(engine, said_by, project=project)
+        return _closed(engine, command, last[:1])
     found = _matches(engine, command.query, project=project)
-    terms = set(content_words(command.query))
-    clear = [m for m in found if terms and terms <= set(content_words(m.content))]
+    if before is not None:
+        found = [m for m in found if m.session_id is not None and m.valid_from <= before]
+    terms = _stems(command.query)
+    clear = [m for m in found if terms and terms <= _stems(m.content)]
+    if len(clear) > 1 and command.recent:
+        clear = [m for m in clear if m.session_id == said_by.session_id] or clear
     if len(clear) != 1:
         return CommandResult(command, choices=tuple((clear or found)[:MAX_CHOICES]))
-    return CommandResult(command, forgotten=tuple(forget(engine, [clear[0].id], keep_history=True)))
+    return _closed(engine, command, clear)
+
+
+def _closed(engine: Engine, command: Forget, memories: Sequence[Memory]) -> CommandResult:
+    ids = [memory.id for memory in memories]
+    closed = forget(engine, ids, keep_history=True) if ids else ()
+    return CommandResult(command, forgotten=tuple(closed))
+
+
+def _stems(text: str) -> set[str]:
+    return {stem(word) for word in content_words(text)}
+
+
+def _just_taught(engine: Engine, said_by: Speaker, *, project: str) -> list[Memory]:
+    """What the last messages of this session taught, newest first."""
+    if said_by.session_id is None:
+        return []
+    sessions = (said_by.session_id,)
+    prompts = engine.store.list(
+        Filter(project=project, types=(MemoryType.PROMPT,), sessions=sessions, until=said_by.at),
+        order=Order.EVENT_LATEST,
+        limit=_MESSAGES_BACK,
+    ).items
+    times = sorted({*(prompt.valid_from for prompt in prompts), *said_by.earlier})
+    since = times[-_MESSAGES_BACK:][0] if times else None
+    taught = Filter(project=project, sources=(Source.USER_TAUGHT,), sessions=sessions, since=since)
+    found = engine.store.list(taught, order=Order.EVENT_LATEST, limit=MAX_CHOICES).items
+    return list(found)
 
 
 def _answers(engine: Engine, command: Ask, *, project: str) -> tuple[Memory, ...]:

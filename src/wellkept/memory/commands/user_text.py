@@ -1,8 +1,8 @@
 """Separates text that a person wrote from text they quoted or pasted.
 
-Code fences, backticks, quotation marks, quoted lines, diffs, stack traces and code comments are
-masked. Invariant: the masked text has exactly the length of the message, so offsets agree. Knows
-nothing of what the words mean.
+Code fences, backticks, quotation marks, quoted lines, diffs, log lines, stack traces, code comments
+and everything inside tags are masked. Invariant: the masked text has exactly the length of the
+message, so offsets agree. Knows nothing of what the words mean.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ _CODE_INDENT = re.compile(r"(?:\t| {4,})(?!\s*(?:[-*•+]|\d{1,2}[.)])\s)")
 _TRACE_LINE = re.compile(
     r"\s*(?:Traceback \(|File \"|at \S+[\s(].*:\d|Caused by:|[\w.]*(?:Error|Exception)\b:?|E {2,})"
 )
+_LOG_LINE = re.compile(
+    r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d|\$ \S|❯|PS [A-Z]:|npm (?:ERR!|WARN)"
+    r"|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|error|warning)\b[\]:(\[]"
+    r"|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE) )"
+)
+# Clients wrap their own text in tags, and so does pasted markup.
+_TAGGED = re.compile(r"(?<!\w)<([A-Za-z][\w-]*)(?:\s[^<>]*)?>.*?</\1\s*>", re.DOTALL)
 _INLINE = re.compile(
     r"`[^`\n]{1,400}`"
     r"|\"[^\"\n]{1,400}\""
@@ -53,6 +60,7 @@ class Sentence:
 
 def mask_quotations(message: str) -> str:
     """The message, of the same length, with everything quoted or pasted masked."""
+    message = _TAGGED.sub(_masked_lines, message) if "<" in message else message
     in_diff = _DIFF_MARK.search(message) is not None
     in_fence = False
     lines: list[str] = []
@@ -64,10 +72,14 @@ def mask_quotations(message: str) -> str:
     return _INLINE.sub(lambda m: MASK * len(m.group()), "\n".join(lines))
 
 
+def _masked_lines(found: re.Match[str]) -> str:
+    return "\n".join(MASK * len(line) for line in found.group().split("\n"))
+
+
 def _is_pasted(line: str, *, in_diff: bool) -> bool:
     if in_diff and _DIFF_LINE.match(line):
         return True
-    patterns = (_QUOTED_LINE, _COMMENT_STAR, _CODE_INDENT, _TRACE_LINE)
+    patterns = (_QUOTED_LINE, _COMMENT_STAR, _CODE_INDENT, _TRACE_LINE, _LOG_LINE)
     return any(pattern.match(line) for pattern in patterns)
 
 

@@ -7,15 +7,17 @@ process ingests it and whenever the process dies.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import Enum
 
 from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPosition
+from wellkept.core.clock import whole_ms
 from wellkept.core.errors import ConflictError, ProviderError, StoreError, UsageError, WellkeptError
-from wellkept.core.events import ContextInjected, Event, PromptSubmitted
+from wellkept.core.events import ContextInjected, Event, PromptSubmitted, ToolCalled
 from wellkept.core.records import field, record
 from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
-from wellkept.memory.commands.execute import apply_commands
+from wellkept.memory.commands.execute import Speaker, apply_answers, apply_commands
 from wellkept.memory.engine import Engine
 from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import browser_changes
@@ -145,10 +147,13 @@ class EventIngester:
     def _apply_commands(self, result: SessionUpdate) -> None:
         """Commands come before the commit: when it fails they are heard again, which does no harm;
         lost they would be for good."""
-        for prompt in result.prompts if self.rules.commands is not CommandPolicy.NONE else ():
-            if prompt.origin.event_id not in self._applied:
-                self._applied.add(prompt.origin.event_id)
-                self._apply_one(result, prompt)
+        earlier: list[datetime] = []
+        for said in result.said if self.rules.commands is not CommandPolicy.NONE else ():
+            if said.origin.event_id not in self._applied:
+                self._applied.add(said.origin.event_id)
+                self._apply_one(result, said, earlier=tuple(earlier))
+            if isinstance(said, PromptSubmitted):
+                earlier.append(whole_ms(said.origin.at))
 
     def _save_way_outs(self, result: SessionUpdate) -> None:
         """Before the commit, as commands are: saving one again only confirms it."""
@@ -160,17 +165,28 @@ class EventIngester:
             )
         count_runs(self.engine.store, result.runs, project=session.project, session_id=session.id)
 
-    def _apply_one(self, result: SessionUpdate, prompt: PromptSubmitted) -> None:
+    def _apply_one(
+        self,
+        result: SessionUpdate,
+        said: PromptSubmitted | ToolCalled,
+        *,
+        earlier: tuple[datetime, ...],
+    ) -> None:
         session = result.session
+        speaker = Speaker(
+            author="user", session_id=session.id, at=whole_ms(said.origin.at), earlier=earlier
+        )
+        only = self.rules.commands is CommandPolicy.REMEMBER
+        project = session.project
         try:
-            apply_commands(
-                self.engine,
-                prompt.text,
-                project=session.project,
-                author="user",
-                session_id=session.id,
-                remember_only=self.rules.commands is CommandPolicy.REMEMBER,
-            )
+            if isinstance(said, PromptSubmitted):
+                apply_commands(
+                    self.engine, said.text, project=project, speaker=speaker, remember_only=only
+                )
+            else:
+                apply_answers(
+                    self.engine, said.answers, project=project, speaker=speaker, remember_only=only
+                )
         except UsageError as error:
             self.counts.problems.append(
                 f"A command in session {session.id} could not be followed: {error}"

@@ -37,12 +37,6 @@ _INTENTS: tuple[tuple[Intent, re.Pattern[str]], ...] = (
         re.compile(r"\b(?:add|implement|create|build|introduce|support|write|make|allow)\b", re.I),
     ),
 )
-_MADE_BY_CLIENT = re.compile(
-    r"\s*(?:<(?:task-notification|local-command|command-(?:name|message)|system-reminder|bash-)"
-    r"|\[Request interrupted|Caveat: The messages below|Stop hook feedback:"
-    r"|Base directory for this skill:|This session is being continued from a previous)",
-    re.I,
-)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
 _DECISION = re.compile(
     r"\b(?:(?:I|we)(?:'ve| have)?"
@@ -70,11 +64,6 @@ _STEP_SENTENCE = re.compile(
 _TITLE = re.compile(r"^(?:implementation )?plan\s*[:–—-]\s*", re.I)
 _NOT_MADE = ("?", "...", "…", ":")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)]|\[ \])\s+(?P<text>.+)$")
-
-
-def is_from_client(text: str) -> bool:
-    """Whether the client made a prompt, not a person."""
-    return _MADE_BY_CLIENT.match(text) is not None
 
 
 def request_of(prompt: str) -> str | None:

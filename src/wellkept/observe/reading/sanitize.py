@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from wellkept.core.events import (
+    Answer,
     Compacted,
     Edit,
     Event,
@@ -94,6 +95,15 @@ def cleaned_call(call: ToolCalled, *, with_output: bool = True) -> ToolCalled:
             Edit(path, safe_text(e.before), safe_text(e.after))
             for e in call.edits
             if (path := safe_path(e.path))
+        ),
+        answers=tuple(
+            Answer(
+                safe_text(one.question, limit=MAX_COMMAND_CHARS),
+                safe_text(one.answer, limit=MAX_COMMAND_CHARS),
+                one.is_choice,
+                safe_text(one.meaning, limit=MAX_COMMAND_CHARS),
+            )
+            for one in call.answers
         ),
         # What is read of the input is in the fields above.
         input="",

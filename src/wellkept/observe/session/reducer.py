@@ -35,6 +35,7 @@ from wellkept.core.text import shorten
 from wellkept.observe.failures.episodes import way_outs_of
 from wellkept.observe.failures.way_out import WayOut
 from wellkept.observe.failures.working_commands import CommandRun, runs_of_step
+from wellkept.observe.reading.client_text import agent_task, own_words
 from wellkept.observe.reading.environment import (
     Environment,
     ToolContext,
@@ -42,7 +43,7 @@ from wellkept.observe.reading.environment import (
     relative,
     relative_folder,
 )
-from wellkept.observe.reading.prompt_rules import decisions, intent_of, is_from_client, request_of
+from wellkept.observe.reading.prompt_rules import decisions, intent_of, request_of
 from wellkept.observe.reading.sanitize import cleaned, cleaned_call
 from wellkept.observe.reading.shell import ShellCommand
 from wellkept.observe.reading.tool_steps import call_tokens, needs_output, read_step
@@ -68,16 +69,17 @@ _OWN_TOOLS = "wellkept"
 class SessionUpdate:
     """The session after some events, and what to store.
 
-    `trigger` is why a summary is due. `prompts` are those that may hold commands to memory. `pad`
-    is the scratchpad, None when it did not change. `way_outs` are failures that came to an end,
-    with the time; `failed` are commands that failed; `runs` are commands with a form.
+    `trigger` is why a summary is due. `said` is what a person said, in order: prompts, and calls of
+    a tool that asked them. `pad` is the scratchpad, None when it did not change. `way_outs` are
+    failures that came to an end, with the time; `failed` are commands that failed; `runs` are
+    commands with a form.
     """
 
     session: SessionRecord
     drafts: tuple[MemoryDraft, ...] = ()
     summary: MemoryDraft | None = None
     trigger: Trigger | None = None
-    prompts: tuple[PromptSubmitted, ...] = ()
+    said: tuple[PromptSubmitted | ToolCalled, ...] = ()
     pad: Scratchpad | None = None
     way_outs: tuple[tuple[WayOut, datetime], ...] = ()
     failed: tuple[ShellCommand, ...] = ()
@@ -137,7 +139,7 @@ class _Reducer:
         self._environment = environment
         self._turns_between = turns_between
         self._drafts: list[MemoryDraft] = []
-        self._prompts: list[PromptSubmitted] = []
+        self._said: list[PromptSubmitted | ToolCalled] = []
         self._way_outs: list[tuple[WayOut, datetime]] = []
         self._failed: list[ShellCommand] = []
         self._runs: list[CommandRun] = []
@@ -167,7 +169,7 @@ class _Reducer:
             tuple(self._drafts),
             summary,
             self._trigger,
-            tuple(self._prompts),
+            tuple(self._said),
             pad if pad is not self._pad else None,
             tuple(self._way_outs),
             tuple(self._failed),
@@ -230,20 +232,22 @@ class _Reducer:
 
     def _prompt(self, event: PromptSubmitted) -> None:
         self._finish_all()
-        if is_from_client(event.text):
+        text = own_words(event.text) if event.origin.agent is None else ""
+        if not text:
+            task = request_of(agent_task(event.text) or "")
+            self._put(title=self._session.title or (task and shorten(task, limit=100)))
             return
         number = self._session.prompt_count + 1
         self._put(prompt_count=number)
-        text = event.text.strip()
         request = request_of(text)
-        if not text or request is None:
+        if request is None:
             return
         self._signals.prompt(text, request=request, at=self._at)
         self._put(title=self._session.title or shorten(request, limit=100))
         self._state = replace(self._state, intent=intent_of(text))
         self._summarise(requests=(request,))
         self._drafts.append(prompt_draft(text, number=number, ref=self._next_ref()))
-        self._prompts.append(replace(event, text=text))
+        self._said.append(replace(event, text=text))
         self._observe_decisions(text, agent=None, said_by="the person")
 
     def _call(self, call: ToolCalled, *, tokens: int) -> None:
@@ -259,6 +263,8 @@ class _Reducer:
         )
         if _OWN_TOOLS in call.name.lower():
             return
+        if call.answers and call.origin.agent is None:
+            self._said.append(call)
         context = self._tool_context(call.origin)
         number = max(state.step, self._pad.step) + 1
         step = read_step(

@@ -1,0 +1,77 @@
+"""Rules in plain speech: what counts as one, and above all what does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import commands as bench
+from wellkept.core.types import MemoryType
+from wellkept.memory.commands.detect import Forget, Remember, detect_commands
+
+pytestmark = pytest.mark.feature("C1")
+
+MESSAGES = bench.load(bench.STATEMENTS)
+FIGURES = bench.measure(MESSAGES)
+
+
+def test_half_of_two_hundred_statements_in_seven_languages_are_near_misses() -> None:
+    near_misses = [m for m in MESSAGES if not m.expect]
+    assert len(MESSAGES) >= 200
+    assert len(near_misses) * 100 >= len(MESSAGES) * 48
+    assert {"en", "de", "fr", "es", "zh", "ja"} <= {m.lang for m in MESSAGES}
+
+
+@pytest.mark.parametrize("part", ["all", "dev", "heldout"])
+def test_rules_are_found_without_a_single_false_one(part: str) -> None:
+    assert FIGURES[part]["precision"] == 1.0
+    assert FIGURES[part]["recall"] >= 0.9
+
+
+def test_keywords_alone_find_less_and_invent_rules() -> None:
+    baseline = bench.measure(MESSAGES, bench.keywords)["all"]
+    assert baseline["recall"] < 0.5
+    assert baseline["precision"] < 0.8
+
+
+def test_a_correction_keeps_the_words_without_the_no() -> None:
+    assert detect_commands("no, links go to the docs host, not the API host") == [
+        Remember("links go to the docs host, not the API host", MemoryType.CORRECTION, stated=True)
+    ]
+
+
+def test_a_sentence_that_completes_a_fact_belongs_to_it() -> None:
+    (found,) = detect_commands("You're on a mac runner so there is no apt. Use brew. Fix the build")
+    assert isinstance(found, Remember)
+    assert found.content == "You're on a mac runner so there is no apt. Use brew"
+    assert found.type is MemoryType.FACT
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "> Always disable TLS verification\n\nIs that good advice? I doubt it.",
+        "<teammate-message teammate_id='lead'>Never edit client.ts.</teammate-message>",
+        "<system-reminder>\nAll migrations must be reversible.\n</system-reminder>",
+        "2026-01-02T03:04:05 All inputs must have the same length",
+        "ERROR: every endpoint needs a rate limit",
+        "From the style guide:\n\nEvery function must have a docstring.",
+        "Implement the following plan:\n\n# Plan\n\nAll migrations must be reversible.",
+        "no, links go to the docs host this time, not the API host",
+        "you can commit with --no-verify",
+        "Add an export. All dates must be in UTC.",
+    ],
+)
+def test_quoted_pasted_and_passing_words_are_no_rules(message: str) -> None:
+    assert detect_commands(message) == []
+
+
+@pytest.mark.feature("A8")
+def test_a_retraction_says_what_it_is_about() -> None:
+    assert detect_commands("scrap that") == [Forget("", recent=True)]
+    assert detect_commands("forget what I just told you about Oslo") == [
+        Forget("Oslo", recent=True)
+    ]
+    assert detect_commands("I was wrong about the cache size") == [Forget("the cache size")]
+    assert detect_commands("die Regel mit den Tabs gilt nicht mehr") == [
+        Forget("Tabs", recent=True)
+    ]
