@@ -133,7 +133,9 @@ def test_what_a_text_model_took_today_is_shown_where_there_is_one(tmp_path: Path
     with open_in(tmp_path) as wk:
         wk.remember("x")
         assert "model tokens" not in wk.doctor().facts
-    named = Settings(text_model_name="some-model", capture_daily_model_tokens=5_000)
+    named = Settings(
+        text_model_provider="openai", text_model_name="some-model", capture_daily_model_tokens=5_000
+    )
     with open_in(tmp_path, settings=named) as wk:
         assert spend_tokens(wk.engine, 1_200, daily_tokens=5_000)
         assert wk.doctor().facts["model tokens"] == "1,200 of 5,000 today"

@@ -52,7 +52,7 @@ if (!Object.values(exported).every((one) => typeof one === "function")) process.
 const hooks = await exported.Wellkept({ directory: "/home/dev/project" })
 const outputs = []
 for (const [name, input, output] of JSON.parse(readFileSync(script, "utf8"))) {
-  await hooks[name](input, output)
+  await hooks[name]?.(input, output)
   outputs.push(output)
 }
 console.log(JSON.stringify(outputs))
@@ -222,6 +222,15 @@ def test_callbacks_of_another_shape_are_passed_over(tmp_path: Path) -> None:
     odd = [(name, given, shapes[0]) for name in names for given in shapes]
     deleted = _event("session.deleted")
     assert len(_play(tmp_path, *odd, deleted, _event("unheard.of")).outputs) == len(odd) + 2
+
+
+@node
+@pytest.mark.feature("C10")
+def test_inside_a_call_of_wellkepts_own_nothing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WELLKEPT_SELF", "1")
+    assert _play(tmp_path, _callback("chat.message")).calls == []
 
 
 # -- Its payloads ---------------------------------------------------------------------------------

@@ -387,7 +387,7 @@ def test_a_thin_answer_is_looked_for_again_with_a_hypothetical_one(engine: Engin
     wanted = keep(engine, "redis eviction drops sessions under memory pressure")
     keep(engine, "The logo is drawn in Inkscape")
     teller = Storyteller("redis eviction drops sessions")
-    asked = replace(engine, text_model=lambda: teller)
+    asked = replace(engine, query_model=lambda: teller)
     query = "people get logged out at night"
     assert not ask(engine, query)[0].score > 0.5
     answer = ask(asked, query)
@@ -402,7 +402,7 @@ def test_enough_clear_hits_need_no_hypothetical_answer(engine: Engine) -> None:
     for number in range(3):
         keep(engine, f"redis eviction drops sessions {number}")
     teller = Storyteller("x")
-    ask(replace(engine, text_model=lambda: teller), "redis eviction drops sessions")
+    ask(replace(engine, query_model=lambda: teller), "redis eviction drops sessions")
     assert teller.prompts == []
 
 
@@ -412,7 +412,7 @@ def test_a_text_model_that_fails_or_says_nothing_changes_nothing(
     engine: Engine, answer: str
 ) -> None:
     keep(engine, "redis eviction")
-    asked = replace(engine, text_model=lambda: Storyteller(answer))
+    asked = replace(engine, query_model=lambda: Storyteller(answer))
     assert found(asked, "people get logged out") == found(engine, "people get logged out")
 
 

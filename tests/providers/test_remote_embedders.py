@@ -9,7 +9,6 @@ import pytest
 
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.ports.models import Embedder
-from wellkept.providers.chat.openai import OpenAIChatModel
 from wellkept.providers.embedders.ollama import (
     OllamaEmbedder,
     has_model,
@@ -330,25 +329,6 @@ def test_installed_ollama_models_are_listed(server: FakeEmbeddingServer):
 )
 def test_every_form_of_ollama_host_is_understood(host: str, url: str):
     assert server_url({"OLLAMA_HOST": host}) == url
-
-
-@pytest.mark.feature("B7")
-def test_a_chat_model_completes_a_prompt(server: FakeEmbeddingServer):
-    model = OpenAIChatModel(Endpoint(server.openai_url, api_key=_KEY), model="small-model")
-    assert model.complete("Answer briefly: why?", max_tokens=64) == "A hypothetical answer."
-    body = server.seen[0].body
-    assert body["messages"] == [{"role": "user", "content": "Answer briefly: why?"}]
-    assert body["max_tokens"] == 64
-
-
-@pytest.mark.feature("B7")
-@pytest.mark.parametrize(
-    "body", [b'{"choices": []}', b'{"choices": [{"message": {"content": null}}]}']
-)
-def test_a_blank_completion_is_an_error(server: FakeEmbeddingServer, body: bytes):
-    server.fail_next(Fault(body=body))
-    with pytest.raises(ProviderError, match="blank answer"):
-        OpenAIChatModel(Endpoint(server.openai_url), model="m").complete("p", max_tokens=8)
 
 
 @pytest.mark.feature("B7")

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any, TypeAlias
 
 Body: TypeAlias = dict[str, Any]
@@ -126,11 +126,35 @@ _DIALECTS: dict[str, Callable[[Turn, int], Events]] = {
 }
 
 
-class Endpoint:
-    """All dialects at one address; use as a context manager."""
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """How every question goes wrong: a status, no answer at all, or a web page."""
 
-    def __init__(self, turns: Script) -> None:
+    status: int = 200
+    hang: bool = False
+    html: bool = False
+
+
+class Endpoint:
+    """All dialects at one address; use as a context manager.
+
+    `with_tools` and `without_tools` are said in place of the script to requests of either kind.
+    """
+
+    def __init__(
+        self,
+        turns: Script,
+        *,
+        without_tools: str = "Well.",
+        with_tools: str | None = None,
+        fault: Fault | None = None,
+    ) -> None:
         self.seen: list[str] = []
+        self.asked: list[Body] = []
+        self.fault = fault
+        self.closing = Event()
+        self._without_tools = without_tools
+        self._with_tools = with_tools
         self._turns = list(turns)
         self._lock = Lock()
         handler = type("Handler", (_Handler,), {"endpoint": self})
@@ -143,6 +167,7 @@ class Endpoint:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.closing.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -159,9 +184,12 @@ class Endpoint:
     def next_turn(self, body: Body) -> tuple[Turn, int]:
         """What to answer to a request, and its number."""
         with self._lock:
+            self.asked.append(body)
             if not body.get("tools"):
-                return Say("Well."), 0
+                return Say(self._without_tools), 0
             self.seen.append(json.dumps(body, ensure_ascii=False))
+            if self._with_tools is not None:
+                return Say(self._with_tools), len(self.seen)
             return self._turn(), len(self.seen)
 
     def _turn(self) -> Turn:
@@ -192,11 +220,22 @@ class _Handler(BaseHTTPRequestHandler):
         if dialect is None:
             self._send(b'{"input_tokens":1,"totalTokens":1}', "application/json")
             return
+        if self.endpoint.fault is not None:
+            self._go_wrong(self.endpoint.fault)
+            return
         turn, number = self.endpoint.next_turn(json.loads(raw))
         self._send("".join(map(_framed, dialect(turn, number))).encode(), "text/event-stream")
 
-    def _send(self, raw: bytes, kind: str) -> None:
-        self.send_response(200)
+    def _go_wrong(self, fault: Fault) -> None:
+        if fault.hang:
+            self.endpoint.closing.wait()
+            return
+        kind = "text/html" if fault.html else "application/json"
+        raw = b"<html>Welcome</html>" if fault.html else b'{"error":{"message":"Too many"}}'
+        self._send(raw, kind, status=fault.status)
+
+    def _send(self, raw: bytes, kind: str, *, status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(raw)))
         self.end_headers()

@@ -12,6 +12,9 @@ import os
 import sys
 
 if __name__ == "__main__":
+    # Inside a client that Wellkept itself asks as a model: see nothing, say nothing.
+    if "WELLKEPT_SELF" in os.environ:
+        os._exit(0)
     try:
         sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
         from wellkept.clients.hook_process import main

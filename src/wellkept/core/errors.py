@@ -19,6 +19,12 @@ classes in one table each.
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
+ProviderCause: TypeAlias = Literal["login", "busy", "answer", "wait", "other"]
+"""Why a model failed: no valid login; limited, failing or silent server; unusable answer; not asked
+because it should wait; anything else."""
+
 
 class WellkeptError(Exception):
     """Root of everything Wellkept raises on purpose."""
@@ -69,7 +75,13 @@ class StoreVersionError(StoreError):
 
 
 class ProviderError(WellkeptError):
-    """A model, an embedder or a reranker failed."""
+    """A model, an embedder or a reranker failed; `cause` says how a caller should go on."""
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, cause: ProviderCause = "other"
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.cause: ProviderCause = cause
 
 
 class PluginError(WellkeptError):

@@ -49,13 +49,15 @@ class Engine:
     """Store, models, clock and ids.
 
     When embedding fails on a write, `on_embedding_failure` raises or takes note; then the memory is
-    stored without a vector until a re-index.
+    stored without a vector until a re-index. `text_model` is for work in the background and may
+    take minutes; `query_model` is for a search that somebody waits for.
     """
 
     store: Store
     embedder: Callable[[], Embedder | None] = _nothing
     thresholds: Callable[[], Thresholds] = Thresholds
     text_model: Callable[[], TextModel | None] = _nothing
+    query_model: Callable[[], TextModel | None] = _nothing
     reranker: Callable[[], Reranker | None] = _nothing
     on_embedding_failure: Callable[[ProviderError], None] = _raise
     clock: Clock = system_clock

@@ -63,7 +63,7 @@ def _check_ollama(choice: EmbeddingChoice, environment: Mapping[str, str]) -> tu
     server = endpoint_of("ollama", choice, environment)
     if not server.is_loopback:
         return choice.name == "ollama", f"{server.shown_url} is another machine; not contacted"
-    if not _is_listening(server):
+    if not is_listening(server):
         return False, f"no Ollama server at {server.shown_url}"
     probe = Endpoint(server.base_url, timeout_s=_PROBE_TIMEOUT_S, retries=NO_RETRIES)
     if ollama.has_model(probe, model):
@@ -71,7 +71,7 @@ def _check_ollama(choice: EmbeddingChoice, environment: Mapping[str, str]) -> tu
     return False, f"the Ollama server at {server.shown_url} lacks it; run: ollama pull {model}"
 
 
-def _is_listening(server: Endpoint) -> bool:
+def is_listening(server: Endpoint) -> bool:
     """Whether the port is open: cheaper than importing the HTTP client to find out."""
     import socket
 

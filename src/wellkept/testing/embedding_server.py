@@ -1,8 +1,9 @@
-"""A loopback server that speaks the wire protocols of Ollama and OpenAI, faults included.
+"""A loopback server that speaks the wire protocols of model services, faults included.
 
-It answers `/api/tags`, `/api/embed`, `/v1/embeddings`, `/v1/chat/completions` and `/v1/rerank`
-with the shapes, status codes and error bodies of the real services; vectors are made from the
-words of the text, so like texts get like vectors. Faults are queued and used up one a request.
+It answers `/api/tags`, `/api/embed`, `/api/chat`, `/v1/embeddings`, `/v1/chat/completions`,
+`/v1/rerank` and Anthropic's `/v1/messages` with the shapes, status codes and error bodies of the
+real services; vectors are made from the words of the text, so like texts get like vectors. Faults
+are queued and used up one a request.
 Invariant: the same text always gets the same vector. Knows nothing of Wellkept.
 """
 
@@ -28,12 +29,14 @@ class Fault:
     """One way in which the next request goes wrong.
 
     `status` answers with that code and an error body; `hang` gives no answer until the server
-    closes; `drop` closes the connection at once; `body` is sent as it is with status 200.
+    closes; `trickle` sends a byte now and then without end; `drop` closes the connection at once;
+    `body` is sent as it is with status 200.
     """
 
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     hang: bool = False
+    trickle: bool = False
     drop: bool = False
     body: bytes | None = None
 
@@ -138,19 +141,34 @@ class _Handler(BaseHTTPRequestHandler):
         if fake.faults:
             self._go_wrong(fake, fake.faults.popleft())
             return
-        reply = _answer(fake.behaviour, method, self.path, body, self.headers.get("Authorization"))
+        key = self.headers.get("x-api-key")
+        authorization = f"Bearer {key}" if key else self.headers.get("Authorization")
+        reply = _answer(fake.behaviour, method, self.path, body, authorization)
         self._send(reply.status, json.dumps(reply.body).encode(), {})
 
     def _go_wrong(self, fake: FakeEmbeddingServer, fault: Fault) -> None:
         if fault.hang:
             fake.closing.wait()
-        if fault.hang or fault.drop:
+        if fault.trickle:
+            self._trickle(fake)
+        if fault.hang or fault.drop or fault.trickle:
             self.close_connection = True
         elif fault.status is not None:
             error = {"error": {"message": f"fault {fault.status}", "type": "server_error"}}
             self._send(fault.status, json.dumps(error).encode(), fault.headers)
         else:
             self._send(200, fault.body or b"", fault.headers)
+
+    def _trickle(self, fake: FakeEmbeddingServer) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        try:
+            while not fake.closing.wait(0.02):
+                self.wfile.write(b" ")
+                self.wfile.flush()
+        except OSError:
+            pass  # the client hung up
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)
@@ -181,6 +199,10 @@ def _answer(
             return _openai_embed(behaviour, body)
         case "POST", "/v1/chat/completions":
             return _chat(behaviour)
+        case "POST", "/api/chat":
+            return _ollama_chat(behaviour, body)
+        case "POST", "/v1/messages":
+            return _messages(behaviour, body)
         case "POST", "/v1/rerank":
             return _rerank(behaviour, body)
         case _:
@@ -230,7 +252,31 @@ def _openai_embed(behaviour: Behaviour, body: Mapping[str, object]) -> _Reply:
 def _chat(behaviour: Behaviour) -> _Reply:
     message = {"role": "assistant", "content": behaviour.completion}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return _Reply(200, {"id": "chatcmpl-1", "object": "chat.completion", "choices": [choice]})
+    usage = {"prompt_tokens": 120, "completion_tokens": 7, "total_tokens": 127}
+    reply = {"id": "chatcmpl-1", "object": "chat.completion", "choices": [choice], "usage": usage}
+    return _Reply(200, reply)
+
+
+def _ollama_chat(behaviour: Behaviour, body: Mapping[str, object]) -> _Reply:
+    message = {"role": "assistant", "content": behaviour.completion}
+    counts = {"prompt_eval_count": 120, "eval_count": 7, "done": True, "done_reason": "stop"}
+    return _Reply(200, {"model": body.get("model"), "message": message, **counts})
+
+
+def _messages(behaviour: Behaviour, body: Mapping[str, object]) -> _Reply:
+    if not isinstance(body.get("max_tokens"), int):
+        error = {"type": "invalid_request_error", "message": "max_tokens: Field required"}
+        return _Reply(400, {"type": "error", "error": error})
+    reply = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": body.get("model"),
+        "content": [{"type": "text", "text": behaviour.completion}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 120, "output_tokens": 7},
+    }
+    return _Reply(200, reply)
 
 
 def _rerank(behaviour: Behaviour, body: Mapping[str, object]) -> _Reply:

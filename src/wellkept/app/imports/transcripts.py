@@ -146,6 +146,8 @@ class _Run:
             elif one.cwd is None:
                 reason = "names no folder, so its project is not known"
                 self.report.unread.append(UnreadableFile(one.parts[0].path, reason))
+            elif self._is_own(one.cwd):
+                continue  # Wellkept itself asked the client as a model
             elif wanted.since is not None and one.last_at < wanted.since:
                 self.report.too_old += 1
             elif wanted.project not in (None, self.taker.environment.locate(one.cwd).project):
@@ -154,6 +156,12 @@ class _Run:
                 kept.append(one)
         self._total = sum(transcript.size_bytes for transcript in kept)
         return kept
+
+    def _is_own(self, cwd: str) -> bool:
+        folder = self.services.chat_choice.folder
+        return "\0" not in cwd and (
+            Path(cwd).is_relative_to(folder) or Path(cwd).is_relative_to(folder.resolve())
+        )
 
     def take(self, transcripts: Iterable[Transcript]) -> None:
         """Import one after the other; an unreadable one does not stop the others."""

@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from wellkept.app.maintenance.reindex import index_version, vector_coverage
+from wellkept.app.maintenance.text_model_health import text_model_health
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.settings.sources import SettingSources, inspect_settings, unknown_variables
 from wellkept.core.errors import ProviderError, StoreCorruptError, StoreError, UsageError
@@ -113,6 +114,8 @@ def _with_store(
         *_spool_findings(services),
     ]
     findings += _code_findings(services, deep=deep)
+    health_of_model = text_model_health(services)
+    findings += [_warning("text model", told) for told in health_of_model.warnings()]
     if deep:
         findings += _weight_findings(services)
     facts = {
@@ -121,19 +124,9 @@ def _with_store(
         "memories": f"{sum(count for _, count in services.store.projects()):,}",
         "index version": str(index_version(services.store)),
         "project": services.project,
-        **_token_usage(services),
+        **health_of_model.facts(),
     }
     return replace(health, facts=facts, findings=tuple(findings), mended=mended, model=model)
-
-
-def _token_usage(services: Services) -> dict[str, str]:
-    """Tokens that the text model used today, if there is one."""
-    if not services.settings.text_model_name:
-        return {}
-    from wellkept.observe.model.session_summaries import tokens_used_today
-
-    limit = services.settings.capture_daily_model_tokens
-    return {"model tokens": f"{tokens_used_today(services.engine):,} of {limit:,} today"}
 
 
 def _model_in_use(services: Services) -> ModelInUse:

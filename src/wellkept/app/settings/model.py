@@ -22,6 +22,7 @@ SWITCHES: Final = MappingProxyType(
     {
         paths.HOME_VARIABLE: "one folder for settings and data, in place of the system's own",
         "WELLKEPT_DEBUG": "1 shows the traceback of an error",
+        "WELLKEPT_SELF": "set in a client that Wellkept asks as a model: its hooks do nothing",
         "WELLKEPT_HOOK_TIMEOUT_MS": "how long a hook may take to answer a client, usually 2000",
     }
 )
@@ -145,18 +146,65 @@ class Settings:
             high=3600,
         ),
     )
+    text_model_provider: str | None = field(
+        default=None,
+        metadata=_rule(
+            "text_model.provider",
+            str,
+            "Who extracts memories from sessions: an endpoint, or one of your coding clients with"
+            " its own login; unset means none, or openai if an address and a name are set",
+            choices=(
+                "none",
+                "ollama",
+                "openai",
+                "anthropic",
+                "claude",
+                "codex",
+                "gemini",
+                "opencode",
+            ),
+        ),
+    )
     text_model_base_url: str | None = field(
         default=None,
         metadata=_rule(
             "text_model.base_url",
             str,
-            "Address of an OpenAI-compatible server for hypothetical answers; unset means none",
+            "Address of the text model's server; unset means the provider's own",
         ),
     )
     text_model_name: str | None = field(
         default=None,
         metadata=_rule(
-            "text_model.name", str, "Model to ask for hypothetical answers; unset means none"
+            "text_model.name", str, "Model to ask; unset means a cheap one of the provider"
+        ),
+    )
+    text_model_command: str | None = field(
+        default=None,
+        metadata=_rule(
+            "text_model.command",
+            str,
+            "Program of the coding client that is asked; unset means the one on the PATH",
+        ),
+    )
+    text_model_timeout_s: float = field(
+        default=60.0,
+        metadata=_rule(
+            "text_model.timeout_s",
+            float,
+            "Longest time for one call of the text model, all in all, in seconds",
+            low=1,
+            high=600,
+        ),
+    )
+    text_model_daily_calls: int = field(
+        default=50,
+        metadata=_rule(
+            "text_model.daily_calls",
+            int,
+            "How often a day the text model may be asked; 0 means never",
+            low=0,
+            high=1_000_000,
         ),
     )
     text_model_api_key: str | None = field(

@@ -25,18 +25,21 @@ from wellkept.core.errors import (
     UsageError,
 )
 from wellkept.core.ids import IdSource
+from wellkept.core.records import replace
 from wellkept.core.text import clean
 from wellkept.memory.engine import Engine, Thresholds
 
 if TYPE_CHECKING:
     from wellkept.app.projects.resolver import ProjectIdentity
     from wellkept.app.settings.model import Settings
-    from wellkept.core.ports.models import Embedder, Reranker, TextModel
+    from wellkept.core.ports.models import ChatModel, Embedder, Reranker, TextModel
     from wellkept.core.ports.store import Store
+    from wellkept.providers.chat.settings import ChatChoice
     from wellkept.providers.embedders.settings import EmbeddingChoice
     from wellkept.providers.http.client import Endpoint
 
 DATABASE_NAME = "memory.db"
+_QUERY_LIMIT_S = 5.0
 _CALIBRATIONS = "calibration"
 _ADOPTED = "adopted"
 _EMBEDDER_NAMES = ("model_id", "dimension", "embed_documents", "embed_query")
@@ -87,6 +90,7 @@ class Services:
         self.clock = clock
         self.environment = environment
         self.embedding_problem: str | None = None
+        self.text_model_problem: str | None = None
         self._project = project
         self._given_embedder = embedder
         self.read_only = read_only
@@ -123,6 +127,7 @@ class Services:
             embedder=lambda: self.embedder,
             thresholds=lambda: self.thresholds,
             text_model=lambda: self.text_model,
+            query_model=lambda: self.query_model,
             reranker=lambda: self.reranker,
             on_embedding_failure=self._note_failure,
             clock=self.clock,
@@ -249,14 +254,63 @@ class Services:
 
     @cached_property
     def text_model(self) -> TextModel | None:
-        """The model for hypothetical answers, if one is configured."""
-        known = self.settings
-        if not (known.text_model_base_url and known.text_model_name):
+        """The model that extracts memories from sessions, if one is configured."""
+        model = self.chat_model(self.chat_choice)
+        if model is None:
             return None
-        from wellkept.providers.chat.openai import OpenAIChatModel
+        from wellkept.app.wiring.guarded_model import GuardedModel
 
-        endpoint = self._endpoint(known.text_model_base_url, known.text_model_api_key)
-        return OpenAIChatModel(endpoint, model=known.text_model_name)
+        return GuardedModel(
+            model,
+            store=self.store,
+            folder=self.chat_choice.folder,
+            clock=self.clock,
+            daily_calls=self.settings.text_model_daily_calls,
+            count_tokens=self.engine.count_tokens,
+            environment=self.environment,
+        )
+
+    @cached_property
+    def query_model(self) -> TextModel | None:
+        """The model for hypothetical answers; a client is too slow to wait for."""
+        choice = self.chat_choice
+        limit_s = min(choice.timeout_s, _QUERY_LIMIT_S)
+        model = None if choice.is_client else self.chat_model(replace(choice, timeout_s=limit_s))
+        if model is None:
+            return None
+        from wellkept.app.wiring.guarded_model import QueryModel
+
+        return QueryModel(model, store=self.store, clock=self.clock)
+
+    @cached_property
+    def chat_choice(self) -> ChatChoice:
+        """The chat model in the settings."""
+        from wellkept.providers.chat.settings import ChatChoice
+
+        known = self.settings
+        is_named = bool(known.text_model_base_url and known.text_model_name)
+        return ChatChoice(
+            provider=known.text_model_provider or ("openai" if is_named else "none"),
+            folder=paths.data_folder(self.environment) / "model",
+            base_url=known.text_model_base_url,
+            model=known.text_model_name,
+            api_key=known.text_model_api_key,
+            command=known.text_model_command,
+            timeout_s=known.text_model_timeout_s,
+        )
+
+    def chat_model(self, choice: ChatChoice) -> ChatModel | None:
+        """The model of a choice, not contacted yet; None when there is none or it lacks a setting,
+        which is noted."""
+        if choice.provider == "none":
+            return None
+        from wellkept.providers.chat.settings import open_chat_model
+
+        try:
+            return open_chat_model(choice, self.environment)
+        except (ProviderError, UsageError) as error:
+            self.text_model_problem = str(error)
+            return None
 
     @cached_property
     def reranker(self) -> Reranker | None:

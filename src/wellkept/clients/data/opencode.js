@@ -47,6 +47,8 @@ const wordsOf = (parts) =>
     .join("\n")
 
 export const Wellkept = async ({ directory }) => {
+  // Inside an OpenCode that Wellkept itself asks as a model: see nothing, say nothing.
+  if (process.env.WELLKEPT_SELF) return {}
   const started = new Map() // session -> what was answered to its start
   const prompted = new Map() // session -> what was answered to its last prompt
   const parents = new Map() // a sub-agent's session -> the session that started it

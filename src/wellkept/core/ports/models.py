@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from wellkept.core.records import record
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -29,6 +31,31 @@ class TextModel(Protocol):
     """Completes a prompt."""
 
     def complete(self, prompt: str, *, max_tokens: int) -> str: ...
+
+
+@record
+class ChatAnswer:
+    """What a chat model answered, and the tokens that the call took if it said so."""
+
+    text: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class ChatModel(Protocol):
+    """A model behind an endpoint or a program.
+
+    `model_id` names it to people. `login` changes when the user logs in again or changes a key; it
+    holds no secret. `ask` ends within a time limit of its own and raises ProviderError on failure.
+    """
+
+    @property
+    def model_id(self) -> str: ...
+
+    @property
+    def login(self) -> str: ...
+
+    def ask(self, prompt: str, *, max_tokens: int) -> ChatAnswer: ...
 
 
 class Reranker(Protocol):

@@ -244,7 +244,7 @@ def _hyde_pass(
     """Too few clear hits: search again with a hypothetical answer, if there is a text model."""
     if embedder is None or not needs_second_pass(ranked.score for ranked in ranking.order):
         return pool, ranking
-    model = search.engine.text_model()
+    model = search.engine.query_model()
     if model is None:
         return pool, ranking
     try:

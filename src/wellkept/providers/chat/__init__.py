@@ -1,1 +1,4 @@
-"""Chat models. May import `core` and `providers.http`. Open `openai.py`."""
+"""Chat models behind HTTP endpoints, one file per wire protocol; `settings.py` says which exist.
+
+Each asks once, without retries, and within one time limit for the whole call.
+"""

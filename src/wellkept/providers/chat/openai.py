@@ -1,20 +1,19 @@
-"""Single-prompt completions from any server with `/v1/chat/completions`.
-
-For small, synchronous uses of a model, not for conversation. Invariant: a blank completion is an
-error, never an empty string.
-"""
+"""Answers from any server with `/v1/chat/completions`."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from wellkept.core.errors import ProviderError
-from wellkept.providers.http import json_fields
-from wellkept.providers.http.client import Endpoint, post_json
+from wellkept.core.ports.models import ChatAnswer
+from wellkept.providers.chat.request import SYSTEM_TEXT, answer_of, key_mark, post_within_limit
+from wellkept.providers.http.client import Endpoint
+from wellkept.providers.http.json_fields import json_array, json_object
+
+DEFAULT_URL = "https://api.openai.com/v1"
 
 
 class OpenAIChatModel:
-    """Completes over `/chat/completions` under the endpoint's address."""
+    """Asks over `/chat/completions` under the endpoint's address."""
 
     def __init__(self, endpoint: Endpoint, *, model: str) -> None:
         self._endpoint = endpoint
@@ -23,27 +22,31 @@ class OpenAIChatModel:
         is_openai = urlsplit(endpoint.base_url).hostname == "api.openai.com"
         self._limit_field = "max_completion_tokens" if is_openai else "max_tokens"
 
-    def complete(self, prompt: str, *, max_tokens: int) -> str:
-        """The model's completion of `prompt`."""
+    @property
+    def model_id(self) -> str:
+        return f"openai/{self._model}"
+
+    @property
+    def login(self) -> str:
+        return key_mark(self._endpoint)
+
+    def ask(self, prompt: str, *, max_tokens: int) -> ChatAnswer:
+        """The model's answer to `prompt`."""
         body: dict[str, object] = {
             "model": self._model,
-            "messages": [{"role": "user", "content": prompt}],
+            "messages": [
+                {"role": "system", "content": SYSTEM_TEXT},
+                {"role": "user", "content": prompt},
+            ],
             self._limit_field: max_tokens,
         }
-        reply = post_json(self._endpoint, "/chat/completions", body)
-        choices = json_fields.json_array(
-            json_fields.json_object(reply, what="the answer").get("choices"), what="choices"
-        )
-        if not choices:
-            raise self._blank()
-        message = json_fields.json_object(choices[0], what="a choice").get("message")
-        content = json_fields.json_object(message, what="a message").get("content")
-        if not isinstance(content, str) or not content.strip():
-            raise self._blank()
-        return content
-
-    def _blank(self) -> ProviderError:
-        return ProviderError(
-            f"{self._model} at {self._endpoint.shown_url} gave a blank answer.",
-            hint="Allow more tokens or choose another model.",
-        )
+        sent = post_within_limit(self._endpoint, "/chat/completions", body)
+        reply = json_object(sent, what="the answer")
+        choices = json_array(reply.get("choices"), what="choices")
+        text: object = None
+        if choices:
+            message = json_object(choices[0], what="a choice").get("message")
+            text = json_object(message, what="a message").get("content")
+        what = f"{self._model} at {self._endpoint.shown_url}"
+        names = ("prompt_tokens", "completion_tokens")
+        return answer_of(text, reply.get("usage"), names=names, what=what)

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
-from wellkept.core.errors import ProviderError, UsageError
+from wellkept.core.errors import ProviderCause, ProviderError, UsageError
 from wellkept.core.records import field, record
 
 if TYPE_CHECKING:
@@ -49,12 +49,17 @@ NO_RETRIES = Retries(attempts=1)
 
 @record
 class Endpoint:
-    """A model server: its address, API key, time limit and retries."""
+    """A model server: its address, API key, time limit and retries.
+
+    The key is a bearer token, or the value of `key_header`.
+    """
 
     base_url: str
     api_key: str | None = field(default=None, repr=False)
     timeout_s: float = 30.0
     retries: Retries = field(default_factory=Retries)
+    key_header: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.base_url)
@@ -144,8 +149,11 @@ def _headers(endpoint: Endpoint, *, has_body: bool) -> dict[str, str]:
                 "The API key has characters that cannot be sent in a header.",
                 hint="Copy it again without spaces or line ends.",
             )
-        headers["Authorization"] = f"Bearer {endpoint.api_key}"
-    return headers
+        if endpoint.key_header:
+            headers[endpoint.key_header] = endpoint.api_key
+        else:
+            headers["Authorization"] = f"Bearer {endpoint.api_key}"
+    return headers | dict(endpoint.headers)
 
 
 def _attempt(
@@ -232,13 +240,20 @@ def _decoded(endpoint: Endpoint, path: str, content: bytes) -> object:
         raise ProviderError(
             f"{endpoint.shown_url}{path} answered with something that is not JSON.",
             hint="Check that the address is that of a model server.",
+            cause="answer",
         ) from None
 
 
 def _error(endpoint: Endpoint, path: str, failure: _Failure, *, attempts: int) -> ProviderError:
     tries = "" if attempts == 1 else f" after {attempts} attempts"
     message = f"{endpoint.shown_url}{path} failed{tries}: {failure.reason}."
-    return ProviderError(message, hint=_hint(failure.status))
+    return ProviderError(message, hint=_hint(failure.status), cause=_cause(failure))
+
+
+def _cause(failure: _Failure) -> ProviderCause:
+    if failure.status in (401, 403):
+        return "login"
+    return "busy" if failure.may_retry or failure.status is None else "other"
 
 
 def _hint(status: int | None) -> str:

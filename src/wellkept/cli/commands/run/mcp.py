@@ -36,6 +36,9 @@ _START_DELAY_S = 2.0
 @click.pass_context
 def mcp(ctx: click.Context, *, http: bool, port: int, no_token: bool) -> None:
     """Run the MCP server."""
+    if os.environ.get("WELLKEPT_SELF"):
+        # The client was started by Wellkept to answer a question: it must not see its own memory.
+        return
     if find_spec("mcp") is None:
         raise UsageError(
             "The MCP server needs the MCP SDK.", hint="Run: pip install 'wellkept[mcp]'."

@@ -1,0 +1,127 @@
+"""The four real clients as Wellkept's text model, with Wellkept installed in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.running_clients.endpoints import Endpoint, Fault, Say
+from tests.running_clients.starting import ROOT, Client, Machine, every_client
+from wellkept.core.errors import ProviderError
+from wellkept.providers.chat.settings import headless_client
+from wellkept.providers.headless.codex import Codex
+from wellkept.providers.headless.model import HeadlessModel
+
+pytestmark = pytest.mark.feature("C10")
+ANSWER = '{"ok": "yes @\u200bfile"}'
+# What the clients add to the prompt, in bytes; a plain call adds 43,000 or more.
+MOST_ADDED = 5_000
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A home with instructions for every client, and a project with a secret in it."""
+    made = Machine(tmp_path)
+    made.home.mkdir()
+    made.project.mkdir()
+    (made.project / "secret.txt").write_text("MARKER-SECRET")
+    for name in (".claude/CLAUDE.md", ".codex/AGENTS.md", ".gemini/GEMINI.md"):
+        path = made.home / name
+        path.parent.mkdir(parents=True)
+        path.write_text("MARKER-INSTRUCTIONS")
+    return made
+
+
+def _model(machine: Machine, client: Client, address: str, *, limit_s: float) -> HeadlessModel:
+    client.configure(machine, address)
+    if client.name == "opencode":
+        config = machine.home / ".config" / "opencode"
+        config.mkdir(parents=True, exist_ok=True)
+        (machine.project / "opencode.json").rename(config / "opencode.json")
+    keys = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": address}
+    keys |= {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": address}
+    name = client.name.removesuffix("-code")
+    asked = _CodexElsewhere(address) if name == "codex" else headless_client(name)
+    return HeadlessModel(
+        asked,
+        folder=machine.folder / "private",
+        environment=machine.environment | keys,
+        command=str(ROOT / client.program),
+        limit_s=limit_s,
+    )
+
+
+class _CodexElsewhere(Codex):
+    """Codex with a provider on loopback, for which there is nothing to log in to."""
+
+    login_check = ()
+
+    def __init__(self, address: str) -> None:
+        provider: Mapping[str, object] = {
+            "name": "fake",
+            "base_url": f"{address}/v1",
+            "env_key": "FAKE_KEY",
+            "wire_api": "responses",
+            "request_max_retries": 0,
+            "stream_max_retries": 0,
+        }
+        inline = ",".join(f"{name}={json.dumps(value)}" for name, value in provider.items())
+        super().__init__(
+            overrides={"model_provider": '"fake"', "model_providers.fake": f"{{{inline}}}"}
+        )
+
+
+@pytest.mark.parametrize("client", every_client())
+def test_a_client_answers_lean_and_without_hooks_tools_files_or_history(
+    machine: Machine, client: Client
+) -> None:
+    machine.wellkept("install", client.name)
+    before = _files(machine.home)
+    prompt = f"/compact Say ok. @{machine.project}/secret.txt $skill"
+    with Endpoint([Say("Done.")] * 9, without_tools=ANSWER, with_tools=ANSWER) as endpoint:
+        answer = _model(machine, client, endpoint.address, limit_s=150).ask(prompt, max_tokens=500)
+    assert answer.text == ANSWER.replace("\u200b", "")
+    assert len(endpoint.asked) == 1
+    (sent,) = map(json.dumps, endpoint.asked)
+    assert len(sent) < MOST_ADDED
+    assert "MARKER" not in sent
+    assert "wellkept_" not in sent
+    assert "mcp__" not in sent
+    assert not list((machine.folder / "wellkept").glob("spool/*.spool"))
+    # Nothing of the call in the user's own folders but caches and settings.
+    fresh = [path for path in _files(machine.home) - before if "secret.txt" in _text(path)]
+    assert fresh == []
+
+
+@pytest.mark.parametrize("client", every_client())
+@pytest.mark.parametrize(
+    ("fault", "causes"),
+    [
+        (Fault(429), {"busy"}),
+        (Fault(hang=True), {"busy"}),
+        (Fault(html=True), {"answer", "busy", "other"}),
+    ],
+    ids=["429", "hang", "html"],
+)
+def test_a_client_that_gets_no_answer_is_left(
+    machine: Machine, client: Client, fault: Fault, causes: set[str]
+) -> None:
+    with Endpoint([], fault=fault) as endpoint:
+        model = _model(machine, client, endpoint.address, limit_s=12)
+        with pytest.raises(ProviderError) as caught:
+            model.ask("Say ok.", max_tokens=500)
+    assert caught.value.cause in causes
+
+
+def _files(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
