@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from wellkept.app.graph.code_search import CodeSearch
     from wellkept.app.observer.api import Observer
     from wellkept.app.observer.methodology import Methodologies
+    from wellkept.app.observer.session_start import StartOptions
     from wellkept.app.settings.model import Settings
     from wellkept.app.skills.api import Skills
     from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs, MemoryArgs, Names
@@ -399,14 +400,23 @@ class Wellkept(MaintenanceMethods, DataMethods):
         session: str | None = None,
         skills_within_s: float | None = None,
         output: str = "",
+        reading: bool = False,
+        session_limit: int | None = None,
+        observation_limit: int | None = None,
+        days: int | None = None,
+        branch: str | None = None,
     ) -> ContextPack:
         """What to inject now, within a token budget.
 
         `moment` defaults to prompt with a query, file with files, else session. At a failure, the
-        query is the command line and `output` what it printed. Matching skills are
-        listed unless the settings turn that off; `skills_within_s` limits the time to find them.
+        query is the command line and `output` what it printed; `reading` when a file is only read.
+        Matching skills are listed unless the settings turn that off; `skills_within_s` limits the
+        time to find them. `session_limit`, `observation_limit` and `days` limit how much earlier
+        work a session start tells of. With `branch`, that branch is taken in place of the one
+        checked out, and git is not asked.
         """
-        from wellkept.app.observer.context_sources import left_off, way_outs
+        from wellkept.app.observer.context_sources import way_outs
+        from wellkept.app.observer.session_start import start_sections
         from wellkept.memory.context.build import ContextRequest, Moment, build_context
         from wellkept.memory.file_presence import exists_below
         from wellkept.memory.recall.requests import SearchMode
@@ -424,6 +434,14 @@ class Wellkept(MaintenanceMethods, DataMethods):
             shown=frozenset(shown),
             session=session,
             mode=parse_choice(SearchMode, self.settings.recall_mode, what="mode"),
+            reading=reading,
+            days=self.settings.context_days if days is None else days,
+        )
+        options = self._start_options(
+            session_limit=session_limit,
+            observation_limit=observation_limit,
+            days=request.days,
+            branch=branch,
         )
         extras = self._skill_lines(request, within_s=skills_within_s)
         return build_context(
@@ -432,7 +450,29 @@ class Wellkept(MaintenanceMethods, DataMethods):
             exists=exists_below(self.root),
             extras=extras,
             vouched=way_outs(self.engine, request, command=query, output=output),
-            opening=left_off(self.engine, request, root=self.root),
+            sections=start_sections(self.engine, request, options=options),
+        )
+
+    def _start_options(
+        self,
+        *,
+        session_limit: int | None,
+        observation_limit: int | None,
+        days: int,
+        branch: str | None,
+    ) -> StartOptions:
+        from wellkept.app.observer.session_start import StartOptions, no_tree, read_tree_now
+
+        settings = self.settings
+        return StartOptions(
+            root=self.root,
+            sessions=settings.context_sessions if session_limit is None else session_limit,
+            observations=(
+                settings.context_observations if observation_limit is None else observation_limit
+            ),
+            days=days,
+            read_tree=no_tree if branch else read_tree_now,
+            branch=branch,
         )
 
     def _skill_lines(

@@ -1,4 +1,4 @@
-"""Context that comes from watching sessions: ways out of a failed command, and where work was left.
+"""Context that comes from watching sessions: ways out of a failed command.
 
 Imports of `observe` wait until a moment needs them: every hook that asks for context loads this.
 """
@@ -6,7 +6,6 @@ Imports of `observe` wait until a moment needs them: every hook that asks for co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wellkept.memory.context.build import ContextRequest, Moment
@@ -29,21 +28,6 @@ def way_outs(
     if request.moment is Moment.COMMAND:
         return tuple(_before_run(engine, project=request.project, command=command))
     return ()
-
-
-def left_off(engine: Engine, request: ContextRequest, *, root: Path) -> list[str]:
-    """Where work was left off, at the start of a session that asks nothing else."""
-    if request.moment is not Moment.SESSION or request.query.strip() or request.files:
-        return []
-    from wellkept.app.projects.git_repository import current_branch
-    from wellkept.observe.session.left_off import MAX_SESSIONS, left_off_lines
-
-    return left_off_lines(
-        engine.store.sessions(project=request.project, limit=4 * MAX_SESSIONS),
-        branch=current_branch(root),
-        now=engine.clock(),
-        current=request.session,
-    )
 
 
 def _after_failure(

@@ -259,7 +259,7 @@ class Settings:
         ),
     )
     context_budget_tokens: int = field(
-        default=500,
+        default=800,
         metadata=_rule(
             "context.budget_tokens",
             int,
@@ -267,6 +267,39 @@ class Settings:
             by_project=True,
             low=50,
             high=200000,
+        ),
+    )
+    context_sessions: int = field(
+        default=5,
+        metadata=_rule(
+            "context.sessions",
+            int,
+            "How many recent sessions a session start tells of; 0 leaves that part out",
+            by_project=True,
+            low=0,
+            high=50,
+        ),
+    )
+    context_observations: int = field(
+        default=20,
+        metadata=_rule(
+            "context.observations",
+            int,
+            "How many records of decisions, fixes and features a session start may name",
+            by_project=True,
+            low=0,
+            high=200,
+        ),
+    )
+    context_days: int = field(
+        default=30,
+        metadata=_rule(
+            "context.days",
+            int,
+            "How many days back a session start tells of work and decisions",
+            by_project=True,
+            low=1,
+            high=3650,
         ),
     )
     context_skills: str = field(

@@ -13,37 +13,45 @@ from enum import StrEnum
 
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Memory
-from wellkept.core.query import Filter, Order
+from wellkept.core.query import Filter
 from wellkept.core.records import record, replace
 from wellkept.core.text import content_words, jaccard
 from wellkept.core.types import MemoryType, Phase, Scope
 from wellkept.memory.context.candidates import (
     INJECTED_TYPES,
     NEVER_INJECTED,
-    WARNING_TYPES,
     ContextCandidate,
     co_change_warnings,
     command_warnings,
     file_memories,
+    is_pattern,
     is_qa_request,
     is_way_out,
     may_be_injected,
     qa_memories,
     session_notes,
-    weight,
 )
 from wellkept.memory.context.packing import ContextItem, ContextPack, ExtraLine, pack_items
+from wellkept.memory.context.sections import Section, SectionLines
+from wellkept.memory.context.standing import (
+    module_map,
+    section_of,
+    standing_memories,
+    unfinished_work,
+)
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, SearchMode
 
-DEFAULT_BUDGET_TOKENS = 500
+DEFAULT_BUDGET_TOKENS = 800
+DEFAULT_DAYS = 30
 MAX_CANDIDATES = 60
 MIN_RELEVANCE = 0.35
 _MIN_JACCARD = 0.8
 MAX_AT_FILE = 4
-
-_RULE_TYPES = (MemoryType.PREFERENCE, MemoryType.CONVENTION, MemoryType.CORRECTION)
+MAX_MODULES = 5
+MIN_KNOWN = 3
+"""With fewer lines than these at a session start, the module map is told too."""
 _PLANNING = (
     MemoryType.WORKFLOW_RECIPE,
     MemoryType.DECISION,
@@ -68,7 +76,8 @@ _MAX_ITEMS = {Moment.FILE: MAX_AT_FILE, Moment.COMMAND: 2, Moment.FAILURE: 2}
 
 @record(kw_only=True)
 class ContextRequest:
-    """The current situation and the limits of the answer."""
+    """The current situation and the limits of the answer. `reading` when a file is only read;
+    `days` is how far back decisions are told."""
 
     project: str
     moment: Moment = Moment.SESSION
@@ -81,6 +90,8 @@ class ContextRequest:
     session: str | None = None
     mode: SearchMode = SearchMode.HYBRID
     count_access: bool = False
+    reading: bool = False
+    days: int = DEFAULT_DAYS
 
 
 def build_context(
@@ -89,21 +100,22 @@ def build_context(
     *,
     exists: Callable[[str], bool] | None = None,
     extras: Sequence[ExtraLine] = (),
-    opening: Sequence[str] = (),
+    sections: Sequence[SectionLines] = (),
     vouched: Sequence[ContextCandidate] = (),
+    is_loaded: Callable[[str], bool] | None = None,
 ) -> ContextPack:
     """The pack for a moment. `exists` tells whether a project file exists; `extras` are lines of
-    other sources, best first. `vouched` are memories that fit for certain: they come first, also
-    when only one session has shown them."""
+    other sources, best first, `sections` lines without a memory. `vouched` are memories that fit
+    for certain: they come first, also when only one session has shown them. `is_loaded` tells
+    whether the client has a text in its own instruction files."""
     _check(request)
-    candidates = sorted(_gather(engine, request), key=lambda c: (-c.weight, c.memory.id))
-    # Filter before removing duplicates; memories already shown still suppress their duplicates.
-    allowed = [c for c in candidates if _is_allowed(c.memory, request, exists)]
-    first = {one.memory.id: one for one in vouched}
-    others = [c for c in _distinct(allowed) if c.memory.id not in first]
-    chosen = [c for c in (*first.values(), *others) if c.memory.id not in request.shown]
-    if request.moment in _MAX_ITEMS:
-        chosen = _few(chosen, _MAX_ITEMS[request.moment])
+    sections = _not_shown(sections, request.shown)
+    chosen = _chosen(engine, request, exists=exists, vouched=vouched)
+    if is_loaded is not None:
+        chosen = [c for c in chosen if c.is_session_note or not is_loaded(c.memory.content)]
+    if request.moment is Moment.SESSION and not request.query.strip():
+        known = len(chosen) + sum(len(one.lines) for one in sections)
+        chosen += _modules(engine, request, exists=exists) if known < MIN_KNOWN else []
     items = [_item(engine, candidate) for candidate in chosen[:MAX_CANDIDATES]]
     pack = pack_items(
         items,
@@ -113,15 +125,62 @@ def build_context(
         max_chars=request.max_chars,
         count_tokens=engine.count_tokens,
         extras=extras,
-        opening=opening,
+        sections=sections,
     )
     if request.count_access and pack.items:
         engine.store.record_access([item.memory.id for item in pack.items], at=engine.clock())
     return pack
 
 
+def _chosen(
+    engine: Engine,
+    request: ContextRequest,
+    *,
+    exists: Callable[[str], bool] | None,
+    vouched: Sequence[ContextCandidate],
+) -> list[ContextCandidate]:
+    """The candidates to pack, best first: what is vouched for, then what may be injected."""
+    candidates = sorted(_gather(engine, request), key=lambda c: (-c.weight, c.memory.id))
+    # Filter before removing duplicates; memories already shown still suppress their duplicates.
+    allowed = [c for c in candidates if _is_allowed(c.memory, request, exists)]
+    first = {one.memory.id: one for one in vouched}
+    newest_wins = request.moment is Moment.SESSION
+    others = [c for c in _distinct(allowed, newest_wins=newest_wins) if c.memory.id not in first]
+    chosen = [c for c in (*first.values(), *others) if c.memory.id not in request.shown]
+    if request.moment in _MAX_ITEMS:
+        chosen = _few(chosen, _MAX_ITEMS[request.moment])
+    return chosen
+
+
+def _modules(
+    engine: Engine, request: ContextRequest, *, exists: Callable[[str], bool] | None
+) -> list[ContextCandidate]:
+    """Module summaries; they come from the code itself and need no second session."""
+    return [
+        one
+        for one in module_map(engine, request.project, limit=MAX_MODULES)
+        if one.memory.id not in request.shown
+        and one.memory.is_open
+        and (exists is None or all(exists(path) for path in one.memory.files))
+    ]
+
+
+def _not_shown(sections: Sequence[SectionLines], shown: frozenset[str]) -> list[SectionLines]:
+    left = [
+        replace(one, lines=tuple(line for line in one.lines if line.id not in shown))
+        for one in sections
+    ]
+    return [one for one in left if one.lines]
+
+
 def _item(engine: Engine, candidate: ContextCandidate) -> ContextItem:
-    item = ContextItem.of(engine, candidate.memory, reason=candidate.reason, text=candidate.text)
+    item = ContextItem.of(
+        engine,
+        candidate.memory,
+        reason=candidate.reason,
+        text=candidate.text,
+        section=candidate.section,
+    )
     if not candidate.is_session_note:
         return item
     return replace(item, citation="noted in this session")
@@ -156,11 +215,25 @@ def _is_allowed(
         return False
     if memory.scope is Scope.SESSION and memory.session_id != request.session:
         return False
-    return exists is None or all(exists(path) for path in memory.files)
+    return exists is None or all(is_pattern(path) or exists(path) for path in memory.files)
 
 
-def _distinct(candidates: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]:
-    """Each memory once, and of nearly equal texts only the strongest."""
+def _distinct(
+    candidates: Sequence[ContextCandidate], *, newest_wins: bool
+) -> list[ContextCandidate]:
+    """Each memory once, and of nearly equal texts only the strongest, or the newest."""
+    if not newest_wins:
+        return list(_first_of_each(candidates))
+    by_age = sorted(candidates, key=lambda c: c.memory.valid_from, reverse=True)
+    kept = {c.memory.id for c in _first_of_each(by_age)}
+    found: dict[str, ContextCandidate] = {}
+    for one in candidates:
+        if one.memory.id in kept:
+            found.setdefault(one.memory.id, one)
+    return list(found.values())
+
+
+def _first_of_each(candidates: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]:
     seen: list[frozenset[str]] = []
     ids: set[str] = set()
     for candidate in candidates:
@@ -189,11 +262,13 @@ def _gather(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidat
         if request.moment is Moment.FAILURE:
             yield from _relevant(engine, request)
         return
+    standing = standing_memories(engine, request.project, days=request.days)
     if request.moment is Moment.SESSION:
-        yield from _standing_rules(engine, request)
-        yield from _unfinished(engine, request)
+        yield from standing
+        yield from unfinished_work(engine, request.project)
     if request.moment is Moment.PLAN:
-        yield from _standing_rules(engine, request)
+        # A plan is one question: what stands is ranked with what matches it.
+        yield from (replace(one, section=Section.KNOWN) for one in standing)
     yield from _for_files(engine, request)
     if request.query.strip():
         yield from _relevant(engine, request)
@@ -207,37 +282,19 @@ def _for_files(engine: Engine, request: ContextRequest) -> Iterator[ContextCandi
     at_start = request.moment is Moment.SESSION
     if files:
         at_file = request.moment is Moment.FILE
-        yield from file_memories(engine, project, files, warnings_only=at_file)
-        yield from co_change_warnings(engine, project, files)
+        yield from file_memories(
+            engine, project, files, warnings_only=at_file, reading=request.reading
+        )
+        if not request.reading:
+            yield from co_change_warnings(engine, project, files)
     if request.session and (files or at_start):
         yield from session_notes(engine, project, request.session, files)
-
-
-def _standing_rules(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
-    """Pinned memories, standing rules, and important lessons."""
-    here = Filter(project=request.project, stale=False)
-    for memory in engine.store.list(replace(here, pinned=True), limit=20).items:
-        yield ContextCandidate(memory, 3.0 + weight(memory), "pinned")
-    rules = replace(here, types=_RULE_TYPES)
-    for memory in engine.store.list(rules, order=Order.IMPORTANCE, limit=40).items:
-        where_from = "about you" if memory.scope is Scope.USER else "stands in this project"
-        yield ContextCandidate(memory, 1.0 + weight(memory), f"{memory.type.value}, {where_from}")
-    lessons = replace(here, types=(*WARNING_TYPES, MemoryType.DECISION), min_importance=0.6)
-    for memory in engine.store.list(lessons, order=Order.IMPORTANCE, limit=20).items:
-        yield ContextCandidate(memory, weight(memory), f"important {memory.type.value}")
-
-
-def _unfinished(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
-    """The latest unfinished work."""
-    states = Filter(project=request.project, types=(MemoryType.WORK_STATE,), stale=False)
-    for memory in engine.store.list(states, order=Order.UPDATED, limit=1).items:
-        yield ContextCandidate(memory, 2.0 + weight(memory), "unfinished work")
 
 
 def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
     """Recall hits above a minimum score. Raw session records are never injected, and are so many
     that they would leave no room for others."""
-    planning = request.moment is Moment.PLAN
+    planning, at_start = request.moment is Moment.PLAN, request.moment is Moment.SESSION
     found = recall(
         engine,
         RecallRequest(
@@ -254,5 +311,8 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandid
         if hit.score >= MIN_RELEVANCE and not is_way_out(hit.memory):
             bonus = 0.5 if planning and hit.memory.type in _PLANNING else 0.0
             yield ContextCandidate(
-                hit.memory, 1.2 + hit.score + bonus, f"matches by {', '.join(hit.retrievers)}"
+                hit.memory,
+                1.2 + hit.score + bonus,
+                f"matches by {', '.join(hit.retrievers)}",
+                section=section_of(hit.memory) if at_start else Section.KNOWN,
             )

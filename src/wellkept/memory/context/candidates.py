@@ -15,6 +15,7 @@ from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import record
 from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, Scope, Source
+from wellkept.memory.context.sections import Section
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, SearchMode
@@ -41,6 +42,15 @@ NEVER_INJECTED = frozenset(
 )
 """Records for people and planning tools that ask for them; as injected text they helped nobody."""
 INJECTED_TYPES = tuple(t for t in MemoryType if t not in NEVER_INJECTED)
+_STATED_TYPES = frozenset(
+    {
+        MemoryType.PREFERENCE,
+        MemoryType.CONVENTION,
+        MemoryType.CORRECTION,
+        MemoryType.REQUIREMENT,
+        MemoryType.DECISION,
+    }
+)
 _EXPLICIT_SOURCES = frozenset(
     {Source.USER_TAUGHT, Source.AGENT_EXPLICIT, Source.QA_AUTO, Source.IMPORTED}
 )
@@ -51,7 +61,7 @@ class ContextCandidate:
     """A memory that a source proposes, its weight, and the reason.
 
     `is_session_note` marks a note of the current session, which is not stored as a memory yet.
-    `text` replaces the content of the memory.
+    `text` replaces the content of the memory. `section` is where it is told.
     """
 
     memory: Memory
@@ -59,6 +69,7 @@ class ContextCandidate:
     reason: str
     is_session_note: bool = False
     text: str | None = None
+    section: Section = Section.KNOWN
 
 
 def may_be_injected(memory: Memory) -> bool:
@@ -88,26 +99,43 @@ def weight(memory: Memory) -> float:
 
 
 def file_memories(
-    engine: Engine, project: str, files: Sequence[str], *, warnings_only: bool
+    engine: Engine,
+    project: str,
+    files: Sequence[str],
+    *,
+    warnings_only: bool,
+    reading: bool = False,
 ) -> Iterator[ContextCandidate]:
-    """Memories linked to the files: warnings first, then causal dependencies, then the rest; with
-    `warnings_only`, of the rest only what a person said."""
+    """Memories linked to the files: warnings first, then causal dependencies, then the rest. With
+    `warnings_only`, of the rest only rules, decisions, and what a person said; while `reading`, no
+    causal dependencies."""
     where = Filter(project=project, stale=False)
-    hits = engine.store.search_links(files=files, modules=(), where=where, limit=_SEARCH_CAP)
+    named = (*files, *(one for path in files for one in patterns_of(path)))
+    hits = engine.store.search_links(files=named, modules=(), where=where, limit=_SEARCH_CAP)
     for memory in engine.store.get([hit.id for hit in hits]):
-        named = next((f for f in memory.files if f in files), files[0])
+        path = next((f for f in memory.files if f in named), files[0])
         if TYPE_RULES[memory.type].warns:
             if memory.confidence >= MIN_WARNING_CONFIDENCE:
                 yield ContextCandidate(
-                    memory, 3.0 + weight(memory), f"{memory.type.value} for {named}"
+                    memory, 3.0 + weight(memory), f"{memory.type.value} for {path}"
                 )
-        elif (
-            memory.type is MemoryType.CAUSAL_DEPENDENCY
-            and memory.confidence >= MIN_WARNING_CONFIDENCE
-        ):
-            yield ContextCandidate(memory, 2.5 + weight(memory), f"goes together with {named}")
-        elif not warnings_only or _is_from_person(memory):
-            yield ContextCandidate(memory, 1.5 + weight(memory), f"about {named}")
+        elif memory.type is MemoryType.CAUSAL_DEPENDENCY:
+            if memory.confidence >= MIN_WARNING_CONFIDENCE and not reading:
+                yield ContextCandidate(memory, 2.5 + weight(memory), f"goes together with {path}")
+        elif not warnings_only or memory.type in _STATED_TYPES or _is_from_person(memory):
+            yield ContextCandidate(memory, 1.5 + weight(memory), f"about {path}")
+
+
+def patterns_of(path: str) -> tuple[str, ...]:
+    """The patterns under which a memory may be linked to every file like this one: `*.md`."""
+    name = path.rpartition("/")[2]
+    stem, dot, ending = name.rpartition(".")
+    return (f"*.{ending}", f"**/*.{ending}") if stem and dot and ending else ()
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a linked path stands for many files."""
+    return "*" in path
 
 
 def _is_from_person(memory: Memory) -> bool:

@@ -1,156 +1,400 @@
-"""Where work was left off: what the last session on a branch did, and its open ends.
+"""Where work was left off: what the last session here did, its open ends, and earlier work.
 
-Read from the session's own record and step log, so nothing needs to be learned first. Open ends
-come before results: uncommitted files, commits that were not pushed, commands that keep failing.
-Lines are data for an agent: short, dated, in exact form, and empty when there is nothing to say.
+Read from the sessions' own records and step logs, and from the work tree as it is now when git can
+be asked, so nothing needs to be learned first. Open ends come before results. Lines are data for an
+agent: short, dated, in exact form, and none when there is nothing to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 from wellkept.core.clock import from_ms
+from wellkept.core.records import record
 from wellkept.core.session_steps import SessionStep
 from wellkept.core.sessions import SessionRecord
-from wellkept.core.text import content_words, shorten
-from wellkept.observe.reading.command_purpose import git_verb
-from wellkept.observe.reading.shell import parse_command
-from wellkept.observe.session.state import SessionState, load_state
+from wellkept.core.text import content_words, counted, jaccard, shorten
+from wellkept.core.work_tree import WorkTree
+from wellkept.observe.reading.failure_cause import is_setup_cause
+from wellkept.observe.session.open_ends import (
+    OpenEnds,
+    editors,
+    is_question,
+    open_ends,
+    shown_command,
+)
 
 MAX_SESSIONS = 5
+MAX_OBSERVATIONS = 20
 MAX_DAYS = 30
+NOTED_KINDS = ("decision", "bugfix", "feature")
+_HERE_WITHIN = timedelta(days=3)
+_HERE_WITHIN_ON_TRUNK = timedelta(hours=2)
+_EARLIER_WITHIN = timedelta(hours=24)
+_EARLIER_ON_BRANCH = timedelta(days=7)
+_TRUNKS = frozenset({"main", "master", "develop", "dev", "trunk", "default"})
+_RUNNING_WITHIN = timedelta(minutes=10)
 _MAX_FILES = 6
-_MAX_FAILING = 2
+_MAX_FOREIGN = 4
+_MAX_COMMITS = 3
 _MAX_CHECKS = 3
-_MIN_FAILURES = 2
-_REQUEST_CHARS = 160
+_MAX_FAILING = 2
+_MIN_CITED = 3
+_REQUEST_CHARS = 120
+_SUBJECT_CHARS = 72
 _ERROR_CHARS = 120
-_COMMAND_CHARS = 120
+_COMMAND_CHARS = 110
+_SHA_CHARS = 9
 
 
-def left_off_lines(
-    sessions: Sequence[SessionRecord],
-    *,
-    branch: str | None,
-    now: datetime,
-    current: str | None = None,
-) -> list[str]:
-    """Lines about the latest work of a project; `sessions` latest first, `current` is the session
-    that asks. Work on this branch goes before work elsewhere."""
+@record(kw_only=True)
+class WorkNote:
+    """A stored observation of a session; `commit` when it tells of a commit."""
+
+    session: str
+    at: datetime
+    kind: str
+    title: str
+    commit: str | None = None
+    cite: str = ""
+    read_tokens: int = 0
+
+
+@record(kw_only=True)
+class Limits:
+    """How much earlier work is told."""
+
+    sessions: int = MAX_SESSIONS
+    observations: int = MAX_OBSERVATIONS
+    days: int = MAX_DAYS
+
+
+@record(kw_only=True)
+class Situation:
+    """Where a session starts: branch and work tree, the folder, the time, the session itself."""
+
+    now: datetime
+    branch: str | None = None
+    tree: WorkTree | None = None
+    root: str | None = None
+    current: str | None = None
+
+
+@record
+class LeftOff:
+    """The title of the section and its lines."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+def recent_work(
+    sessions: Sequence[SessionRecord], *, at: Situation, limits: Limits
+) -> list[OpenEnds]:
+    """Sessions with something to tell, the one to go on from first, then latest first."""
     recent = [
-        session
-        for session in sessions
-        if session.id != current and (now - session.last_event_at).days <= MAX_DAYS
+        open_ends(one)
+        for one in sessions
+        if one.id != at.current and (at.now - one.last_event_at).days <= limits.days
     ]
-    here = [one for one in recent if branch is None or one.branch in (branch, None)]
-    ordered = [*here, *(one for one in recent if one not in here)][:MAX_SESSIONS]
-    told = [(one, state) for one in ordered if _has_content(state := load_state(one.work))]
+    told = [one for one in recent if one.has_content and not _is_running(one, at)]
+    here = [one for one in told if at.branch is None or one.session.branch in (at.branch, None)]
+    # Work on a branch of its own goes on there; everything begins and ends on a trunk.
+    within = _HERE_WITHIN_ON_TRUNK if at.branch in _TRUNKS else _HERE_WITHIN
+    first = here[0] if here and _end(told[0]) - _end(here[0]) <= within else next(iter(told), None)
+    ordered = [first, *(one for one in told if one is not first)] if first else []
+    return ordered[: limits.sessions]
+
+
+def left_off(
+    works: Sequence[OpenEnds],
+    *,
+    at: Situation,
+    notes: Sequence[WorkNote] = (),
+    others: Sequence[OpenEnds] = (),
+    limits: Limits | None = None,
+) -> LeftOff | None:
+    """The section about `works`, the one to go on from first. `others` are sessions that may be at
+    work beside it."""
+    if not works:
+        return None
+    last, *earlier = works
+    commits = _commits_by_session(notes)
+    lines = [
+        *_last(last, commits.get(last.session.id, []), at),
+        *_foreign(last, [*earlier, *others], at),
+        *_earlier(last, earlier, notes, at=at, limits=limits or Limits()),
+    ]
+    return LeftOff(_title(last, at), tuple(lines)) if lines else None
+
+
+# -- The last session -----------------------------------------------------------------------------
+
+
+def _title(work: OpenEnds, at: Situation) -> str:
+    branch = work.session.branch
+    where = ""
+    if branch:
+        where = ", this branch" if branch == at.branch else f", branch {branch}"
+        where += f", you are on {at.branch}" if at.branch and branch != at.branch else ""
+    request = f", PR #{work.pull_request}" if work.pull_request else ""
+    return f"Where we left off ({_period(work.session, at.now)}{where}{request})"
+
+
+def _last(work: OpenEnds, commits: Sequence[WorkNote], at: Situation) -> Iterator[str]:
+    asked, done = _asked(work, commits), _done(work, commits, at)
+    if asked or done:
+        yield " ".join(filter(None, (asked, done)))
+    if work.unanswered:
+        yield f"Asked last, nothing was run or edited since: “{_short(work.unanswered)}”"
+    yield from _operation(at.tree)
+    yield from _uncommitted(work, at)
+    failing = work.failing[:_MAX_FAILING]
+    for step, times in failing:
+        why = f": {shorten(step.error, limit=_ERROR_CHARS)}" if step.error else ""
+        yield f"Failed {times}x and never worked: `{_command(step)}`{why}"
+    yield from _checks(work, skip={step.what for step, _ in failing})
+    if work.last_words:
+        yield f"The agent's last words: “{work.last_words}”"
+
+
+def _asked(work: OpenEnds, commits: Sequence[WorkNote]) -> str:
+    """The task and the last request of the session, unless a commit says the same."""
+    every = [one for one in work.requests if one != work.unanswered]
+    requests = [one for one in every if not is_question(one)] or every[:1]
+    said = [frozenset(content_words(note.title)) for note in commits]
+    telling = [
+        one
+        for one in dict.fromkeys((*requests[:1], *requests[-1:]))
+        if all(jaccard(content_words(one), other) < 0.5 for other in said)
+    ]
+    if not telling:
+        return ""
+    return "Asked: " + ", then ".join(f"“{_short(one)}”" for one in telling) + "."
+
+
+def _done(work: OpenEnds, commits: Sequence[WorkNote], at: Situation) -> str:
+    if not work.state.summary.commits:
+        return ""
+    told = [f"{(one.commit or '')[:_SHA_CHARS]} “{_subject(one.title)}”" for one in commits]
     if not told:
-        return []
-    (last, state), *earlier = told
-    return [*_last(last, state), *_earlier(earlier)]
+        told = [f"“{_subject(one)}”" for one in work.state.summary.commits]
+    others = len(told) - _MAX_COMMITS
+    more = f"{counted(others, 'commit')}, then " if others > 0 else ""
+    return f"Done: {more}{'; '.join(told[-_MAX_COMMITS:])} ({_push_state(work, at)})."
 
 
-def _has_content(state: SessionState) -> bool:
-    return bool(state.summary.commits or any(step.is_edit for step in state.steps))
+def _push_state(work: OpenEnds, at: Situation) -> str:
+    tree = at.tree
+    if tree is None or tree.branch is None or tree.branch != work.session.branch:
+        return "pushed" if work.was_pushed else "no push seen"
+    if tree.ahead is None:
+        return "pushed" if work.was_pushed else "NOT pushed, no upstream"
+    return f"NOT pushed, {tree.ahead} ahead of {tree.upstream}" if tree.ahead else "pushed"
 
 
-def _last(session: SessionRecord, state: SessionState) -> Iterator[str]:
-    when = session.last_event_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
-    where = f", branch {session.branch}" if session.branch else ""
-    asked = _asked(state)
-    yield f"Last work ({when} UTC{where}){f': {asked}' if asked else ''}"
-    yield from _commits(session, state)
-    if files := _uncommitted(state.steps):
-        more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
-        yield f"Edited after the last commit: {', '.join(files[:_MAX_FILES])}{more}"
-    for step, times in _failing(state.steps)[:_MAX_FAILING]:
-        why = f" ({shorten(step.error, limit=_ERROR_CHARS)})" if step.error else ""
-        yield f"Failed {times} times, not solved: `{_command(step)}`{why}"
-    if checks := _checks(state.steps):
-        yield f"Checks: {'; '.join(checks)}"
-
-
-def _asked(state: SessionState) -> str:
-    """The last request that says something; "commit" or "yes" does not."""
-    telling = [one for one in state.summary.requests if len(content_words(one)) > 2]
-    return f"asked “{shorten(telling[-1], limit=_REQUEST_CHARS)}”" if telling else ""
-
-
-def _commits(session: SessionRecord, state: SessionState) -> Iterator[str]:
-    if not state.summary.commits:
+def _operation(tree: WorkTree | None) -> Iterator[str]:
+    if tree is None or not tree.operation:
         return
-    subject = shorten(state.summary.commits[-1], limit=_REQUEST_CHARS)
-    sha = f"{session.commit_sha[:9]} " if session.commit_sha else ""
-    pushed = _was_pushed(state.steps)
-    yield f"Committed: {sha}{subject}" + ("" if pushed else " (no push seen)")
+    conflicts = f", conflicts in {_files(tree.conflicts)}" if tree.conflicts else ""
+    yield f"A {tree.operation} is in progress{conflicts}"
 
 
-def _was_pushed(steps: Sequence[SessionStep]) -> bool:
-    for step in reversed(steps):
-        if _ran_git(step, "push"):
-            return True
-        if _ran_git(step, "commit"):
-            return False
-    return False
+def _uncommitted(work: OpenEnds, at: Situation) -> Iterator[str]:
+    """Files of the session that are not committed: as git says now, else as its log says."""
+    if at.tree is None or not _is_same_tree(work, at):
+        if work.uncommitted:
+            yield f"Edited after the last commit: {_files(work.uncommitted)}"
+        return
+    mine = work.edited
+    staged = [path for path in mine if path in at.tree.staged]
+    if staged:
+        yield f"STAGED, not committed: {_files(staged)}"
+    changed = [path for path in mine if at.tree.is_dirty(path) and path not in staged]
+    if changed:
+        yield f"Not committed: {_files(changed)}"
 
 
-def _ran_git(step: SessionStep, verb: str) -> bool:
-    """Whether a line ran a git command; commit and push are often one line."""
-    if not step.ok or step.kind != "run" or verb not in step.command:
-        return False
-    commands = parse_command(step.command)
-    return any(one.words[0] == "git" and git_verb(one.words) == verb for one in commands)
+def _checks(work: OpenEnds, *, skip: set[str]) -> Iterator[str]:
+    """How checks ended: failed ones with their error, passed ones on one line."""
+    checks = [step for step in work.checks if step.what not in skip]
+    for step in _still_failing(checks)[-_MAX_FAILING:]:
+        why = f": {shorten(step.error, limit=_ERROR_CHARS)}" if step.error else ""
+        yield f"Last run of `{_command(step)}` failed {_time(step)}{why}"
+    passed = [step for step in checks if step.ok][-_MAX_CHECKS:]
+    if passed:
+        since = " (files were edited since)" if work.edits_since > passed[-1].at_ms else ""
+        told = ", ".join(f"`{_command(step)}` {_time(step)}" for step in passed)
+        yield f"Passed: {told}{since}"
 
 
-def _uncommitted(steps: Sequence[SessionStep]) -> list[str]:
-    files: dict[str, None] = {}
-    for step in steps:
-        if _ran_git(step, "commit"):
-            files = {}
-        elif step.is_edit:
-            files[step.what] = None
-    return list(files)
-
-
-def _failing(steps: Sequence[SessionStep]) -> list[tuple[SessionStep, int]]:
-    """Commands that failed several times and did not work afterwards, the last failure of each."""
-    open_failures: dict[str, tuple[SessionStep, int]] = {}
-    for step in steps:
-        if step.kind != "run":
-            continue
-        if step.ok:
-            open_failures.pop(step.what, None)
-        else:
-            _, times = open_failures.get(step.what, (step, 0))
-            open_failures[step.what] = (step, times + step.count)
-    return [one for one in open_failures.values() if one[1] >= _MIN_FAILURES][::-1]
-
-
-def _checks(steps: Sequence[SessionStep]) -> list[str]:
-    """The last outcome of each test or check command, the latest ones."""
-    last: dict[str, SessionStep] = {}
-    for step in steps:
-        if step.kind == "run" and step.purpose in ("test", "check"):
-            last.pop(step.what, None)
-            last[step.what] = step
+def _still_failing(checks: Sequence[SessionStep]) -> list[SessionStep]:
+    """Failed checks that no later one of the same purpose made good. A check that could not run
+    says nothing about the work."""
     return [
-        f"`{_command(step)}` {'passed' if step.ok else 'failed'}"
-        f" {from_ms(step.at_ms).strftime('%H:%M')}"
-        for step in list(last.values())[-_MAX_CHECKS:]
+        step
+        for number, step in enumerate(checks)
+        if not step.ok
+        and not (step.error and is_setup_cause(step.error))
+        and not any(later.ok and later.purpose == step.purpose for later in checks[number + 1 :])
     ]
+
+
+# -- Other sessions -------------------------------------------------------------------------------
+
+
+def _foreign(last: OpenEnds, others: Sequence[OpenEnds], at: Situation) -> Iterator[str]:
+    """Files in the tree that other sessions changed, and sessions at work right now."""
+    beside = [one for one in others if _is_same_tree(one, at)]
+    mine = set(last.edited)
+    for work in beside:
+        if _is_running(work, at) and work.edited:
+            yield (
+                f"Another session is at work here ({_period(work.session, at.now)}): not yours are"
+                f" {_files(work.edited, most=_MAX_FOREIGN)}"
+            )
+    if at.tree is None:
+        for work in beside:
+            left = [path for path in work.uncommitted if path not in mine]
+            if left and _overlap(work, last) and not _is_running(work, at):
+                yield (
+                    f"A parallel session ({_period(work.session, at.now)}) left uncommitted, not"
+                    f" yours: {_files(left, most=_MAX_FOREIGN)}"
+                )
+        return
+    owner = editors([one for one in beside if not _is_running(one, at)])
+    running = {path for one in beside if _is_running(one, at) for path in one.edited}
+    dirty = dict.fromkeys((*at.tree.staged, *at.tree.changed))
+    left = [path for path in dirty if path not in mine and path not in running]
+    theirs = [path for path in left if path in owner]
+    if theirs:
+        yield f"Not committed by other sessions: {_files(theirs, most=_MAX_FOREIGN)}"
+    unknown = [path for path in left if path not in owner]
+    if unknown:
+        yield f"Changed outside these sessions: {_files(unknown, most=_MAX_FOREIGN)}"
+
+
+def _is_running(work: OpenEnds, at: Situation) -> bool:
+    """Whether a session that hooks capture is still at work; a transcript does not tell."""
+    return (
+        work.state.captured_from is not None
+        and work.session.is_open
+        and at.now - work.session.last_event_at <= _RUNNING_WITHIN
+    )
+
+
+def _overlap(one: OpenEnds, other: OpenEnds) -> bool:
+    return one.session.started_at < _end(other) and other.session.started_at < _end(one)
+
+
+def _is_same_tree(work: OpenEnds, at: Situation) -> bool:
+    """Whether a session worked in this folder; unknown counts as yes."""
+    if at.root is None or work.session.cwd is None:
+        return True
+    roots = work.state.roots or (work.session.cwd,)
+    return any(_plain(one) == _plain(at.root) for one in roots) or _plain(
+        work.session.cwd
+    ).startswith(f"{_plain(at.root)}/")
+
+
+def _plain(folder: str) -> str:
+    return folder.replace("\\", "/").rstrip("/")
+
+
+# -- Earlier work ---------------------------------------------------------------------------------
+
+
+def _earlier(
+    last: OpenEnds,
+    works: Sequence[OpenEnds],
+    notes: Sequence[WorkNote],
+    *,
+    at: Situation,
+    limits: Limits,
+) -> Iterator[str]:
+    """Older work, one line for each day, with what it costs to read more."""
+    days: dict[str, list[str]] = {}
+    cited: list[WorkNote] = []
+    for work in works:
+        if not _belongs(work, last):
+            continue
+        mine = [one for one in notes if one.session == work.session.id]
+        told = _told(work, mine, room=limits.observations - len(cited))
+        cited += [one for one in mine if one.cite and one.cite in told]
+        if told:
+            days.setdefault(_day(_end(work), at.now), []).append(f"{_end(work):%H:%M} {told}")
+    for day, told in days.items():
+        yield f"Earlier {day}: {'; '.join(told)}"
+    if len(cited) >= _MIN_CITED:
+        tokens = sum(one.read_tokens for one in cited)
+        yield f"To read these {len(cited)} records by id takes ~{tokens} tokens"
+
+
+def _belongs(work: OpenEnds, last: OpenEnds) -> bool:
+    """Whether earlier work still says where work stands: shortly before, or on the same branch."""
+    branch = work.session.branch
+    is_line = branch is not None and branch not in _TRUNKS and branch == last.session.branch
+    return abs(_end(last) - _end(work)) <= (_EARLIER_ON_BRANCH if is_line else _EARLIER_WITHIN)
+
+
+def _told(work: OpenEnds, notes: Sequence[WorkNote], *, room: int) -> str:
+    """The last commit of a session, else what was noted or asked."""
+    commits = [one for one in notes if one.commit]
+    if commits:
+        last = commits[-1]
+        more = f" (+{len(commits) - 1})" if len(commits) > 1 else ""
+        return f"{_subject(last.title)} {(last.commit or '')[:_SHA_CHARS]}{more}"
+    noted = [one for one in notes if one.kind in NOTED_KINDS][-1:] if room > 0 else []
+    what = noted[0].title if noted else next(filter(None, work.requests), "")
+    cite = f" {noted[0].cite}" if noted and noted[0].cite else ""
+    return f"{_subject(what)}{cite}" if len(content_words(what)) > 1 else ""
+
+
+def _commits_by_session(notes: Sequence[WorkNote]) -> Mapping[str, list[WorkNote]]:
+    found: dict[str, list[WorkNote]] = {}
+    for one in sorted(notes, key=lambda note: note.at):
+        if one.commit:
+            found.setdefault(one.session, []).append(one)
+    return found
+
+
+# -- Words ----------------------------------------------------------------------------------------
+
+
+def _end(work: OpenEnds) -> datetime:
+    return work.session.last_event_at.astimezone(UTC)
+
+
+def _period(session: SessionRecord, now: datetime) -> str:
+    begin, end = session.started_at.astimezone(UTC), session.last_event_at.astimezone(UTC)
+    if begin.date() == end.date():
+        return f"{_day(end, now)} {begin:%H:%M}-{end:%H:%M} UTC"
+    return f"{_day(begin, now)} {begin:%H:%M} to {_day(end, now)} {end:%H:%M} UTC"
+
+
+def _day(when: datetime, now: datetime) -> str:
+    if when.date() == now.astimezone(UTC).date():
+        return "today"
+    return f"{when:%m-%d}" if when.year == now.year else f"{when:%Y-%m-%d}"
+
+
+def _time(step: SessionStep) -> str:
+    return f"{from_ms(step.at_ms).astimezone(UTC):%H:%M}"
 
 
 def _command(step: SessionStep) -> str:
-    folder = f"cd {step.folder} && " if step.folder else ""
-    return shorten(f"{folder}{step.what}", limit=_COMMAND_CHARS)
+    return shown_command(step, limit=_COMMAND_CHARS)
 
 
-def _earlier(sessions: Sequence[tuple[SessionRecord, SessionState]]) -> Iterator[str]:
-    """Older work, one line each."""
-    for session, state in sessions:
-        what = state.summary.commits[-1] if state.summary.commits else session.title or ""
-        if len(content_words(what)) > 1:
-            day = session.last_event_at.astimezone(UTC).date().isoformat()
-            yield f"Earlier, {day}: {shorten(what, limit=_COMMAND_CHARS)}"
+def _short(request: str) -> str:
+    return shorten(request, limit=_REQUEST_CHARS)
+
+
+def _subject(text: str) -> str:
+    return shorten(text, limit=_SUBJECT_CHARS)
+
+
+def _files(paths: Sequence[str], *, most: int = _MAX_FILES) -> str:
+    more = f" and {len(paths) - most} more" if len(paths) > most else ""
+    return ", ".join(paths[-most:]) + more

@@ -1,0 +1,138 @@
+"""Lines for the start of a session that come from watching earlier ones, by section.
+
+Imports of `observe` and git wait until there is a session to tell of: every hook that asks for
+context loads this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from wellkept.core.records import record, replace
+from wellkept.memory.context.build import ContextRequest, Moment
+from wellkept.memory.context.sections import Section, SectionLine, SectionLines
+from wellkept.memory.engine import Engine
+
+if TYPE_CHECKING:
+    from wellkept.core.sessions import SessionRecord
+    from wellkept.core.work_tree import WorkTree
+    from wellkept.observe.session.left_off import WorkNote
+
+_MAX_NOTES = 200
+ReadTree: TypeAlias = "Callable[[Path, Sequence[str]], WorkTree | None]"
+"""Folder and the paths that matter most -> what git says now."""
+
+
+@record(kw_only=True)
+class StartOptions:
+    """How much earlier work is told, where the work tree is, and how it is read."""
+
+    root: Path
+    sessions: int
+    observations: int
+    days: int
+    read_tree: ReadTree
+    branch: str | None = None
+
+
+def read_tree_now(folder: Path, paths: Sequence[str]) -> WorkTree | None:
+    """What git says now, within a short time limit."""
+    from wellkept.app.projects.work_tree import read_work_tree
+
+    return read_work_tree(folder, paths=paths)
+
+
+def no_tree(folder: Path, paths: Sequence[str]) -> WorkTree | None:  # noqa: ARG001
+    """Do not ask git, as when earlier sessions are replayed."""
+    return None
+
+
+def start_sections(
+    engine: Engine, request: ContextRequest, *, options: StartOptions
+) -> list[SectionLines]:
+    """Sections for the start of a session that asks nothing else."""
+    if request.moment is not Moment.SESSION or request.query.strip() or request.files:
+        return []
+    if options.sessions <= 0:
+        return []
+    known = engine.store.sessions(project=request.project, limit=4 * options.sessions + 1)
+    if all(one.id == request.session for one in known):
+        return []
+    found = _left_off(engine, request, known, options=options)
+    return [found] if found else []
+
+
+def _left_off(
+    engine: Engine,
+    request: ContextRequest,
+    known: Sequence[SessionRecord],
+    *,
+    options: StartOptions,
+) -> SectionLines | None:
+    from wellkept.app.projects.git_repository import current_branch
+    from wellkept.observe.session.left_off import (
+        Limits,
+        Situation,
+        left_off,
+        recent_work,
+    )
+    from wellkept.observe.session.open_ends import open_ends
+
+    limits = Limits(sessions=options.sessions, observations=options.observations, days=options.days)
+    here = Situation(
+        now=engine.clock(),
+        branch=options.branch or current_branch(options.root),
+        root=str(options.root),
+        current=request.session,
+    )
+    works = recent_work(known, at=here, limits=limits)
+    if not works:
+        return None
+    tree = options.read_tree(options.root, works[0].edited)
+    told = {work.session.id for work in works}
+    others = [open_ends(one) for one in known if one.id not in told and one.id != request.session]
+    found = left_off(
+        works,
+        at=replace(here, tree=tree, branch=(tree.branch if tree else None) or here.branch),
+        notes=_notes(engine, request.project, tuple(told)),
+        others=others,
+        limits=limits,
+    )
+    if found is None:
+        return None
+    lines = tuple(SectionLine.of(Section.LEFT_OFF, text, reason="session") for text in found.lines)
+    return SectionLines(Section.LEFT_OFF, lines, title=found.title)
+
+
+def _notes(engine: Engine, project: str, sessions: tuple[str, ...]) -> list[WorkNote]:
+    """Commits and other observations of these sessions, oldest first."""
+    from wellkept.core.payloads import Observation
+    from wellkept.core.query import Filter, Order
+    from wellkept.core.types import MemoryType
+    from wellkept.memory.recall.progressive import index_row
+    from wellkept.observe.session.left_off import NOTED_KINDS, WorkNote
+
+    where = Filter(project=project, types=(MemoryType.OBSERVATION,), sessions=sessions)
+    page = engine.store.list(where, order=Order.NEWEST, limit=_MAX_NOTES)
+    found: list[WorkNote] = []
+    for memory in page.items:
+        seen = memory.payload
+        if not isinstance(seen, Observation) or memory.session_id is None:
+            continue
+        is_commit = bool(seen.commit) and (seen.subtitle or "").startswith("Commit")
+        if not is_commit and seen.kind not in NOTED_KINDS:
+            continue
+        found.append(
+            WorkNote(
+                session=memory.session_id,
+                at=memory.valid_from,
+                kind=seen.kind,
+                title=seen.title,
+                commit=seen.commit if is_commit else None,
+                cite=f"[m:{memory.short}]",
+                read_tokens=index_row(engine, memory).read_tokens,
+            )
+        )
+    return found[::-1]

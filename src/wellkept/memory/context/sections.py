@@ -1,0 +1,86 @@
+"""Sections of a context pack, in the order in which they are told, and lines without a memory.
+
+Every line has a stable id, so that it can be logged and is told once in a session.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from wellkept.core.records import record
+
+
+class Section(StrEnum):
+    """Parts of a pack; the order is the order of the text."""
+
+    LEFT_OFF = "left_off"
+    RULES = "rules"
+    COMMANDS = "commands"
+    TRAPS = "traps"
+    DECISIONS = "decisions"
+    MODULES = "modules"
+    KNOWN = "known"
+
+
+SECTIONS = tuple(Section)
+TITLES = {
+    Section.LEFT_OFF: "Where we left off",
+    Section.RULES: "Rules people gave",
+    Section.COMMANDS: "Commands that work here",
+    Section.TRAPS: "Known traps",
+    Section.DECISIONS: "Recent decisions",
+    Section.MODULES: "Module map",
+    Section.KNOWN: "Also known",
+}
+SHARES = {
+    Section.LEFT_OFF: 0.45,
+    Section.RULES: 0.35,
+    Section.COMMANDS: 0.25,
+    Section.TRAPS: 0.25,
+    Section.DECISIONS: 0.2,
+    Section.MODULES: 0.2,
+    Section.KNOWN: 0.3,
+}
+"""Share of the budget that a section may take before the others had theirs."""
+
+
+@record(kw_only=True)
+class SectionLine:
+    """A line that no memory stands behind, such as what git says now; `id` names its text."""
+
+    id: str
+    section: Section
+    text: str
+    reason: str = ""
+
+    @classmethod
+    def of(cls, section: Section, text: str, *, reason: str = "") -> SectionLine:
+        """The line with an id made from its text."""
+        from hashlib import blake2b
+
+        digest = blake2b(f"{section.value}\0{text}".encode("utf-8", "replace"), digest_size=8)
+        return cls(id=f"line:{digest.hexdigest()}", section=section, text=text, reason=reason)
+
+    @property
+    def line(self) -> str:
+        """The line as injected."""
+        return f"- {self.text}"
+
+
+@record
+class SectionLines:
+    """What a source has to say in one section; `title` replaces the usual one."""
+
+    section: Section
+    lines: tuple[SectionLine, ...]
+    title: str | None = None
+
+
+@record
+class PackedSection:
+    """One section of a finished pack: its title, lines as injected, and the ids of the lines."""
+
+    name: Section
+    title: str
+    lines: tuple[str, ...]
+    ids: tuple[str, ...]
