@@ -162,6 +162,13 @@ class ContextInput(Input):
     )
     budget_tokens: int | None = Field(default=None, ge=50, le=20_000)
     session: str = ""
+    session_limit: int | None = Field(
+        default=None, ge=0, le=50, description="Sessions to tell of at a start."
+    )
+    observation_limit: int | None = Field(
+        default=None, ge=0, le=200, description="Records of work to name at a start."
+    )
+    days: int | None = Field(default=None, ge=1, le=3650, description="How far back to look.")
 
 
 class ObservationInput(Input):

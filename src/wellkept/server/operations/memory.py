@@ -196,9 +196,13 @@ def context(wk: Wellkept, request: inputs.ContextInput) -> outputs.ContextOutput
         phase=request.phase or None,
         budget_tokens=request.budget_tokens,
         session=request.session or None,
+        session_limit=request.session_limit,
+        observation_limit=request.observation_limit,
+        days=request.days,
     )
     return outputs.ContextOutput(
         context=render_context(pack),
+        sections=[one.name.value for one in pack.sections],
         ids=[item.memory.short for item in pack.items],
         skills=[extra.name for extra in pack.extras],
         used_tokens=pack.used_tokens,

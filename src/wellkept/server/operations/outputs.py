@@ -210,9 +210,10 @@ class ForgetOutput(Output):
 
 
 class ContextOutput(Output):
-    """Text to put before a model, and the ids of what it says."""
+    """Text to put before a model, its sections, and the ids of what it says."""
 
     context: str = ""
+    sections: list[str] = Field(default_factory=list, description="Parts it has, in order.")
     ids: list[str] = Field(default_factory=list)
     skills: list[str] = Field(default_factory=list, description="Skills it names.")
     used_tokens: int = 0

@@ -36,9 +36,14 @@ if TYPE_CHECKING:
     "--shown",
     multiple=True,
     metavar="ID",
-    help="Exclude a memory that was already shown. Repeatable.",
+    help="Exclude a memory or line that was already shown. Repeatable.",
 )
 @click.option("--session", help="Current session; includes its session-only memories.")
+@click.option("--sessions", "session_limit", type=int, help="How many sessions to tell of.")
+@click.option(
+    "--observations", "observation_limit", type=int, help="How many records of work to name."
+)
+@click.option("--days", type=int, help="How many days back to look.")
 @click.option("--reasons", is_flag=True, help="Show why each memory was chosen.")
 @options.project_option
 @options.json_option
@@ -52,6 +57,9 @@ def context(
     max_chars: int | None,
     shown: tuple[str, ...],
     session: str | None,
+    session_limit: int | None,
+    observation_limit: int | None,
+    days: int | None,
     reasons: bool,
     project: str | None,
     as_json: bool,
@@ -70,11 +78,16 @@ def context(
             phase=phase,
             budget_tokens=budget_tokens,
             max_chars=max_chars,
-            shown=[wk.get(name).id for name in shown],
+            shown=[name if name.startswith("line:") else wk.get(name).id for name in shown],
             session=session,
+            session_limit=session_limit,
+            observation_limit=observation_limit,
+            days=days,
         )
         if as_json:
-            output.print_json({"text": render_context(pack), "pack": pack})
+            output.print_json(
+                {"text": render_context(pack), "sections": pack.sections, "pack": pack}
+            )
         else:
             _print(pack, reasons=reasons)
         if pack.moment == "session":
@@ -87,12 +100,13 @@ def context(
 def _print(pack: ContextPack, *, reasons: bool) -> None:
     from wellkept.memory.context.packing import render_context
 
-    if pack.items or pack.extras:
+    if pack.used_tokens:
         click.echo(output.safe(render_context(pack)))
     else:
         output.note("Nothing fits the budget." if pack.left_out else "No relevant memories.")
     if reasons:
         rows = [(i.memory.short, i.reason, str(i.row.read_tokens)) for i in pack.items]
+        rows += [(line.id, line.reason, "") for line in pack.lines]
         rows += [(extra.name, extra.reason, "") for extra in pack.extras]
         output.print_table(("id", "why", "tokens"), rows)
     output.note(f"{pack.used_tokens} of {pack.budget_tokens} tokens; left out: {pack.left_out}")
