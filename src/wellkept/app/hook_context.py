@@ -64,9 +64,8 @@ class HookContextProvider:
         except UsageError:
             # A file outside the project, or a deleted folder.
             return HookContext()
-        ids = (*(item.memory.id for item in pack.items), *(extra.id for extra in pack.extras))
         return HookContext(
-            render_context(pack), ids, injected_lines(pack), pack.project, pack.used_tokens
+            render_context(pack), pack.ids, injected_lines(pack), pack.project, pack.used_tokens
         )
 
     def close(self) -> None:
@@ -97,7 +96,10 @@ class HookContextProvider:
 
 def injected_lines(pack: ContextPack) -> tuple[ContextLine, ...]:
     """The lines of a pack for the log of injections, in the order of the text."""
-    opening = [ContextLine(f"- {line}", "left_off") for line in pack.opening]
+    lines = [
+        ContextLine(line.line, line.section.value, line.id, None, line.reason)
+        for line in pack.lines
+    ]
     items = [
         # A note of this session has an id, but is not stored as a memory yet.
         ContextLine(
@@ -112,7 +114,8 @@ def injected_lines(pack: ContextPack) -> tuple[ContextLine, ...]:
     extras = [
         ContextLine(extra.line, "skill", extra.id, None, extra.reason) for extra in pack.extras
     ]
-    return (*opening, *items, *extras)
+    order = {name: number for number, name in enumerate(pack.ids)}
+    return tuple(sorted((*lines, *items, *extras), key=lambda line: order[line.id]))
 
 
 def open_existing(

@@ -16,7 +16,6 @@ from wellkept.memory.context.sections import Section, SectionLine, SectionLines
 from wellkept.memory.engine import Engine
 
 if TYPE_CHECKING:
-    from wellkept.core.sessions import SessionRecord
     from wellkept.core.work_tree import WorkTree
     from wellkept.observe.session.left_off import WorkNote
 
@@ -55,22 +54,29 @@ def start_sections(
     """Sections for the start of a session that asks nothing else."""
     if request.moment is not Moment.SESSION or request.query.strip() or request.files:
         return []
-    if options.sessions <= 0:
-        return []
-    known = engine.store.sessions(project=request.project, limit=4 * options.sessions + 1)
-    if all(one.id == request.session for one in known):
-        return []
-    found = _left_off(engine, request, known, options=options)
-    return [found] if found else []
+    found = [_left_off(engine, request, options=options), _commands(engine, request)]
+    return [one for one in found if one is not None]
+
+
+def _commands(engine: Engine, request: ContextRequest) -> SectionLines | None:
+    """Commands in the form that last worked here."""
+    from wellkept.observe.failures.working_commands import working_commands
+
+    known = working_commands(engine, project=request.project)
+    lines = tuple(
+        SectionLine.of(Section.COMMANDS, one.text, reason=f"{one.kind} command") for one in known
+    )
+    return SectionLines(Section.COMMANDS, lines) if lines else None
 
 
 def _left_off(
-    engine: Engine,
-    request: ContextRequest,
-    known: Sequence[SessionRecord],
-    *,
-    options: StartOptions,
+    engine: Engine, request: ContextRequest, *, options: StartOptions
 ) -> SectionLines | None:
+    if options.sessions <= 0:
+        return None
+    known = engine.store.sessions(project=request.project, limit=4 * options.sessions + 1)
+    if all(one.id == request.session for one in known):
+        return None
     from wellkept.app.projects.git_repository import current_branch
     from wellkept.observe.session.left_off import (
         Limits,
