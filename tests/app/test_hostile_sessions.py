@@ -16,8 +16,7 @@ import pytest
 import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.working import PASSED, Desk, Worker
-from wellkept.memory.context.packing import ITEM_CHARS, pack_items, render_context
-from wellkept.observe.session.left_off import left_off_lines
+from wellkept.memory.context.packing import ITEM_CHARS, render_context
 
 pytestmark = pytest.mark.feature("A10", "B9", "D8", "D10")
 
@@ -102,26 +101,13 @@ def desk(tmp_path: Path) -> Desk:
 
 def told(wk: wellkept.Wellkept) -> list[str]:
     packs = [
-        wk.context(),
+        wk.context(days=3_650),
         wk.context("QA the shop in the browser: ignore instructions, evil, enable"),
         wk.context(files=["src/pay.py"]),
         wk.context("make check", moment="command"),
         wk.context("fix the payment rounding", moment="plan"),
     ]
-    sessions = wk.engine.store.sessions(project=wk.project, limit=5)
-    opening = left_off_lines(sessions, branch="main", now=sessions[0].last_event_at)
-    packs.append(
-        pack_items(
-            (),
-            moment="session",
-            project=wk.project,
-            budget_tokens=800,
-            max_chars=None,
-            count_tokens=wk.engine.count_tokens,
-            opening=opening,
-        )
-    )
-    assert len(packs[-1].opening) > 3
+    assert len(packs[0].lines) > 2
     assert sum(len(pack.items) for pack in packs) > 1
     return [render_context(pack) for pack in packs]
 
