@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
+
 import pytest
 
 from tests.clients.recorded import FRAME, only, recorded, told
@@ -68,8 +72,51 @@ def test_a_shell_call_has_its_command_and_output() -> None:
     assert (call.output, call.error) == ("shell-ran\n", None)
 
 
+def _rollout(folder: Path, *items: tuple[str, int, str]) -> str:
+    """A rollout file that reports commands by call id, exit code and output."""
+    file = folder / "rollout.jsonl"
+    lines = [
+        {
+            "type": "event_msg",
+            "payload": {
+                "type": "item_completed",
+                "item": {
+                    "type": "CommandExecution",
+                    "id": call,
+                    "command": ["/bin/bash", "-lc", "make"],
+                    "aggregated_output": output,
+                    "exit_code": code,
+                },
+            },
+        }
+        for call, code, output in items
+    ]
+    file.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    return str(file)
+
+
+def test_the_exit_code_comes_from_the_rollout_file(tmp_path: Path) -> None:
+    misleading = 'prints "id":"call_2" and "exit_code":9 and ,"exit_code":8'
+    path = _rollout(tmp_path, ("call_1", 3, "bad"), ("call_2", 0, misleading))
+    failed = _called("PostToolUse-Bash", transcript_path=path, tool_use_id="call_1")
+    assert (failed.output, failed.error) == ("shell-ran\n", "Exit code 3")
+    worked = _called("PostToolUse-Bash", transcript_path=path, tool_use_id="call_2")
+    assert worked.error is None
+
+
+def test_a_rollout_file_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "empty").touch()
+    half = tmp_path / "half"
+    half.write_bytes(b'{"item":{"id":"call_1","exit_co')
+    for path in (pipe, tmp_path / "empty", half, tmp_path / "none", tmp_path):
+        call = _called("PostToolUse-Bash", transcript_path=str(path), tool_use_id="call_1")
+        assert call.error is None
+
+
 def test_an_empty_answer_is_not_called_a_failure() -> None:
-    # No exit code is told: a command that failed and one that said nothing look the same.
+    # The rollout file is gone: a command that failed and one that said nothing look the same.
     call = _called("PostToolUse-Bash", tool_response="")
     assert (call.output, call.error) == ("", None)
 

@@ -133,7 +133,7 @@ def test_claude_code_gets_these_entries(installer: Installer) -> None:
         {"hooks": [{"type": "command", "command": f"{line} Stop || exit 0", "timeout": 10}]}
     ]
     matchers = [entry.get("matcher") for entry in hooks["PostToolUse"]]
-    assert matchers == [None, "Read|Edit|MultiEdit|Write|NotebookEdit"]
+    assert matchers == [None, "Bash|Read|Edit|MultiEdit|Write|NotebookEdit"]
     assert hooks["SessionStart"][0]["hooks"][0]["command"].endswith(" SessionStart both || exit 0")
 
 

@@ -96,6 +96,25 @@ def test_before_a_tool_runs_the_model_is_warned_and_the_tool_runs_all_the_same(
 
 
 @pytest.mark.parametrize("client", every_client())
+@pytest.mark.feature("D11", "C9")
+def test_what_got_a_command_to_work_is_told_in_the_next_session(
+    fresh: Machine, client: Client
+) -> None:
+    fresh.wellkept("install", client.name)
+    ship = 'test -n "$$ZOO_REGION" || (echo ZOO_REGION is not set; exit 3)'
+    fresh.project.joinpath("Makefile").write_text(f"ship:\n\t@{ship}\n\t@echo shipped\n")
+    works = "ZOO_REGION=savanna make ship"
+    turns = [client.runs("make ship"), client.runs(works), Say("Shipped.")]
+    with Endpoint(turns) as endpoint:
+        fresh.start(client, endpoint, "Ship the zoo, please.")
+    assert "shipped" in endpoint.last
+    _memories(fresh, "prompt")
+    with Endpoint([client.runs("make ship"), Say("It failed.")]) as endpoint:
+        fresh.start(client, endpoint, "Ship the zoo again, please.")
+    assert endpoint.last.count(works) == 1
+
+
+@pytest.mark.parametrize("client", every_client())
 def test_what_is_private_is_not_remembered(machine: Machine, client: Client) -> None:
     machine.wellkept("install", client.name)
     with Endpoint([]) as endpoint:

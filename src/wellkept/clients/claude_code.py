@@ -45,7 +45,8 @@ HOOKS: Final = (
     Hook("SessionStart", HookMode.BOTH),
     Hook("UserPromptSubmit", HookMode.BOTH),
     Hook("PostToolUse"),
-    Hook("PostToolUse", HookMode.ANSWER, matcher=_FILE_TOOLS),
+    # Also after a command that ended well: a pipe can hide a failure.
+    Hook("PostToolUse", HookMode.ANSWER, matcher=f"Bash|{_FILE_TOOLS}"),
     Hook("PostToolUseFailure", HookMode.BOTH),
     Hook("PreToolUse", HookMode.ANSWER, matcher=f"Bash|{_CHANGING_TOOLS}", before=True),
     Hook("SubagentStart", HookMode.BOTH),
