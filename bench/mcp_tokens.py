@@ -7,7 +7,7 @@ the timeline around the memory, then its full record (the best row's where it wa
 is the best case: the reader knows at once which row matters. So it is also counted for a reader who
 opens the three best rows.
 Beside it, the same hits returned at once: as complete records (every field, as JSON), and as the
-text that get_observations gives. Two memories: made-up sessions of observations of the length that
+text that memory_get gives. Two memories: made-up sessions of observations of the length that
 an agent writes, and what a project's own documents and history come to, most of it one line long.
 Tokens are estimated by the library's own counter; trust the ratios.
 """
@@ -31,6 +31,7 @@ from wellkept.core.memory import Memory
 from wellkept.core.text import content_words
 from wellkept.server.operations import inputs
 from wellkept.server.operations import memory as verbs
+from wellkept.server.operations.observations import ObservationInput, store_observation
 from wellkept.server.operations.outputs import Output
 
 TARGET_RATIO = 10.0
@@ -84,9 +85,9 @@ def fill_with_sessions(wk: Wellkept, *, observations: int) -> None:
     ]
     for number in range(observations):
         own = sentences[number * _SENTENCES_EACH : (number + 1) * _SENTENCES_EACH]
-        verbs.store_observation(
+        store_observation(
             wk,
-            inputs.ObservationInput.model_validate(
+            ObservationInput.model_validate(
                 {
                     "kind": _KINDS[number % len(_KINDS)],
                     "title": own[0][:100],

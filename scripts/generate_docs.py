@@ -1,4 +1,5 @@
-"""Write the generated pages: docs/cli.md, settings.md, openapi.json and architecture.svg.
+"""Write the generated pages: docs/cli.md, settings.md, openapi.json and architecture.svg, and the
+list of MCP tools that the server reads.
 
 python scripts/generate_docs.py           write the pages
 python scripts/generate_docs.py --check   fail when a page is not what would be written
@@ -19,7 +20,7 @@ from wellkept.app.settings import model as app_settings
 from wellkept.cli.exit_codes import EXIT_CODES, OTHER_CODES
 from wellkept.cli.root import COMMANDS, root
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
 
 _CLI_INTRO = """\
 # The command line
@@ -274,11 +275,19 @@ def openapi_file() -> str:
     return json.dumps(openapi_document(), indent=1, ensure_ascii=False) + "\n"
 
 
+def tools_file() -> str:
+    """What the MCP server lists."""
+    from wellkept.server.mcp.tool_schemas import tools_json
+
+    return tools_json()
+
+
 PAGES = {
-    "cli.md": cli_page,
-    "settings.md": settings_page,
-    "openapi.json": openapi_file,
-    "architecture.svg": draw,
+    "docs/cli.md": cli_page,
+    "docs/settings.md": settings_page,
+    "docs/openapi.json": openapi_file,
+    "docs/architecture.svg": draw,
+    "src/wellkept/server/mcp/tools.json": tools_file,
 }
 
 
@@ -287,13 +296,13 @@ def main(arguments: list[str]) -> int:
     stale = [
         name
         for name, page in PAGES.items()
-        if not (DOCS / name).exists() or (DOCS / name).read_text(encoding="utf-8") != page()
+        if not (ROOT / name).exists() or (ROOT / name).read_text(encoding="utf-8") != page()
     ]
     if "--check" not in arguments:
         for name in stale:
-            (DOCS / name).write_text(PAGES[name](), encoding="utf-8")
+            (ROOT / name).write_text(PAGES[name](), encoding="utf-8")
     for name in stale:
-        print(f"{'stale' if '--check' in arguments else 'wrote'}: docs/{name}")
+        print(f"{'stale' if '--check' in arguments else 'wrote'}: {name}")
     return 1 if stale and "--check" in arguments else 0
 
 

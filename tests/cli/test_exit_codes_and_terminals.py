@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 import pytest
 
-from scripts.generate_docs import DOCS, PAGES
+from scripts.generate_docs import PAGES, ROOT
 from tests.cli.conftest import Cli
 from wellkept.cli import output
 from wellkept.cli.exit_codes import EXIT_CODES, OTHER_CODES, exit_code
@@ -63,13 +63,13 @@ def _commands(
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_generated_pages_are_fresh(name: str) -> None:
-    assert (DOCS / name).read_text(encoding="utf-8") == PAGES[name](), (
+    assert (ROOT / name).read_text(encoding="utf-8") == PAGES[name](), (
         "run scripts/generate_docs.py"
     )
 
 
 def test_every_command_and_option_is_documented() -> None:
-    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     for path, command, _ in _commands(
         root, click.Context(root, info_name="wellkept", **root.context_settings)
     ):

@@ -351,12 +351,12 @@ def test_each_client_has_the_five_commands(installer: Installer, client: str) ->
 def test_a_command_names_programs_tools_and_arguments_that_exist(
     installer: Installer, client: str
 ) -> None:
-    from wellkept.server.operations.table import BY_NAME
+    from wellkept.server.mcp.toolsets import listed_tools
 
     installer.install(client, scope=InstallScope.USER)
     arguments = {"gemini": "{{args}}", "cursor": ""}.get(client, "$ARGUMENTS")
-    tools = {"memory_store", "memory_recall", "get_observations", "search", "memory_forget"}
-    assert tools <= set(BY_NAME)
+    tools = {"memory_store", "memory_search", "memory_get", "memory_context", "memory_forget"}
+    assert tools <= {tool["name"] for tool in listed_tools({"default"})}
     for command, path in zip(
         COMMANDS, _paths(installer, client, InstallPart.COMMANDS), strict=True
     ):

@@ -11,8 +11,9 @@ from pathlib import Path
 import wellkept
 from tests.conformance.fixtures import mount
 from wellkept.app.settings.model import Settings
-from wellkept.server.mcp.server import ServerLocation, make_server
-from wellkept.server.mcp.transports import serve_http
+from wellkept.server.mcp.handlers import ServerLocation
+from wellkept.server.mcp.server import make_server
+from wellkept.server.mcp.streamable_http import serve_http
 from wellkept.server.open_projects import OpenProjects
 
 

@@ -1,4 +1,4 @@
-"""A connection to a server in process, in each era of the protocol."""
+"""A connection to a server in process, in each era of the protocol and over each transport."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.mcp_client import ERAS, Talk, talking_in
+from tests.server.mcp_client import Talk, talking_in
+
+# The SDK speaks both eras by itself; ours over stdio is what is tested most.
+_WAYS = (("auto", "stdio"), ("legacy", "stdio"), ("auto", "sdk"))
 
 
-@pytest.fixture(params=ERAS)
+@pytest.fixture(params=_WAYS, ids="-".join)
 def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Talk]:
     """A client and a server with an empty memory."""
-    with talking_in(tmp_path, era=request.param) as connection:
+    era, transport = request.param
+    with talking_in(tmp_path, era=era, transport=transport) as connection:
         yield connection

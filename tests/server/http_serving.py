@@ -16,7 +16,8 @@ from tests.server.mcp_client import memories_in
 from wellkept.server.auth import LOOPBACK_HOSTS
 from wellkept.server.http.app import guarded_app, make_http_app
 from wellkept.server.http.sse import FeedIntervals
-from wellkept.server.mcp.server import ServerLocation, make_server
+from wellkept.server.mcp.handlers import ServerLocation
+from wellkept.server.mcp.server import make_server
 from wellkept.server.open_projects import OpenProjects
 from wellkept.server.run import LOOPBACK, address_of, listening
 

@@ -6,11 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.mcp_client import ERAS, Era, Talk, memories_in, talking, talking_in
+from tests.server.mcp_client import (
+    ERAS,
+    TRANSPORTS,
+    Era,
+    Talk,
+    Transport,
+    made,
+    memories_in,
+    talking,
+    talking_in,
+)
 from wellkept.app import Wellkept
 from wellkept.core import errors
 from wellkept.server.mcp.errors import ADVICE, error_text
-from wellkept.server.mcp.server import ServerLocation, make_server
+from wellkept.server.mcp.handlers import ServerLocation
 from wellkept.server.open_projects import OpenProjects
 from wellkept.server.operations.table import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
 
@@ -36,16 +46,17 @@ def test_an_error_that_is_not_in_the_table_gets_the_advice_of_its_parent() -> No
 
 def test_names_are_unique_and_descriptions_survive_clients_that_cut() -> None:
     names = [name for operation in OPERATIONS for name in operation.names()]
-    assert len(names) == len(set(names)) == len(BY_NAME)
+    assert len(names) == len(set(names))
+    assert len(BY_NAME) == len(OPERATIONS)
     for operation in OPERATIONS:
-        for text in operation.names().values():
-            assert 0 < len(text.encode()) <= MAX_DESCRIPTION_BYTES
+        assert 0 < len(operation.description.encode()) <= MAX_DESCRIPTION_BYTES
 
 
 def test_arguments_that_do_not_fit_are_named(talk: Talk) -> None:
-    text = talk.error("search", limit=0, colour="red")
+    text = talk.error("memory_search", limit=0, colour="red", quary="x")
     assert "limit:" in text
-    assert "colour:" in text
+    assert "colour is unknown" in text
+    assert "quary is unknown (did you mean query?)" in text
     assert "It takes: project" in text
 
 
@@ -75,9 +86,10 @@ def test_an_ambiguous_name_says_what_it_fits(tmp_path: Path) -> None:
 
 
 def test_an_unknown_tool_is_a_protocol_error_that_lists_the_tools(talk: Talk) -> None:
-    refused = talk.refused("call_tool", "serach", {})
+    refused = talk.refused("call_tool", "memory_serach", {})
     assert refused.error.code == -32602
-    assert "search" in refused.error.message
+    assert "Did you mean memory_search?" in refused.error.message
+    assert "skill_run" in refused.error.message
 
 
 def test_a_damaged_store_is_told_and_the_server_lives_on(tmp_path: Path) -> None:
@@ -100,14 +112,18 @@ def test_what_is_not_offered_is_not_announced(talk: Talk) -> None:
     assert offered.logging is None  # pyright: ignore[reportDeprecated]
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("era", ERAS)
-def test_a_mistake_of_ours_is_an_error_without_its_inner_words(tmp_path: Path, era: Era) -> None:
+def test_a_mistake_of_ours_is_an_error_without_its_inner_words(
+    tmp_path: Path, era: Era, transport: Transport
+) -> None:
     def broken(folder: Path, project: str | None) -> Wellkept:
         raise RuntimeError("inner words")
 
-    server = make_server(OpenProjects(broken, folder=tmp_path), ServerLocation(folder=tmp_path))
+    memories = OpenProjects(broken, folder=tmp_path)
+    server = made(memories, ServerLocation(folder=tmp_path), transport)
     with talking(server, era=era) as talk:
         refused = talk.refused("call_tool", "stats", {})
         assert refused.error.code == -32603
         assert "inner words" not in refused.error.message
-        assert "search" in talk.tools()
+        assert "memory_search" in talk.tools()

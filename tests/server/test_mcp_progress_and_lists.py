@@ -10,17 +10,30 @@ import pytest
 
 import wellkept
 from tests.conformance.fixtures import TOOLS, mount
-from tests.server.mcp_client import Era, Talk, memories_in, talking
+from tests.server.mcp_client import (
+    AS_DATA,
+    TRANSPORTS,
+    Era,
+    Talk,
+    Transport,
+    made,
+    memories_in,
+    talking,
+)
 from wellkept.server.auth import AccessPolicy, Receive, Scope, Send, guarded
-from wellkept.server.mcp.server import ServerLocation, make_server
+from wellkept.server.mcp.handlers import ServerLocation
+from wellkept.server.mcp.server import make_server
 from wellkept.server.open_projects import OpenProjects
 
 pytestmark = pytest.mark.feature("C5")
 WAIT_S = 60
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-def test_a_call_that_takes_long_is_told_to_go_on(tmp_path: Path, era: Era) -> None:
+def test_a_call_that_takes_long_is_told_to_go_on(
+    tmp_path: Path, era: Era, transport: Transport
+) -> None:
     heard = Event()
     inner = memories_in(tmp_path)
 
@@ -37,7 +50,7 @@ def test_a_call_that_takes_long_is_told_to_go_on(tmp_path: Path, era: Era) -> No
 
     memories = OpenProjects(open_slowly, folder=tmp_path)
     try:
-        with talking(make_server(memories, ServerLocation(folder=tmp_path)), era=era) as talk:
+        with talking(made(memories, ServerLocation(folder=tmp_path), transport), era=era) as talk:
             result = talk.portal.call(talk.client.call_tool, "stats", None, None, listen)
     finally:
         memories.close()
@@ -95,9 +108,9 @@ def test_the_suites_fixtures_stand_beside_our_own_tools(tmp_path: Path, era: Era
     memories = memories_in(tmp_path)
     try:
         with talking(
-            mount(make_server(memories, ServerLocation(folder=tmp_path))), era=era
+            mount(make_server(memories, ServerLocation(folder=tmp_path), AS_DATA)), era=era
         ) as talk:
-            assert {"search", *TOOLS} <= set(talk.tools())
+            assert {"memory_search", *TOOLS} <= set(talk.tools())
             assert "simple text" in talk.text("test_simple_text")
             assert talk.error("test_error_handling")
             assert talk.call("stats")["total"] == 0

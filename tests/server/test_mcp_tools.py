@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -12,47 +13,37 @@ import pytest
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tests.server.mcp_client import ERAS, Era, Talk, talking_in
-from wellkept.server.mcp.server import INSTRUCTIONS, ServerLocation
+from wellkept.core.text import estimate_tokens
+from wellkept.server.mcp.handlers import ServerLocation, ServerOptions
+from wellkept.server.mcp.instructions import INSTRUCTIONS
+from wellkept.server.mcp.toolsets import TOOLSETS, all_tools
+from wellkept.server.operations.table import TOOLS
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C5")
 
 NAMES = {
-    "search",
-    "timeline",
-    "get_observations",
-    "store_observation",
-    "inject_context",
-    "memory_store",
-    "memory_recall",
-    "memory_forget",
-    "record_verdict",
-    "remember_this",
     "memory_search",
-    "stats",
-    "analyze_impact",
-    "get_dependencies",
-    "trace_data_flow",
+    "memory_get",
+    "memory_timeline",
+    "memory_store",
+    "memory_forget",
+    "memory_context",
     "search_code",
-    "get_workflow_recipe",
     "skill_search",
     "skill_run",
 }
-READERS = NAMES - {
-    "record_verdict",
-    "store_observation",
-    "memory_store",
-    "memory_forget",
-    "remember_this",
-    "skill_run",
-}
+READERS = NAMES - {"memory_store", "memory_forget", "skill_run"}
+MAX_TOOLS, MAX_TOKENS = 9, 1_800
 
 
 def test_the_page_on_the_server_tells_of_every_tool() -> None:
     page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     told = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row.split("|")[1])}
-    assert told == NAMES
+    listed = {tool["name"] for _, tool in all_tools()}
+    assert listed <= told
+    assert told <= {*TOOLS, *TOOLSETS}
 
 
 def test_both_eras_of_the_protocol_are_spoken(tmp_path: Path) -> None:
@@ -66,10 +57,8 @@ def test_the_server_says_who_it_is_and_when_to_use_what(talk: Talk) -> None:
     assert talk.client.server_info is not None
     assert talk.client.server_info.name == "wellkept"
     assert talk.client.instructions == INSTRUCTIONS
-    for name in ("search", "timeline", "get_observations", "memory_store", "memory_forget"):
-        assert name in INSTRUCTIONS
-    # Clients cut instructions there.
-    assert len(INSTRUCTIONS.encode()) <= 2048
+    assert set(re.findall(r"[a-z_]+", INSTRUCTIONS)) >= NAMES
+    assert estimate_tokens(INSTRUCTIONS) <= 250
 
 
 def test_the_tools_are_listed_with_schemas_and_hints(talk: Talk) -> None:
@@ -82,8 +71,29 @@ def test_the_tools_are_listed_with_schemas_and_hints(talk: Talk) -> None:
         assert hints.destructive_hint is (name == "memory_forget"), name
         assert hints.open_world_hint is False
         assert tool.input_schema["type"] == "object"
-        assert tool.output_schema is not None
         assert len((tool.description or "").encode()) <= 2048
+
+
+def test_the_default_tools_cost_a_session_little(talk: Talk) -> None:
+    # What a client sends to a model: name, description and arguments of each tool.
+    sent = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+        for tool in talk.tools().values()
+    ]
+    assert len(sent) <= MAX_TOOLS
+    assert estimate_tokens(json.dumps(sent, separators=(",", ":"))) <= MAX_TOKENS
+
+
+def test_models_are_given_a_text_and_no_second_copy_of_it(tmp_path: Path) -> None:
+    with talking_in(tmp_path, options=ServerOptions()) as talk:
+        result = talk.result("memory_store", content="The queue drains at night")
+        assert result.structured_content is None
+        kept = re.search(r"m:(\w+)", talk.text("memory_store", content="The queue drains at night"))
+        assert kept is not None
+        line = talk.text("memory_search", query="queue")
+        assert line.startswith(kept[1])
+        assert line.endswith(": The queue drains at night")
+        assert all(tool.output_schema is None for tool in talk.tools().values())
 
 
 def test_what_is_stored_is_found_by_search_and_read_in_full(talk: Talk) -> None:
@@ -98,6 +108,7 @@ def test_what_is_stored_is_found_by_search_and_read_in_full(talk: Talk) -> None:
     assert row["id"] == kept["id"]
     assert row["title"] == "Deploys go through the staging cluster."
     assert row["tokens"] > 0
+    assert talk.text("search", query="staging").endswith(f"(+{row['tokens']} tokens)")
     (record,) = talk.call("get_observations", ids=[row["id"]])["records"]
     assert record["content"].endswith("Then to production by hand.")
     assert record["files"] == ["deploy.sh"]
@@ -109,8 +120,7 @@ def test_text_is_one_line_for_each_row_and_structured_says_the_same(talk: Talk) 
         talk.call("memory_store", content=f"Fact number {number} about the parser")
     result = talk.result("search", query="parser")
     assert isinstance(result.content[0], types.TextContent)
-    head, *lines = result.content[0].text.splitlines()
-    assert head == "id date type ~tokens title"
+    lines = result.content[0].text.splitlines()
     assert result.structured_content is not None
     rows = result.structured_content["rows"]
     assert [line.split()[0] for line in lines] == [row["id"] for row in rows]

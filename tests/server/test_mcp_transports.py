@@ -25,7 +25,12 @@ _COMMAND = ("-m", "wellkept.cli", "mcp")
 
 
 def _environment(home: Path) -> dict[str, str]:
-    return {**os.environ, "WELLKEPT_HOME": str(home), "WELLKEPT_EMBEDDING_PROVIDER": "none"}
+    return {
+        **os.environ,
+        "WELLKEPT_HOME": str(home),
+        "WELLKEPT_EMBEDDING_PROVIDER": "none",
+        "WELLKEPT_MCP_STRUCTURED": "on",
+    }
 
 
 @contextmanager
@@ -52,7 +57,7 @@ def test_a_client_starts_the_server_over_stdio_and_finds_what_it_stored(
         command=sys.executable, args=list(_COMMAND), env=_environment(home), cwd=tmp_path
     )
     with talking(server, era=era) as talk:
-        assert "search" in talk.tools()
+        assert "memory_search" in talk.tools()
         talk.call("memory_store", content="Kept over a pipe")
     with talking(server, era=era) as talk:
         assert len(talk.call("search", query="pipe")["rows"]) == 1

@@ -13,7 +13,7 @@ from wellkept.core.changes import PutSession
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
 from wellkept.core.records import replace
 from wellkept.core.sessions import SessionRecord
-from wellkept.server.mcp.server import ServerLocation
+from wellkept.server.mcp.handlers import ServerLocation
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C5")

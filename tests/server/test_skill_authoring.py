@@ -12,9 +12,11 @@ import pytest
 import wellkept
 from tests.app.working import Desk, add_route
 from tests.server.http_serving import Served, served
-from tests.server.mcp_client import Talk
+from tests.server.mcp_client import Talk, talking_in
 from tests.skills.reading import document, put
 from wellkept.app.settings.model import Settings
+from wellkept.server.mcp.handlers import ServerOptions
+from wellkept.server.mcp.toolsets import parse_toolsets
 from wellkept.server.open_projects import OpenProjects
 
 NAME = "add-api-route-discount-codes-shop"
@@ -139,8 +141,21 @@ def test_the_page_looks_skills_over_with_lines(web: Served, desk: Desk) -> None:
 
 @pytest.mark.feature("C5")
 def test_no_agent_can_review_or_edit_a_skill(talk: Talk) -> None:
-    for name in ("skill_review", "skill_refine", "skill_generate", "skill_edit"):
+    for name in ("skill_review", "skill_refine", "skill_generate"):
         assert talk.refused("call_tool", name, {"name": "x"}).error.code == -32602
+    for name in ("skill_edit", "skill_create"):
+        refused = talk.refused("call_tool", name, {"name": "x"})
+        assert "--toolsets skills" in refused.error.message
+
+
+@pytest.mark.feature("C5")
+def test_an_agent_writes_a_skill_where_a_person_added_the_toolset(tmp_path: Path) -> None:
+    options = ServerOptions(toolsets=parse_toolsets("skills"), structured=True)
+    with talking_in(tmp_path, options=options) as talk:
+        assert {"skill_create", "skill_edit", "skill_validate"} <= set(talk.tools())
+        talk.call("skill_create", name="ship", description="How to ship.", body="Run make ship.")
+        assert "make ship" in talk.text("skill_run", name="ship")
+        assert talk.refused("call_tool", "skill_delete", {"name": "ship"}).error.code == -32602
 
 
 @pytest.mark.feature("F7")

@@ -28,6 +28,7 @@ class OpenProjects:
         self._open_in = open_in
         self._folder = folder
         self._open: dict[tuple[Path, str | None], Wellkept] = {}
+        self._names: dict[Path, str] = {}
         self._lock = Lock()
 
     @contextmanager
@@ -52,7 +53,17 @@ class OpenProjects:
         if not project.strip():
             return folder, None
         named = Path(project).expanduser() if project.startswith(("~/", "~\\")) else Path(project)
-        return (named, None) if named.is_absolute() else (folder, project.strip())
+        if named.is_absolute():
+            return named, None
+        name = project.strip()
+        return folder, None if name.casefold() == self._name_of(folder) else name
+
+    def _name_of(self, folder: Path) -> str:
+        """The name of a folder's project: callers may name the project at hand."""
+        if folder not in self._names:
+            # Nothing is opened for a name.
+            self._names[folder] = self._open_in(folder, None).project_name.casefold()
+        return self._names[folder]
 
     def _get(self, key: tuple[Path, str | None]) -> tuple[Wellkept, bool]:
         with self._lock:

@@ -209,6 +209,17 @@ class Observer:
         named = self._services.requests.files(files)
         return add_note(self._services.engine, session, content, type=type, files=named)
 
+    def capture(self, session: str, *, tool: str, given: object, output: object) -> str:
+        """Put a tool call into the spool, as the hook process does; returns the event's id.
+
+        UsageError for a memory other than the one that the spool belongs to.
+        """
+        from wellkept.app.observer.spool_folder import capture_tool_call
+
+        return capture_tool_call(
+            self._services, session=session, tool=tool, given=given, output=output
+        )
+
     def recipes(self, task: str, *, limit: int = 2) -> list[FoundRecipe]:
         """The recipes that fit a task, best first, each with its staleness."""
         from wellkept.app.observer.recipes import find_recipes

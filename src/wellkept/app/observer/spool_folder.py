@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wellkept.core.clock import from_ms, to_ms
-from wellkept.core.errors import UsageError
+from wellkept.core.errors import StoreFullError, UsageError
 from wellkept.core.ports.sessions import SessionStore
 from wellkept.core.records import record
 from wellkept.core.sessions import SpoolDamage, SpoolEntry
 from wellkept.store import spool, spool_reader
 
+if TYPE_CHECKING:
+    from wellkept.app.wiring.services import Services
+
 MAX_ASIDE_BYTES = 256 << 20
 _LOCK, _ASIDE = "drain.lock", "aside"
+# Tool calls from elsewhere have the form that most clients send.
+_TOOL_CLIENT, _TOOL_EVENT = "claude-code", "PostToolUse"
 _RETRY = re.compile(r"retry-[0-9a-f]{16}-")
 
 
@@ -174,3 +181,37 @@ class SpoolFolder:
             return False
         with self.draining() as mine:
             return not mine
+
+
+def capture_tool_call(
+    services: Services, *, session: str, tool: str, given: object, output: object
+) -> str:
+    """Put a tool call into this user's spool in the form of a hook; returns the event's id."""
+    from wellkept.app.wiring.services import store_path
+
+    if services.path != store_path(services.settings, services.environment):
+        raise UsageError(
+            "Tool calls are captured for the default store only.",
+            hint="Store what was found out with memory_store instead.",
+        )
+    payload = {
+        "session_id": session,
+        "cwd": str(services.folder),
+        "hook_event_name": _TOOL_EVENT,
+        "tool_name": tool,
+        "tool_input": given,
+        "tool_response": output,
+    }
+    folder = SpoolFolder.of(services.environment).folder
+    spool.make_private_folder(str(folder))
+    event = spool.append(
+        str(folder),
+        client=_TOOL_CLIENT,
+        session=session,
+        event=_TOOL_EVENT,
+        payload=json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"),
+        now_ms=to_ms(services.clock()),
+    )
+    if event is None:
+        raise StoreFullError("The spool is full.", hint="Run `wellkept spool drain`.")
+    return event

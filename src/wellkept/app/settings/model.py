@@ -312,6 +312,25 @@ class Settings:
             choices=("names", "off"),
         ),
     )
+    mcp_toolsets: str = field(
+        default="default",
+        metadata=_rule(
+            "mcp.toolsets",
+            str,
+            "Tools that the MCP server lists besides the default ones: graph, skills, recipes, "
+            "records, or all; separated by commas",
+        ),
+    )
+    mcp_structured: str = field(
+        default="off",
+        metadata=_rule(
+            "mcp.structured",
+            str,
+            "Whether MCP results also come as data, for programs; some clients then show their "
+            "model that longer form",
+            choices=("off", "on"),
+        ),
+    )
     capture_summary_turns: int = field(
         default=3,
         metadata=_rule(

@@ -81,7 +81,7 @@ def make_http_app(
     api.include_router(operation_routes(workers))
     app.include_router(api)
     if mcp is not None:
-        from wellkept.server.mcp.transports import mcp_app
+        from wellkept.server.mcp.streamable_http import mcp_app
 
         app.router.routes.extend(mcp_app(mcp).routes)
     return app

@@ -42,13 +42,18 @@ def _add(router: APIRouter, workers: WorkerThreads, operation: Operation[Any, An
         "summary": operation.title,
         "description": operation.description,
     }
-    path, takes = f"/{operation.name}", operation.takes
-    posted = _endpoint(workers, operation, Annotated[takes, Body()])
-    router.add_api_route(path, posted, methods=["POST"], operation_id=operation.name, **shown)
-    if operation.effect is Effect.READS:
-        request = _endpoint(workers, operation, Annotated[takes, Query()])
-        name = f"{operation.name}_by_query"
-        router.add_api_route(path, request, methods=["GET"], operation_id=name, **shown)
+    takes = operation.takes
+    # The name that MCP lists is answered too; the document has each operation once.
+    for name in dict.fromkeys((operation.name, operation.tool_name)):
+        listed: dict[str, Any] = {**shown, "include_in_schema": name == operation.name}
+        posted = _endpoint(workers, operation, Annotated[takes, Body()])
+        router.add_api_route(f"/{name}", posted, methods=["POST"], operation_id=name, **listed)
+        if operation.effect is Effect.READS:
+            asked = _endpoint(workers, operation, Annotated[takes, Query()])
+            by_query = f"{name}_by_query"
+            router.add_api_route(
+                f"/{name}", asked, methods=["GET"], operation_id=by_query, **listed
+            )
 
 
 def _endpoint(workers: WorkerThreads, operation: Operation[Any, Any], takes: object) -> Any:

@@ -1,15 +1,33 @@
-"""Error texts for models: one table from error types to advice. A test checks that it is complete.
+"""Errors over MCP: protocol errors, and error texts for models.
 
-The message and hint of the error come first; the advice says whether a retry helps.
+One table goes from error types to advice; a test checks that it is complete. The message and hint
+of the error come first; the advice says whether a retry helps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from wellkept.core import errors
+
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+UNSUPPORTED_PROTOCOL_VERSION: Final = -32022
+
+
+class RequestError(Exception):
+    """A request that is answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
 
 ADVICE: Final[Mapping[type[errors.WellkeptError], str]] = MappingProxyType(
     {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from wellkept.core.text import counted
 from wellkept.memory.context.packing import quoted
+from wellkept.server.operations import argument_names
 from wellkept.server.operations.inputs import Input, Model
 from wellkept.server.operations.outputs import Output
 
@@ -21,6 +23,8 @@ _LISTED = 40
 
 class AboutInput(Input):
     """A file, symbol, folder or module."""
+
+    synonyms: ClassVar[Mapping[str, str]] = argument_names.SUBJECT
 
     name: str = Field(
         min_length=1,

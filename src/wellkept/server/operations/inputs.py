@@ -1,18 +1,22 @@
 """Inputs of operations: pydantic models that validate arguments and define the schemas.
 
 Callers are models, so inputs are lenient: a string for a list, a list written as JSON, an empty
-string for a missing value. Unknown fields are rejected.
+string for a missing value, other usual names of an argument (`argument_names`). Unknown fields are
+rejected.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal, cast
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
 from wellkept.app.wiring.keyword_types import FilterArgs
+from wellkept.server.operations import argument_names as names
 
 MAX_ROWS = 100
 MAX_RECORDS = 50
@@ -21,6 +25,9 @@ MAX_DEPTH = 50
 
 def _as_list(value: object) -> object:
     """One text as a list of one; a JSON array that was sent as text as that array."""
+    if isinstance(value, list):
+        return [_as_text(one) for one in cast("list[object]", value)]
+    value = _as_text(value)
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -31,7 +38,15 @@ def _as_list(value: object) -> object:
     return [value] if value.strip() else []
 
 
+def _as_text(value: object) -> object:
+    """A number as text: ids and dates may come as numbers."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
 Texts = Annotated[list[str], BeforeValidator(_as_list)]
+Name = Annotated[str, BeforeValidator(_as_text)]
+When = Annotated[str, BeforeValidator(names.as_moment)]
 
 
 class _BareSchema(GenerateJsonSchema):
@@ -48,7 +63,7 @@ class Model(BaseModel):
 
 
 def schema_of(model: type[Model]) -> dict[str, Any]:
-    """The JSON schema that clients see."""
+    """The whole JSON schema of a model."""
     schema = model.model_json_schema(schema_generator=_BareSchema)
     parts = [schema, *cast("dict[str, dict[str, Any]]", schema.get("$defs", {})).values()]
     for part in parts:
@@ -61,13 +76,36 @@ def schema_of(model: type[Model]) -> dict[str, Any]:
 class Input(Model):
     """What every operation can be told."""
 
+    synonyms: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Other names of arguments, in snake case; those in camel case are known by themselves."""
+    unlisted: ClassVar[frozenset[str]] = frozenset()
+    """Arguments that are taken but not shown to models, besides `project` and `session`."""
+
     project: str = Field(
         default="", description="Another project: its name or its folder. Default: the one at hand."
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, given: object) -> object:
+        if not isinstance(given, Mapping):
+            return given
+        arguments = names.renamed(
+            cast("Mapping[str, object]", given), known=cls.model_fields, synonyms=cls.synonyms
+        )
+        return cls.translated(arguments)
+
+    @classmethod
+    def translated(cls, arguments: dict[str, object]) -> dict[str, object]:
+        """The arguments after renaming, with documented values turned into ours."""
+        return arguments
+
 
 class FilteredInput(Input):
     """An input that says which memories are meant."""
+
+    synonyms: ClassVar[Mapping[str, str]] = names.FILTERS
+    unlisted: ClassVar[frozenset[str]] = frozenset({"tags", "concepts"})
 
     types: Texts = Field(default_factory=list, description="Only these types, e.g. gotcha.")
     tags: Texts = Field(
@@ -75,11 +113,16 @@ class FilteredInput(Input):
         description="All of these tags; an observation's kind (bugfix, decision, ...) is one.",
     )
     files: Texts = Field(default_factory=list, description="Only tied to these files.")
-    since: str = Field(default="", description="Not before: ISO date, or 7d, 12h.")
-    until: str = Field(default="", description="Before: ISO date, or 7d, 12h.")
+    since: When = Field(default="", description="Not before: ISO date, or 7d, 12h.")
+    until: When = Field(default="", description="Before: ISO date, or 7d, 12h.")
+    concepts: Texts = Field(default_factory=list, description="About one of these concepts.")
+
+    @classmethod
+    def translated(cls, arguments: dict[str, object]) -> dict[str, object]:
+        return names.with_types(arguments)
 
     def filters(self) -> FilterArgs:
-        """The filters as library arguments."""
+        """The filters as library arguments; `concepts` has no column and is checked on records."""
         return FilterArgs(
             types=self.types,
             tags=self.tags,
@@ -92,15 +135,43 @@ class FilteredInput(Input):
 class SearchInput(FilteredInput):
     """Layer one: index rows."""
 
+    unlisted: ClassVar[frozenset[str]] = frozenset({"tags", "concepts", "offset", "order_by"})
+
     query: str = Field(default="", description="Words or a question. Empty: the newest.")
-    limit: int = Field(default=20, ge=1, le=MAX_ROWS)
+    limit: int = Field(default=10, ge=1, le=MAX_ROWS)
     cursor: str = Field(default="", description="next_cursor of the page before.")
+    offset: int = Field(default=0, ge=0, le=10_000)
+    order_by: Literal["relevance", "date_desc", "date_asc"] = "relevance"
+
+    @classmethod
+    def translated(cls, arguments: dict[str, object]) -> dict[str, object]:
+        return names.with_order(super().translated(arguments))
+
+
+class DecisionsInput(Input):
+    """The newest decisions."""
+
+    limit: int = Field(default=20, ge=1, le=MAX_ROWS)
+
+
+class FileChangesInput(Input):
+    """What was done to a file."""
+
+    synonyms: ClassVar[Mapping[str, str]] = names.FILE
+
+    file: str = Field(min_length=1, description="A path in the project.")
+    limit: int = Field(default=20, ge=1, le=MAX_ROWS)
 
 
 class TimelineInput(FilteredInput):
     """Layer two: what stands around a memory in time."""
 
-    anchor: str = Field(default="", description="Id to look around.")
+    synonyms: ClassVar[Mapping[str, str]] = names.TIMELINE
+    unlisted: ClassVar[frozenset[str]] = frozenset(
+        {"types", "tags", "files", "since", "until", "concepts"}
+    )
+
+    anchor: Name = Field(default="", description="Id to look around.")
     query: str = Field(default="", description="In place of an anchor: its best match is taken.")
     before: int = Field(default=5, ge=0, le=MAX_DEPTH)
     after: int = Field(default=5, ge=0, le=MAX_DEPTH)
@@ -109,7 +180,16 @@ class TimelineInput(FilteredInput):
 class GetInput(Input):
     """Layer three: full records."""
 
+    synonyms: ClassVar[Mapping[str, str]] = names.RECORDS
+    unlisted: ClassVar[frozenset[str]] = frozenset({"limit", "order_by"})
+
     ids: Texts = Field(description="Ids or keys.", min_length=1, max_length=MAX_RECORDS)
+    limit: int = Field(default=MAX_RECORDS, ge=1, le=MAX_RECORDS)
+    order_by: Literal["", "date_desc", "date_asc"] = ""
+
+    @classmethod
+    def translated(cls, arguments: dict[str, object]) -> dict[str, object]:
+        return names.with_order(arguments)
 
 
 class RecallInput(FilteredInput):
@@ -123,6 +203,9 @@ class RecallInput(FilteredInput):
 class RememberInput(Input):
     """Something to keep."""
 
+    synonyms: ClassVar[Mapping[str, str]] = names.STATEMENT
+    unlisted: ClassVar[frozenset[str]] = frozenset({"tags", "importance"})
+
     content: str = Field(min_length=1, description="One self-contained statement.")
     type: str = Field(
         default="fact",
@@ -135,7 +218,9 @@ class RememberInput(Input):
     tags: Texts = Field(default_factory=list)
     files: Texts = Field(default_factory=list, description="Files it is about.")
     importance: float | None = Field(default=None, ge=0, le=1)
-    about_person: bool = Field(default=False, description="About the person, so for every project.")
+    about_person: bool = Field(
+        default=False, description="About the person: told in every project."
+    )
     said_by_person: bool = Field(default=False, description="The person said so themselves.")
     session: str = Field(default="", description="The session it comes from.")
 
@@ -143,13 +228,25 @@ class RememberInput(Input):
 class ForgetInput(Input):
     """What is to be deleted."""
 
+    synonyms: ClassVar[Mapping[str, str]] = names.IDS
+    unlisted: ClassVar[frozenset[str]] = frozenset({"keep_history"})
+
     ids: Texts = Field(description="Ids or keys.", min_length=1, max_length=MAX_RECORDS)
     confirm: bool = Field(default=False, description="Without it nothing is deleted, only shown.")
     keep_history: bool = Field(default=False, description="Only close them: no longer believed.")
 
+    @classmethod
+    def translated(cls, arguments: dict[str, object]) -> dict[str, object]:
+        return names.with_key_to_forget(arguments)
+
 
 class ContextInput(Input):
     """The moment that context is wanted for."""
+
+    synonyms: ClassVar[Mapping[str, str]] = names.CONTEXT
+    unlisted: ClassVar[frozenset[str]] = frozenset(
+        {"moment", "phase", "observation_types", "observation_limit", "session_limit", "days"}
+    )
 
     query: str = Field(
         default="", description="The prompt or task at hand; empty at a session's start."
@@ -162,30 +259,16 @@ class ContextInput(Input):
     )
     budget_tokens: int | None = Field(default=None, ge=50, le=20_000)
     session: str = ""
+    observation_types: Texts = Field(
+        default_factory=list, description="Only observations of these kinds."
+    )
     session_limit: int | None = Field(
         default=None, ge=0, le=50, description="Sessions to tell of at a start."
     )
     observation_limit: int | None = Field(
-        default=None, ge=0, le=200, description="Records of work to name at a start."
+        default=None, ge=0, le=200, description="Records of work to name."
     )
     days: int | None = Field(default=None, ge=1, le=3650, description="How far back to look.")
-
-
-class ObservationInput(Input):
-    """An observation that the caller made."""
-
-    kind: Literal["decision", "bugfix", "feature", "refactor", "discovery", "change"]
-    title: str = Field(min_length=1, max_length=200)
-    subtitle: str = ""
-    facts: Texts = Field(default_factory=list)
-    narrative: str = ""
-    concepts: Texts = Field(default_factory=list)
-    files_read: Texts = Field(default_factory=list)
-    files_modified: Texts = Field(default_factory=list)
-    work_tokens: int | None = Field(
-        default=None, ge=0, description="What it took to find this out."
-    )
-    session: str = ""
 
 
 class StatsInput(FilteredInput):

@@ -5,17 +5,22 @@ Synchronous; the server decides on which thread they run. Knows no transport.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.records import replace
 from wellkept.core.text import shorten
+from wellkept.core.types import MemoryType
 from wellkept.memory.context.packing import quoted, render_context
 from wellkept.memory.recall.progressive import index_row
 from wellkept.server.operations import inputs, outputs
 
 if TYPE_CHECKING:
     from wellkept.app import Wellkept
-    from wellkept.memory.recall.requests import RecallHit
+    from wellkept.core.memory import Memory
+    from wellkept.memory.context.packing import ContextItem, ContextPack
     from wellkept.memory.remember import RememberResult
 
 HIT_CHARS = 600
@@ -24,29 +29,99 @@ _OFFSET, _PAGE = "o", "p"
 
 def search(wk: Wellkept, request: inputs.SearchInput) -> outputs.SearchOutput:
     """Layer one: what answers a question, or what is newest, as index rows."""
+    if request.concepts or request.order_by != "relevance":
+        return _ordered(wk, request)
     if not request.query.strip():
         return _newest(wk, request)
     found = wk.recall(
         request.query,
         limit=request.limit,
-        offset=_offset(request.cursor),
+        offset=_offset(request.cursor) or request.offset,
         neighbours=0,
         count_access=False,
         **request.filters(),
     )
-    rows = [outputs.IndexRowOutput.of(index_row(wk.engine, hit.memory)) for hit in found]
+    rows = [_row(wk, hit.memory) for hit in found]
     following = "" if found.next_offset is None else f"{_OFFSET}{found.next_offset}"
     return outputs.SearchOutput(rows=rows, next_cursor=following, notes=list(found.notes))
 
 
+def decisions(wk: Wellkept, request: inputs.DecisionsInput) -> outputs.SearchOutput:
+    """The newest decisions: those taken, and those noted as finished work."""
+    taken = wk.list(order="event-latest", types="decision", limit=request.limit)
+    noted = wk.list(order="event-latest", types="observation", tags="decision", limit=request.limit)
+    both = sorted([*taken.items, *noted.items], key=lambda m: (m.valid_from, m.id), reverse=True)
+    return outputs.SearchOutput(rows=[_row(wk, memory) for memory in both[: request.limit]])
+
+
+def changes_for_file(wk: Wellkept, request: inputs.FileChangesInput) -> outputs.SearchOutput:
+    """What was done to a file and learned about it, newest first."""
+    found = wk.list(order="event-latest", files=request.file, limit=request.limit)
+    return outputs.SearchOutput(rows=[_row(wk, memory) for memory in found.items])
+
+
+def _row(wk: Wellkept, memory: Memory) -> outputs.IndexRowOutput:
+    return outputs.IndexRowOutput.of(index_row(wk.engine, memory), content=memory.content)
+
+
 def _newest(wk: Wellkept, request: inputs.SearchInput) -> outputs.SearchOutput:
+    if request.offset and not request.cursor:
+        return _ordered(wk, request)
     if request.cursor and not request.cursor.startswith(_PAGE):
         raise _bad_cursor(request.cursor)
     cursor = request.cursor.removeprefix(_PAGE) or None
     page = wk.list(order="newest", limit=request.limit, cursor=cursor, **request.filters())
-    rows = [outputs.IndexRowOutput.of(index_row(wk.engine, memory)) for memory in page.items]
+    rows = [_row(wk, memory) for memory in page.items]
     following = f"{_PAGE}{page.next_cursor}" if page.next_cursor else ""
     return outputs.SearchOutput(rows=rows, next_cursor=following)
+
+
+def _ordered(wk: Wellkept, request: inputs.SearchInput) -> outputs.SearchOutput:
+    """A search by date or by concepts: of the best matches, or of all memories without a query."""
+    start = _offset(request.cursor) or request.offset
+    end = start + request.limit
+    found = list(islice(_fitting(wk, request), end + 1))
+    following = f"{_OFFSET}{end}" if len(found) > end else ""
+    rows = [_row(wk, memory) for memory in found[start:end]]
+    return outputs.SearchOutput(rows=rows, next_cursor=following)
+
+
+def _fitting(wk: Wellkept, request: inputs.SearchInput) -> Iterator[Memory]:
+    concepts = frozenset(one.casefold() for one in request.concepts)
+    if request.query.strip():
+        hits = wk.recall(
+            request.query,
+            limit=inputs.MAX_ROWS,
+            neighbours=0,
+            count_access=False,
+            **request.filters(),
+        )
+        found: Iterable[Memory] = [hit.memory for hit in hits]
+        if request.order_by != "relevance":
+            backwards = request.order_by == "date_desc"
+            found = sorted(found, key=lambda m: (m.valid_from, m.id), reverse=backwards)
+    else:
+        found = _by_date(wk, request)
+    return (m for m in found if not concepts or concepts & _concepts(m))
+
+
+def _by_date(wk: Wellkept, request: inputs.SearchInput) -> Iterator[Memory]:
+    order = "event" if request.order_by == "date_asc" else "event-latest"
+    cursor: str | None = None
+    while True:
+        page = wk.list(order=order, limit=inputs.MAX_ROWS, cursor=cursor, **request.filters())
+        yield from page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+def _concepts(memory: Memory) -> frozenset[str]:
+    from wellkept.core.payloads import Observation
+
+    payload = memory.payload
+    named = payload.concepts if isinstance(payload, Observation) else ()
+    return frozenset(one.casefold() for one in (*named, *memory.tags))
 
 
 def _offset(cursor: str) -> int:
@@ -68,7 +143,7 @@ def _bad_cursor(cursor: str) -> UsageError:
 def timeline(wk: Wellkept, request: inputs.TimelineInput) -> outputs.TimelineOutput:
     """Layer two: what stands before and after a memory in time."""
     found = wk.timeline(
-        request.anchor or _best_match(wk, request),
+        _plain_id(request.anchor) if request.anchor else _best_match(wk, request),
         before=request.before,
         after=request.after,
         **request.filters(),
@@ -90,7 +165,7 @@ def get(wk: Wellkept, request: inputs.GetInput) -> outputs.MemoriesOutput:
     """Layer three: full records; names that fit nothing are listed, unless all do."""
     records: list[outputs.MemoryOutput] = []
     missing: list[str] = []
-    for name in dict.fromkeys(request.ids):
+    for name in dict.fromkeys(_plain_id(one) for one in request.ids):
         try:
             records.append(outputs.MemoryOutput.of(wk.get(name)))
         except NotFoundError:
@@ -100,7 +175,14 @@ def get(wk: Wellkept, request: inputs.GetInput) -> outputs.MemoriesOutput:
             f"No memory has the id or key {', '.join(missing)}.",
             hint="Search first; ids are in its first column.",
         )
-    return outputs.MemoriesOutput(records=records, missing=missing)
+    if request.order_by:
+        records.sort(key=lambda one: one.at, reverse=request.order_by == "date_desc")
+    return outputs.MemoriesOutput(records=records[: request.limit], missing=missing)
+
+
+def _plain_id(name: str) -> str:
+    """An id without the marks that citations put around it: `[m:1a2b]`, `m:1a2b`."""
+    return name.strip().removeprefix("[").removesuffix("]").removeprefix("m:") or name
 
 
 def recall(wk: Wellkept, request: inputs.RecallInput) -> outputs.RecallOutput:
@@ -108,22 +190,30 @@ def recall(wk: Wellkept, request: inputs.RecallInput) -> outputs.RecallOutput:
     found = wk.recall(
         request.query, limit=request.limit, offset=request.offset, **request.filters()
     )
+    if not found.hits and not request.offset and (request.since or request.until):
+        return _recall_by_time(wk, request)
     return outputs.RecallOutput(
-        hits=[_hit(hit) for hit in found],
+        hits=[_hit(hit.memory, score=hit.score, stale=hit.stale) for hit in found],
         next_offset=found.next_offset,
         notes=list(found.notes),
     )
 
 
-def _hit(hit: RecallHit) -> outputs.RecallHitOutput:
-    memory = hit.memory
+def _recall_by_time(wk: Wellkept, request: inputs.RecallInput) -> outputs.RecallOutput:
+    """What a period holds, when nothing in it matches the words."""
+    page = wk.list(order="event-latest", limit=request.limit, **request.filters())
+    note = ["No words match; these are the newest of that time."] if page.items else []
+    return outputs.RecallOutput(hits=[_hit(memory) for memory in page.items], notes=note)
+
+
+def _hit(memory: Memory, *, score: float = 0.0, stale: bool = False) -> outputs.RecallHitOutput:
     return outputs.RecallHitOutput(
         id=memory.short,
         type=memory.type.value,
         date=f"{memory.valid_from:%Y-%m-%d}",
         content=shorten(quoted(memory.content), limit=HIT_CHARS),
-        score=round(hit.score, 3),
-        stale=hit.stale,
+        score=round(score, 3),
+        stale=stale,
     )
 
 
@@ -140,37 +230,11 @@ def store(wk: Wellkept, request: inputs.RememberInput) -> outputs.RememberOutput
         source="user_taught" if request.said_by_person else "agent_explicit",
         session=request.session or None,
     )
-    return _stored(result)
+    return stored(result)
 
 
-def store_observation(wk: Wellkept, request: inputs.ObservationInput) -> outputs.RememberOutput:
-    """Keep something that happened, as the observer would."""
-    from wellkept.core.payloads import Observation
-    from wellkept.observe.session.drafts import observation_text
-
-    seen = Observation(
-        kind=request.kind,
-        title=request.title,
-        subtitle=request.subtitle or None,
-        facts=tuple(request.facts),
-        narrative=request.narrative or None,
-        concepts=tuple(request.concepts),
-        files_read=tuple(request.files_read),
-        files_modified=tuple(request.files_modified),
-    )
-    result = wk.remember(
-        observation_text(seen),
-        type="observation",
-        tags=(request.kind,),
-        files=request.files_modified,
-        session=request.session or None,
-        work_tokens=request.work_tokens,
-        payload=seen,
-    )
-    return _stored(result)
-
-
-def _stored(result: RememberResult) -> outputs.RememberOutput:
+def stored(result: RememberResult) -> outputs.RememberOutput:
+    """What became of a statement."""
     old = result.previous
     return outputs.RememberOutput(
         id=result.memory.short,
@@ -182,9 +246,10 @@ def _stored(result: RememberResult) -> outputs.RememberOutput:
 
 def forget(wk: Wellkept, request: inputs.ForgetInput) -> outputs.ForgetOutput:
     """Delete memories, but only when that was confirmed."""
-    gone = wk.forget(*request.ids, keep_history=request.keep_history, dry_run=not request.confirm)
+    names = [_plain_id(one) for one in request.ids]
+    gone = wk.forget(*names, keep_history=request.keep_history, dry_run=not request.confirm)
     rows = [outputs.IndexRowOutput.of(index_row(wk.engine, memory)) for memory in gone]
-    return outputs.ForgetOutput(done=request.confirm, rows=rows)
+    return outputs.ForgetOutput(done=request.confirm, kept=request.keep_history, rows=rows)
 
 
 def context(wk: Wellkept, request: inputs.ContextInput) -> outputs.ContextOutput:
@@ -200,6 +265,7 @@ def context(wk: Wellkept, request: inputs.ContextInput) -> outputs.ContextOutput
         observation_limit=request.observation_limit,
         days=request.days,
     )
+    pack = _with_observations(pack, request)
     return outputs.ContextOutput(
         context=render_context(pack),
         sections=[one.name.value for one in pack.sections],
@@ -207,6 +273,22 @@ def context(wk: Wellkept, request: inputs.ContextInput) -> outputs.ContextOutput
         skills=[extra.name for extra in pack.extras],
         used_tokens=pack.used_tokens,
     )
+
+
+def _with_observations(pack: ContextPack, request: inputs.ContextInput) -> ContextPack:
+    """The pack with no more observations than were asked for, and only of those kinds."""
+    if request.observation_limit is None and not request.observation_types:
+        return pack
+    kinds = frozenset(one.casefold() for one in request.observation_types)
+    left = inputs.MAX_ROWS if request.observation_limit is None else request.observation_limit
+    items: list[ContextItem] = []
+    for item in pack.items:
+        if item.memory.type is MemoryType.OBSERVATION:
+            if left <= 0 or (kinds and not kinds & set(item.memory.tags)):
+                continue
+            left -= 1
+        items.append(item)
+    return replace(pack, items=tuple(items))
 
 
 def stats(wk: Wellkept, request: inputs.StatsInput) -> outputs.StatsOutput:

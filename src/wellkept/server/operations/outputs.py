@@ -21,6 +21,8 @@ from wellkept.server.operations.inputs import Model
 
 # The content of these types repeats their payload.
 _SHOWN_BY_CONTENT = (Observation, Prompt, SessionSummary)
+# A memory up to this length is shown whole where others are shown by title.
+_WHOLE_CHARS = 200
 
 
 class Output(Model):
@@ -41,26 +43,30 @@ class IndexRowOutput(Model):
     id: str
     type: str
     date: str
-    tokens: int = Field(description="What reading it in full costs.")
+    tokens: int = Field(
+        default=0, description="What reading it in full costs; 0: the title is all of it."
+    )
     title: str
     stale: bool = False
 
     @classmethod
-    def of(cls, row: IndexRow) -> IndexRowOutput:
-        """The row for a row of the index."""
+    def of(cls, row: IndexRow, *, content: str | None = None) -> IndexRowOutput:
+        """The row for a row of the index; with its content, a short memory is shown whole."""
+        whole = content is not None and len(content) <= _WHOLE_CHARS and "\n" not in content.strip()
         return cls(
             id=row.short,
             type=row.type.value,
             date=f"{row.at:%Y-%m-%d}",
-            tokens=row.read_tokens,
-            title=quoted(row.title),
+            tokens=0 if whole else row.read_tokens,
+            title=quoted(content.strip() if whole and content else row.title),
             stale=row.stale,
         )
 
     def line(self) -> str:
         """The row as text."""
         mark = " (stale)" if self.stale else ""
-        return f"{self.id} {self.date} {self.type} ~{self.tokens}{mark} {self.title}"
+        more = f" (+{self.tokens} tokens)" if self.tokens else ""
+        return f"{self.id} {self.date} {self.type}{mark}: {self.title}{more}"
 
 
 class SearchOutput(Output):
@@ -71,9 +77,9 @@ class SearchOutput(Output):
     notes: list[str] = Field(default_factory=list)
 
     def text(self) -> str:
-        head = ["id date type ~tokens title"] if self.rows else ["Nothing found."]
+        lines = [row.line() for row in self.rows] or ["Nothing found."]
         more = [f"More: cursor={self.next_cursor}"] if self.next_cursor else []
-        return "\n".join([*head, *(row.line() for row in self.rows), *self.notes, *more])
+        return "\n".join([*lines, *self.notes, *more])
 
 
 class TimelineOutput(Output):
@@ -83,8 +89,9 @@ class TimelineOutput(Output):
     rows: list[IndexRowOutput] = Field(default_factory=list[IndexRowOutput])
 
     def text(self) -> str:
-        marked = (f"{'>' if r.id == self.anchor else ' '}{r.line()}" for r in self.rows)
-        return "\n".join([" id date type ~tokens title", *marked])
+        return "\n".join(
+            f"{'> ' if row.id == self.anchor else ''}{row.line()}" for row in self.rows
+        )
 
 
 class MemoryOutput(Model):
@@ -186,13 +193,13 @@ class RememberOutput(Output):
     """What became of a statement."""
 
     id: str
-    outcome: str = Field(description="inserted, merged, superseded, unchanged or noted")
+    outcome: str = Field(description="inserted, merged, superseded, unchanged, noted or captured")
     reason: str
     previous: str = ""
 
     def text(self) -> str:
-        if self.outcome == "noted":
-            return f"noted: {self.reason}"
+        if self.outcome in {"noted", "captured"}:
+            return f"{self.outcome}: {self.reason}"
         instead = f" in place of m:{self.previous}" if self.previous else ""
         return f"{self.outcome}: m:{self.id}{instead} ({self.reason})"
 
@@ -201,11 +208,14 @@ class ForgetOutput(Output):
     """What was deleted, or would be."""
 
     done: bool = False
+    kept: bool = Field(default=False, description="Closed, not deleted: no longer believed.")
     rows: list[IndexRowOutput] = Field(default_factory=list[IndexRowOutput])
 
     def text(self) -> str:
         head = "Forgotten:" if self.done else "Nothing is deleted yet. This would be:"
         ask = [] if self.done else ["If the person wants that, call again with confirm=true."]
+        if self.done and self.kept:
+            ask = ["Still in the history; ids and confirm=true delete it for good."]
         return "\n".join([head, *(row.line() for row in self.rows), *ask])
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -10,7 +11,7 @@ from wellkept.core.ids import short_id
 from wellkept.core.text import counted
 from wellkept.core.types import parse_type
 from wellkept.memory.context.packing import quoted
-from wellkept.server.operations import inputs, memory, outputs
+from wellkept.server.operations import argument_names, inputs, memory, outputs
 from wellkept.server.operations.inputs import Input, Model
 from wellkept.server.operations.outputs import Output
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 class RecipeInput(Input):
     """What is to be done."""
+
+    synonyms: ClassVar[Mapping[str, str]] = argument_names.TASK
 
     task: str = Field(min_length=1, max_length=4_000, description="The task in a sentence or two.")
     limit: int = Field(default=2, ge=1, le=10)

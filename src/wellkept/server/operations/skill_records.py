@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from wellkept.core.skills import Skill
 from wellkept.core.text import shorten
 from wellkept.memory.context.packing import quoted
+from wellkept.server.operations import argument_names
 from wellkept.server.operations.inputs import Input, Model, Texts
 from wellkept.server.operations.outputs import Output
 
@@ -32,6 +33,9 @@ def one_line(text: str) -> str:
 
 class FindSkillsInput(Input):
     """A question for skills."""
+
+    synonyms: ClassVar[Mapping[str, str]] = argument_names.SKILL_TASK
+    unlisted: ClassVar[frozenset[str]] = frozenset({"tags"})
 
     query: str = Field(
         default="",

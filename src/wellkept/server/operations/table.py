@@ -1,25 +1,21 @@
 """The table of operations. MCP tools and HTTP routes are generated from it.
 
-An operation has a name, a description, an input and output model, an effect and a function. An
-alias is another name for the same operation.
+Rows with a toolset are MCP tools: `default` is listed always, the others where a user asks for them
+(`server.mcp.toolsets`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from enum import Enum
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final
 
-from pydantic import ValidationError
-
-from wellkept.core.errors import UsageError
-from wellkept.core.records import record
 from wellkept.server.operations import (
     code,
     graph,
     inputs,
     memory,
+    observations,
     observer,
     outputs,
     recipes,
@@ -27,143 +23,154 @@ from wellkept.server.operations import (
     skill_records,
     skills,
 )
-from wellkept.server.operations.inputs import Input
-from wellkept.server.operations.outputs import Output
+from wellkept.server.operations.operation import MAX_DESCRIPTION_BYTES, Effect, Operation
 
-if TYPE_CHECKING:
-    from wellkept.app import Wellkept
+__all__ = ["BY_NAME", "MAX_DESCRIPTION_BYTES", "OPERATIONS", "TOOLS", "Effect", "Operation"]
 
-MAX_DESCRIPTION_BYTES: Final = 2048
-"""Clients cut descriptions after this."""
-
-_In = TypeVar("_In", bound=Input)
-_Out = TypeVar("_Out", bound=Output)
-
-
-class Effect(Enum):
-    """What an operation does to the memory."""
-
-    READS = "reads"
-    ADDS = "adds"
-    REMOVES = "removes"
-
-
-@record(kw_only=True)
-class Operation(Generic[_In, _Out]):
-    """One operation on a project."""
-
-    name: str
-    title: str
-    description: str
-    takes: type[_In]
-    gives: type[_Out]
-    run: Callable[[Wellkept, _In], _Out]
-    effect: Effect = Effect.READS
-    repeatable: bool = True
-    """Whether doing it twice leaves the memory as doing it once does."""
-    aliases: tuple[tuple[str, str], ...] = ()
-    """Other names, each with its own description."""
-    for_agents: bool = True
-    """Whether it is an MCP tool too; each costs every session its description."""
-
-    def read(self, arguments: Mapping[str, object]) -> _In:
-        """The arguments, checked; a UsageError names each one that does not fit."""
-        try:
-            return self.takes.model_validate(dict(arguments))
-        except ValidationError as error:
-            raise UsageError(
-                f"{self.name} cannot take these arguments: {_validation_text(error)}.",
-                hint=f"It takes: {', '.join(self.takes.model_fields)}.",
-            ) from None
-
-    def accepts(self, field: str) -> bool:
-        """Whether the input has this field."""
-        return field in self.takes.model_fields
-
-    def names(self) -> dict[str, str]:
-        """Every name it goes by, with the description under that name."""
-        return {self.name: self.description, **dict(self.aliases)}
-
-
-def _validation_text(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}"
-        for e in error.errors(include_url=False)[:5]
-    )
-
+DEFAULT: Final = "default"
+GRAPH: Final = "graph"
+SKILLS: Final = "skills"
+RECIPES: Final = "recipes"
+RECORDS: Final = "records"
 
 OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
     Operation(
         name="search",
         title="Search memory",
-        description="Step 1 of looking something up. Finds what earlier sessions learned about "
-        "this project (decisions, fixes, gotchas, conventions, what was done) and returns one "
-        "index line each: id, date, type, tokens to read it, title. Pick the few ids that matter, "
-        "then call get_observations. Without a query: the newest.",
+        description="What earlier sessions learned about this project: decisions and reasons, "
+        "fixes, traps, conventions, what was done when. Use when a task starts, an error looks "
+        "familiar, or the person refers to earlier work. One line each, short ones whole; "
+        "memory_get reads a cut one. Without a query: the newest.",
         takes=inputs.SearchInput,
         gives=outputs.SearchOutput,
         run=memory.search,
-        aliases=(("memory_search", "The same as search."),),
-    ),
-    Operation(
-        name="timeline",
-        title="Memory around a moment",
-        description="Step 2, when order matters: index lines before and after one memory in time, "
-        "to see what led to it and what followed. Give an anchor id from search, or a query.",
-        takes=inputs.TimelineInput,
-        gives=outputs.TimelineOutput,
-        run=memory.timeline,
+        toolset=DEFAULT,
+        tool="memory_search",
+        aliases=("search_memory", "search_memories", "search_observations"),
     ),
     Operation(
         name="get_observations",
         title="Read memories in full",
-        description="Step 3: full records by id or key. Ask for the few ids that search or "
-        "timeline showed to matter; their token cost is in the index line.",
+        description="Full text of the few memories that matter, by the ids that memory_search "
+        "shows or texts cite as [m:id].",
         takes=inputs.GetInput,
         gives=outputs.MemoriesOutput,
         run=memory.get,
+        toolset=DEFAULT,
+        tool="memory_get",
+        aliases=("get_observation", "memory_read", "memory_show", "get_memory", "get_memories"),
     ),
     Operation(
-        name="memory_recall",
-        title="Recall",
-        description="Quick answer to one question in one step: the few best memories with their "
-        "text, long ones shortened. For a broad look use search.",
-        takes=inputs.RecallInput,
-        gives=outputs.RecallOutput,
-        run=memory.recall,
-    ),
-    Operation(
-        name="inject_context",
-        title="Context for now",
-        description="What memory would say unasked at this moment: at a session's start (no "
-        "arguments), for a prompt (query) or for files about to be changed (files), ranked and "
-        "inside a token budget, with ids to cite.",
-        takes=inputs.ContextInput,
-        gives=outputs.ContextOutput,
-        run=memory.context,
+        name="timeline",
+        title="Memory around a moment",
+        description="What came before and after one memory in time: what led to a decision, what "
+        "followed a fix. Give its id, or a query that finds it.",
+        takes=inputs.TimelineInput,
+        gives=outputs.TimelineOutput,
+        run=memory.timeline,
+        toolset=DEFAULT,
+        tool="memory_timeline",
     ),
     Operation(
         name="memory_store",
         title="Remember",
-        description="Keep one statement that will matter in later sessions: a preference, a "
-        "convention, a decision with its reason, a gotcha, a fix. Not what the code already says, "
-        "no secrets. What repeats is merged; what contradicts replaces the old and keeps history. "
-        "Set said_by_person when the person asked for it.",
+        description="Keep one statement for later sessions: when the person asks to remember it, "
+        "or when you found out what they would have to find out again (a decision and why, a "
+        "trap, a command that works here). Not what the code says; no secrets. Repeats are "
+        "merged, a contradiction replaces the old.",
         takes=inputs.RememberInput,
         gives=outputs.RememberOutput,
         run=memory.store,
         effect=Effect.ADDS,
+        toolset=DEFAULT,
+        aliases=("memory_save", "memory_add", "add_memory", "save_memory", "remember"),
+    ),
+    Operation(
+        name="memory_forget",
+        title="Forget",
+        description="Delete memories. Without confirm it only shows what would go: ask the person "
+        "first.",
+        takes=inputs.ForgetInput,
+        gives=outputs.ForgetOutput,
+        run=memory.forget,
+        effect=Effect.REMOVES,
+        repeatable=False,
+        toolset=DEFAULT,
+        aliases=("memory_delete", "delete_memory", "forget"),
+    ),
+    Operation(
+        name="inject_context",
+        title="Context for now",
+        description="What is worth knowing now: without arguments where work stands (last "
+        "session, rules, commands that work here, traps); with query for a task; with files "
+        "before changing them. Hooks say this unasked where they are installed.",
+        takes=inputs.ContextInput,
+        gives=outputs.ContextOutput,
+        run=memory.context,
+        toolset=DEFAULT,
+        tool="memory_context",
+        aliases=("get_context",),
+    ),
+    Operation(
+        name="memory_recall",
+        title="Recall",
+        description="The few best memories for one question, with their text.",
+        takes=inputs.RecallInput,
+        gives=outputs.RecallOutput,
+        run=memory.recall,
+        toolset=RECORDS,
+        aliases=("recall", "recall_memory"),
+    ),
+    Operation(
+        name="stats",
+        title="How much is known",
+        description="Counts of what is known about this project, by type and source.",
+        takes=inputs.StatsInput,
+        gives=outputs.StatsOutput,
+        run=memory.stats,
+        toolset=RECORDS,
+        aliases=("memory_stats",),
+    ),
+    Operation(
+        name="decisions",
+        title="Decisions",
+        description="The newest decisions, one line each.",
+        takes=inputs.DecisionsInput,
+        gives=outputs.SearchOutput,
+        run=memory.decisions,
+        toolset=RECORDS,
+    ),
+    Operation(
+        name="changes_for_file",
+        title="Changes of a file",
+        description="What was done to a file and learned about it, newest first, one line each.",
+        takes=inputs.FileChangesInput,
+        gives=outputs.SearchOutput,
+        run=memory.changes_for_file,
+        toolset=RECORDS,
+    ),
+    Operation(
+        name="store_observation",
+        title="Note what happened",
+        description="Log one finished piece of work with its facts and files, or one raw tool "
+        "call. Hooks do this by themselves; use it where they are not installed.",
+        takes=observations.ObservationInput,
+        gives=outputs.RememberOutput,
+        run=observations.store_observation,
+        effect=Effect.ADDS,
+        repeatable=False,
+        toolset=RECORDS,
     ),
     Operation(
         name="remember_this",
         title="Note this",
-        description="While working: note something that this session found out (a gotcha, a fix, "
-        "how something works). It is told to this session at once and kept for later ones when "
-        "the work has held up. What the person said is kept at once: set said_by_person.",
+        description="While working: note something that this session found out. It is told to this "
+        "session at once and kept for later ones when the work has held up.",
         takes=inputs.RememberInput,
         gives=outputs.RememberOutput,
         run=recipes.remember_this,
         effect=Effect.ADDS,
+        toolset=RECIPES,
     ),
     Operation(
         name="get_workflow_recipe",
@@ -173,37 +180,8 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=recipes.RecipeInput,
         gives=recipes.RecipesOutput,
         run=recipes.get_workflow_recipe,
-    ),
-    Operation(
-        name="store_observation",
-        title="Note what happened",
-        description="Log one finished piece of work (decision, bugfix, feature, refactor, "
-        "discovery, change) with its facts and files. Hooks do this by themselves where they are "
-        "installed; use it where they are not.",
-        takes=inputs.ObservationInput,
-        gives=outputs.RememberOutput,
-        run=memory.store_observation,
-        effect=Effect.ADDS,
-        repeatable=False,
-    ),
-    Operation(
-        name="memory_forget",
-        title="Forget",
-        description="Delete memories for good by id or key. Without confirm it only shows what "
-        "would go: show that to the person and ask first. keep_history closes them instead.",
-        takes=inputs.ForgetInput,
-        gives=outputs.ForgetOutput,
-        run=memory.forget,
-        effect=Effect.REMOVES,
-        repeatable=False,
-    ),
-    Operation(
-        name="stats",
-        title="How much is known",
-        description="Counts of what is known about this project, by type and source.",
-        takes=inputs.StatsInput,
-        gives=outputs.StatsOutput,
-        run=memory.stats,
+        toolset=RECIPES,
+        aliases=("search_workflow_recipe",),
     ),
     Operation(
         name="analyze_impact",
@@ -214,6 +192,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=graph.ImpactInput,
         gives=graph.ImpactOutput,
         run=graph.analyze_impact,
+        toolset=GRAPH,
     ),
     Operation(
         name="get_dependencies",
@@ -223,6 +202,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=graph.DependenciesInput,
         gives=graph.DependenciesOutput,
         run=graph.get_dependencies,
+        toolset=GRAPH,
     ),
     Operation(
         name="trace_data_flow",
@@ -233,36 +213,41 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=graph.DataFlowInput,
         gives=graph.DataFlowOutput,
         run=graph.trace_data_flow,
+        toolset=GRAPH,
     ),
     Operation(
         name="search_code",
         title="Find code",
-        description="Which files a task, a bug report or a name is about, by paths, symbols and "
-        "text, and by the files that similar past commits touched. Ask this before searching by "
-        "hand.",
+        description="Which files of this project a task, bug report or name is about, also by the "
+        "files that similar past commits touched. Use before searching by hand.",
         takes=code.SearchCodeInput,
         gives=code.SearchCodeOutput,
         run=code.search_code,
+        toolset=DEFAULT,
+        aliases=("code_search",),
     ),
     Operation(
         name="skill_search",
         title="Find skills",
-        description="Instructions that people and earlier sessions wrote for kinds of work "
-        "(release, migration, review, ...). Before such work, ask which fit; then skill_run.",
+        description="Instructions that people or earlier sessions wrote for a kind of work "
+        "(release, migration, review, ...). Use before such work.",
         takes=skill_records.FindSkillsInput,
         gives=skill_records.SkillRowsOutput,
         run=skills.skill_search,
+        toolset=DEFAULT,
+        aliases=("search_skills",),
     ),
     Operation(
         name="skill_run",
         title="Run a skill",
-        description="The instructions of one skill in full, with arguments in their places, for "
-        "you to follow; or the answer of a command such as help or plan.",
+        description="One skill in full, for you to follow.",
         takes=skill_records.RunSkillInput,
         gives=skill_records.SkillTextOutput,
         run=skills.skill_run,
         effect=Effect.ADDS,
         repeatable=False,
+        toolset=DEFAULT,
+        aliases=("run_skill", "get_skill"),
     ),
     Operation(
         name="skill_list",
@@ -271,7 +256,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_records.ListSkillsInput,
         gives=skill_records.SkillRowsOutput,
         run=skills.skill_list,
-        for_agents=False,
+        toolset=SKILLS,
     ),
     Operation(
         name="skill_show",
@@ -280,7 +265,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_records.SkillNameInput,
         gives=skill_records.SkillOutput,
         run=skills.skill_show,
-        for_agents=False,
+        toolset=SKILLS,
     ),
     Operation(
         name="skill_detect",
@@ -289,7 +274,6 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_records.FindSkillsInput,
         gives=skill_records.SkillRowsOutput,
         run=skills.skill_detect,
-        for_agents=False,
     ),
     Operation(
         name="skill_commands",
@@ -298,7 +282,6 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_records.NoInput,
         gives=skill_records.CommandRowsOutput,
         run=skills.skill_commands,
-        for_agents=False,
     ),
     Operation(
         name="skill_command",
@@ -309,7 +292,6 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         run=skills.skill_command,
         effect=Effect.ADDS,
         repeatable=False,
-        for_agents=False,
     ),
     Operation(
         name="skill_switch",
@@ -319,7 +301,6 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_records.SkillOutput,
         run=skills.skill_switch,
         effect=Effect.ADDS,
-        for_agents=False,
     ),
     Operation(
         name="skill_create",
@@ -330,7 +311,8 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         run=skills.skill_create,
         effect=Effect.ADDS,
         repeatable=False,
-        for_agents=False,
+        toolset=SKILLS,
+        needs_toolset=True,
     ),
     Operation(
         name="skill_delete",
@@ -341,7 +323,6 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         run=skills.skill_delete,
         effect=Effect.REMOVES,
         repeatable=False,
-        for_agents=False,
     ),
     Operation(
         name="skill_refresh",
@@ -350,7 +331,6 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_records.NoInput,
         gives=skill_records.SkillOverviewOutput,
         run=skills.skill_refresh,
-        for_agents=False,
     ),
     Operation(
         name="skill_edit",
@@ -360,7 +340,8 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_records.SkillOutput,
         run=skill_authoring.skill_edit,
         effect=Effect.ADDS,
-        for_agents=False,
+        toolset=SKILLS,
+        needs_toolset=True,
     ),
     Operation(
         name="skill_validate",
@@ -369,7 +350,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_authoring.CheckSkillsInput,
         gives=skill_authoring.SkillChecksOutput,
         run=skill_authoring.skill_validate,
-        for_agents=False,
+        toolset=SKILLS,
     ),
     Operation(
         name="skill_generate",
@@ -379,7 +360,6 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_authoring.GeneratedSkillsOutput,
         run=skill_authoring.skill_generate,
         effect=Effect.ADDS,
-        for_agents=False,
     ),
     Operation(
         name="skill_generated",
@@ -388,7 +368,6 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_authoring.GeneratedSkillInput,
         gives=skill_authoring.GeneratedSkillsOutput,
         run=skill_authoring.skill_generated,
-        for_agents=False,
     ),
     Operation(
         name="skill_review",
@@ -398,7 +377,6 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_authoring.GeneratedSkillDetailOutput,
         run=skill_authoring.skill_review,
         effect=Effect.ADDS,
-        for_agents=False,
     ),
     Operation(
         name="skill_refine",
@@ -408,7 +386,6 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_authoring.GeneratedSkillDetailOutput,
         run=skill_authoring.skill_refine,
         effect=Effect.ADDS,
-        for_agents=False,
     ),
     Operation(
         name="record_verdict",
@@ -420,6 +397,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=observer.VerdictOutput,
         run=observer.record_verdict,
         effect=Effect.ADDS,
+        toolset=RECIPES,
     ),
     Operation(
         name="explain_memory",
@@ -429,14 +407,20 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=observer.WhyInput,
         gives=observer.WhyOutput,
         run=observer.explain_memory,
-        for_agents=False,
+        toolset=RECORDS,
+        aliases=("memory_why", "why"),
     ),
 )
 
 BY_NAME: Final[Mapping[str, Operation[Any, Any]]] = MappingProxyType(
-    {name: operation for operation in OPERATIONS for name in operation.names()}
+    {operation.name: operation for operation in OPERATIONS}
 )
 TOOLS: Final[Mapping[str, Operation[Any, Any]]] = MappingProxyType(
-    {name: operation for name, operation in BY_NAME.items() if operation.for_agents}
+    {
+        name: operation
+        for operation in OPERATIONS
+        if operation.toolset is not None
+        for name in operation.names()
+    }
 )
-"""What agents are offered, by every name."""
+"""What agents may call, by every name; most names are not listed."""

@@ -6,7 +6,7 @@ import os
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 from click.core import ParameterSource
@@ -16,12 +16,20 @@ from wellkept.app.settings import paths
 from wellkept.cli.background import ServerProcess, background_services
 from wellkept.core.errors import UsageError
 
+if TYPE_CHECKING:
+    from wellkept.server.mcp.handlers import ServerOptions
+
 DEFAULT_PORT = 7437
 # Start later: the client waits for its first responses, and hooks work without this process.
 _START_DELAY_S = 2.0
 
 
 @click.command()
+@click.option(
+    "--toolsets",
+    metavar="NAMES",
+    help="More tools to list: graph, skills, recipes, records, or all; separated by commas.",
+)
 @click.option("--http", is_flag=True, help="Serve HTTP on loopback instead of stdio.")
 @click.option(
     "--port",
@@ -34,17 +42,16 @@ _START_DELAY_S = 2.0
     "--no-token", is_flag=True, help="Require no token with --http: any local program can connect."
 )
 @click.pass_context
-def mcp(ctx: click.Context, *, http: bool, port: int, no_token: bool) -> None:
+def mcp(ctx: click.Context, *, toolsets: str | None, http: bool, port: int, no_token: bool) -> None:
     """Run the MCP server."""
     if os.environ.get("WELLKEPT_SELF"):
         # The client was started by Wellkept to answer a question: it must not see its own memory.
         return
-    if find_spec("mcp") is None:
+    if find_spec("mcp" if http else "pydantic") is None:
         raise UsageError(
-            "The MCP server needs the MCP SDK.", hint="Run: pip install 'wellkept[mcp]'."
+            "The MCP server is not installed.", hint="Run: pip install 'wellkept[mcp]'."
         )
-    from wellkept.server.mcp.server import ServerLocation, make_server
-    from wellkept.server.mcp.transports import serve_http, serve_stdio
+    from wellkept.server.mcp.handlers import Handlers, ServerLocation
     from wellkept.server.open_projects import OpenProjects
 
     sources = (ctx.get_parameter_source(name) for name in ("port", "no_token"))
@@ -56,19 +63,47 @@ def mcp(ctx: click.Context, *, http: bool, port: int, no_token: bool) -> None:
         return wellkept.open(store, project=project, cwd=folder)
 
     location = ServerLocation.of(os.environ, cwd=paths.current_folder())
+    options = mcp_options(location.folder, toolsets=toolsets)
     projects = OpenProjects(open_in, folder=location.folder)
-    server = make_server(projects, location)
     process = ServerProcess(kind="mcp", folder=location.folder, starts_after_s=_START_DELAY_S)
     # Captured events belong to the default store: do not drain them into another one.
     services = nullcontext() if store else background_services(process, open_in)
     try:
         with services:
             if http:
+                from wellkept.server.mcp.server import make_server
+                from wellkept.server.mcp.streamable_http import serve_http
+
+                server = make_server(projects, location, options)
                 serve_http(server, port=port, token=_token(no_token), on_ready=_print_address)
             else:
-                serve_stdio(server)
+                from wellkept.server.mcp.stdio import serve_stdio
+
+                serve_stdio(Handlers(projects, location, options))
     finally:
         projects.close()
+
+
+def mcp_options(folder: Path, *, toolsets: str | None = None) -> ServerOptions:
+    """What the server shows, from the command line and the settings.
+
+    A wrong name in the settings is reported and skipped: a server with fewer tools is better than
+    none.
+    """
+    from wellkept.app.settings.sources import SettingSources, inspect_settings
+    from wellkept.server.mcp.handlers import ServerOptions
+    from wellkept.server.mcp.toolsets import DEFAULT, parse_toolsets
+
+    settings, _ = inspect_settings(SettingSources.of(os.environ, cwd=folder))
+    structured = settings.mcp_structured == "on"
+    if toolsets is not None:
+        return ServerOptions(toolsets=parse_toolsets(toolsets), structured=structured)
+    try:
+        listed = parse_toolsets(settings.mcp_toolsets)
+    except UsageError as error:
+        click.echo(f"Setting mcp.toolsets: {error}", err=True)
+        listed = frozenset({DEFAULT})
+    return ServerOptions(toolsets=listed, structured=structured)
 
 
 def _token(no_token: bool) -> str | None:

@@ -19,6 +19,7 @@ import wellkept
 from wellkept.app.settings import paths
 from wellkept.cli import output
 from wellkept.cli.background import ServerProcess, background_services
+from wellkept.cli.commands.run.mcp import mcp_options
 from wellkept.core.errors import UsageError
 
 DEFAULT_PORT = 7437
@@ -82,13 +83,15 @@ class _Server:
     def run(self, listener: socket.socket, *, token: str, hosts: frozenset[str]) -> None:
         """Serve until the process is stopped."""
         from wellkept.server.http.app import guarded_app, make_http_app
-        from wellkept.server.mcp.server import ServerLocation, make_server
+        from wellkept.server.mcp.handlers import ServerLocation
+        from wellkept.server.mcp.server import make_server
         from wellkept.server.open_projects import OpenProjects
         from wellkept.server.run import serve_app
 
         stopping = threading.Event()
         projects = OpenProjects(self._open_in, folder=self._folder)
-        mcp = make_server(projects, ServerLocation(folder=self._folder))
+        location, options = ServerLocation(folder=self._folder), mcp_options(self._folder)
+        mcp = make_server(projects, location, options)
         app = make_http_app(projects, mcp=mcp, stopping=stopping)
         process = ServerProcess(kind="serve", folder=self._folder, address=self._address)
         # Captured events belong to the default store: do not drain them into another one.

@@ -1,4 +1,4 @@
-"""MCP transports: stdio, and streamable HTTP on loopback."""
+"""The MCP server over streamable HTTP, on loopback."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import anyio
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 
@@ -16,16 +14,6 @@ from wellkept.server.auth import MAX_BODY_BYTES, AccessPolicy, App, guarded
 from wellkept.server.run import LOOPBACK, address_of, listening, serve_app
 
 PATH = "/mcp"
-
-
-def serve_stdio(server: Server[dict[str, Any]]) -> None:
-    """Serve one client until it closes standard input."""
-
-    async def serve() -> None:
-        async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
-
-    anyio.run(serve)
 
 
 def mcp_app(server: Server[dict[str, Any]]) -> Starlette:
