@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from wellkept.core.changes import Change, Close, Delete, Insert, Mark, Replace
+from wellkept.core.changes import Change, Close, Delete, Insert, Mark, Replace, RequestReview
 from wellkept.core.records import record
 from wellkept.core.types import MemoryType
 
@@ -66,7 +66,7 @@ def memory_activity(change: Change) -> ActivityKind | None:
         case Insert(memory):
             is_observation = memory.type is MemoryType.OBSERVATION
             return ActivityKind.OBSERVATION_STORED if is_observation else ActivityKind.MEMORY_STORED
-        case Replace() | Mark():
+        case Replace() | Mark() | RequestReview():
             return ActivityKind.MEMORY_CHANGED
         case Close():
             return ActivityKind.MEMORY_CLOSED

@@ -187,6 +187,13 @@ class PutSilence:
 
 
 @record
+class RequestReview:
+    """Mark a memory for review; an unknown one is skipped."""
+
+    id: str
+
+
+@record
 class CountUse:
     """Count a use of a memory at a moment; an unknown one is skipped."""
 
@@ -208,6 +215,7 @@ Change: TypeAlias = (
     | SaveReadPosition
     | Announce
     | CountUse
+    | RequestReview
     | InjectionChange
     | LearningChange
 )

@@ -58,6 +58,7 @@ class DrainRules:
         return IngestRules(
             turns_between_summaries=self.turns_between_summaries,
             commands=CommandPolicy.ALL if self.apply_commands else CommandPolicy.NONE,
+            silent_after=self.silent_after,
         )
 
 

@@ -13,7 +13,7 @@ from enum import Enum
 from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPosition
 from wellkept.core.clock import whole_ms
 from wellkept.core.errors import ConflictError, ProviderError, StoreError, UsageError, WellkeptError
-from wellkept.core.events import ContextInjected, Event, PromptSubmitted, ToolCalled
+from wellkept.core.events import Event, PromptSubmitted, ToolCalled
 from wellkept.core.records import field, record
 from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
@@ -23,7 +23,7 @@ from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import browser_changes
 from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
 from wellkept.observe.failures.working_commands import count_runs
-from wellkept.observe.injections.record import put_injection
+from wellkept.observe.injections.feedback import SILENT_AFTER, injection_changes
 from wellkept.observe.reading.environment import Environment
 from wellkept.observe.session.memory_changes import memory_changes
 from wellkept.observe.session.reducer import (
@@ -59,10 +59,12 @@ class CommandPolicy(Enum):
 
 @record(kw_only=True)
 class IngestRules:
-    """When sessions are summarised, and which commands in prompts are applied."""
+    """When sessions are summarised, which commands in prompts are applied, and after how many
+    sessions that ignored it an injected line goes silent."""
 
     turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
     commands: CommandPolicy = CommandPolicy.ALL
+    silent_after: int = SILENT_AFTER
 
 
 @record(frozen=False)
@@ -103,7 +105,8 @@ class EventIngester:
     def close_idle(self, session: SessionRecord) -> None:
         """Report what is still open in a session that went quiet."""
         result = close_idle(session, environment=self.environment)
-        changes = memory_changes(self.engine, result)
+        changes = [*memory_changes(self.engine, result)]
+        changes += self._injections(result.session, (), is_over=True)
         self.engine.store.apply([*changes, PutSession(result.session)])
         self.count([result], events=0)
 
@@ -128,15 +131,22 @@ class EventIngester:
             changes += [*memory_changes(self.engine, update), PutSession(update.session, taken)]
             changes += [PutScratchpad(update.pad)] if update.pad is not None else []
             changes += browser_changes(self.engine.store, update.session, some)
-            changes += [
-                put_injection(self.engine, event)
-                for event in some
-                if isinstance(event, ContextInjected)
-            ]
+            changes += self._injections(update.session, some)
             updates.append(update)
         self.engine.store.apply([*changes, *map(SaveReadPosition, marks)])
         self.count(updates, events=len(fresh), repeated=len(events) - len(fresh))
         return updates
+
+    def _injections(
+        self, session: SessionRecord, events: Sequence[Event], *, is_over: bool = False
+    ) -> list[Change]:
+        return injection_changes(
+            self.engine,
+            session,
+            events,
+            is_over=is_over or not session.is_open,
+            silent_after=self.rules.silent_after,
+        )
 
     def not_ingested(self, events: Sequence[Event]) -> list[Event]:
         """The events that were not ingested before, once each."""

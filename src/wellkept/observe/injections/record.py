@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from wellkept.core.changes import PutInjection
 from wellkept.core.clock import whole_ms
 from wellkept.core.events import ContextInjected
 from wellkept.core.hook_context import ContextLine
@@ -30,11 +29,6 @@ def injection_of(engine: Engine, event: ContextInjected) -> Injection:
         tokens=max(event.tokens, sum(line.tokens for line in lines)),
         lines=lines,
     )
-
-
-def put_injection(engine: Engine, event: ContextInjected) -> PutInjection:
-    """The change that logs an event."""
-    return PutInjection(injection_of(engine, event))
 
 
 def text_line_id(text: str) -> str:

@@ -17,6 +17,7 @@ from wellkept.core.changes import (
     PutSilence,
     PutVerdicts,
     Replace,
+    RequestReview,
 )
 from wellkept.core.errors import UsageError
 from wellkept.core.ports.injections import (
@@ -275,3 +276,11 @@ class InjectionsConformance(ConformanceFixture):
         (memory,) = store.get([known.memory.id])
         assert (memory.access_count, memory.accessed_at) == (1, later)
         assert memory.updated_at == known.memory.updated_at
+
+    @pytest.mark.feature("C11", "H6")
+    def test_a_review_can_be_asked_for_without_another_change(
+        self, store: Store, samples: Samples
+    ) -> None:
+        known = samples.insert("kept")
+        store.apply([known, RequestReview(known.memory.id), RequestReview("unknown")])
+        assert store.get([known.memory.id]) == [replace(known.memory, needs_review=True)]

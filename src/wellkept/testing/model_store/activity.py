@@ -15,7 +15,17 @@ from wellkept.core.activity import (
     session_activity,
     write_order,
 )
-from wellkept.core.changes import Announce, Change, Close, Delete, Insert, Mark, PutSession, Replace
+from wellkept.core.changes import (
+    Announce,
+    Change,
+    Close,
+    Delete,
+    Insert,
+    Mark,
+    PutSession,
+    Replace,
+    RequestReview,
+)
 from wellkept.core.errors import UsageError
 from wellkept.core.records import replace
 from wellkept.core.types import Scope
@@ -71,7 +81,7 @@ def _news_of(data: ModelData, change: Change, at: datetime) -> list[Activity]:
 
 
 def _of_memory(data: ModelData, change: Change, kind: ActivityKind, at: datetime) -> list[Activity]:
-    assert isinstance(change, (Insert, Replace, Close, Delete, Mark))
+    assert isinstance(change, (Insert, Replace, Close, Delete, Mark, RequestReview))
     known = isinstance(change, (Insert, Replace))
     memory = change.memory if known else data.memories.get(change.id)
     if memory is None:

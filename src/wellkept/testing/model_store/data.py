@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from datetime import datetime
 
 from wellkept.core.activity import Activity
 from wellkept.core.changes import (
@@ -26,6 +25,7 @@ from wellkept.core.changes import (
     PutSilence,
     PutVerdicts,
     Replace,
+    RequestReview,
     Rescore,
     SaveReadPosition,
 )
@@ -106,8 +106,8 @@ def make_change(data: ModelData, change: Change) -> None:
             _forget_sessions(data, project)
         case SaveReadPosition(mark):
             _put_mark(data, mark)
-        case CountUse(memory_id, at):
-            _count_use(data, memory_id, at)
+        case CountUse() | RequestReview():
+            _update_if_there(data, change)
         case _:
             _put_record(data, change)
 
@@ -124,13 +124,15 @@ def _put_record(data: ModelData, change: LearningChange | InjectionChange | Anno
             _put_learning_change(data, change)
 
 
-def _count_use(data: ModelData, memory_id: str, at: datetime) -> None:
-    m = data.memories.get(memory_id)
-    if m is not None:
-        _put(
-            data,
-            replace(m, access_count=m.access_count + 1, accessed_at=max(m.accessed_at, at)),
-        )
+def _update_if_there(data: ModelData, change: CountUse | RequestReview) -> None:
+    m = data.memories.get(change.id)
+    if m is None:
+        return
+    if isinstance(change, RequestReview):
+        _put(data, replace(m, needs_review=True))
+        return
+    later = max(m.accessed_at, change.at)
+    _put(data, replace(m, access_count=m.access_count + 1, accessed_at=later))
 
 
 def _require_unsaid(data: ModelData, memory: Memory, since: int | None) -> None:

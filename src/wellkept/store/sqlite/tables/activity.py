@@ -96,9 +96,9 @@ def _session_entries(db: Connection, change: PutSession) -> list[ActivityEntry]:
 
 
 def _memory_entries(db: Connection, change: Change, kind: ActivityKind) -> list[ActivityEntry]:
-    from wellkept.core.changes import Close, Delete, Mark
+    from wellkept.core.changes import Close, Delete, Mark, RequestReview
 
-    assert isinstance(change, (Close, Delete, Mark))
+    assert isinstance(change, (Close, Delete, Mark, RequestReview))
     rows = db.execute(
         "SELECT project, scope = 'user', session_id FROM memories WHERE id = ?", (change.id,)
     ).fetchall()

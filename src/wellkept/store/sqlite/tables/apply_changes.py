@@ -31,6 +31,7 @@ from wellkept.core.changes import (
     PutSilence,
     PutVerdicts,
     Replace,
+    RequestReview,
     Rescore,
     SaveReadPosition,
 )
@@ -81,10 +82,17 @@ def apply_change(db: Connection, change: Change) -> None:
             drop_sessions(db, project)
         case SaveReadPosition(position):
             put_read_position(db, position)
-        case CountUse(id, at):
-            write_accesses(db, {id: AccessCount(1, to_ms(at))})
+        case CountUse() | RequestReview():
+            _update_if_there(db, change)
         case _:
             _put_record(db, change)
+
+
+def _update_if_there(db: Connection, change: CountUse | RequestReview) -> None:
+    if isinstance(change, CountUse):
+        write_accesses(db, {change.id: AccessCount(1, to_ms(change.at))})
+    else:
+        db.execute("UPDATE memories SET needs_review = 1 WHERE id = ?", (change.id,))
 
 
 def _put_record(db: Connection, change: LearningChange | InjectionChange | Announce) -> None:
