@@ -64,7 +64,8 @@ def _commands(engine: Engine, request: ContextRequest) -> SectionLines | None:
 
     known = working_commands(engine, project=request.project)
     lines = tuple(
-        SectionLine.of(Section.COMMANDS, one.text, reason=f"{one.kind} command") for one in known
+        SectionLine.of(Section.COMMANDS, one.text, reason=f"{one.kind} command", name=one.command)
+        for one in known
     )
     return SectionLines(Section.COMMANDS, lines) if lines else None
 

@@ -54,11 +54,14 @@ class SectionLine:
     reason: str = ""
 
     @classmethod
-    def of(cls, section: Section, text: str, *, reason: str = "") -> SectionLine:
-        """The line with an id made from its text."""
+    def of(
+        cls, section: Section, text: str, *, reason: str = "", name: str | None = None
+    ) -> SectionLine:
+        """The line with an id made from its text, or from a name when parts of the text vary."""
         from hashlib import blake2b
 
-        digest = blake2b(f"{section.value}\0{text}".encode("utf-8", "replace"), digest_size=8)
+        about = f"{section.value}\0{text if name is None else name}"
+        digest = blake2b(about.encode("utf-8", "replace"), digest_size=8)
         return cls(id=f"line:{digest.hexdigest()}", section=section, text=text, reason=reason)
 
     @property

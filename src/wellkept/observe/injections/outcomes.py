@@ -32,10 +32,10 @@ from wellkept.core.records import field, record
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.types import MemoryType, Source
 from wellkept.observe.injections.signs import LineSigns, word_stems
+from wellkept.observe.reading.client_text import own_words
 from wellkept.observe.reading.command_purpose import Purpose, changes_git_state
 from wellkept.observe.reading.command_results import TestResult, read_tests, was_stopped
 from wellkept.observe.reading.failure_cause import cause_line, is_setup_cause
-from wellkept.observe.reading.prompt_rules import is_from_client
 from wellkept.observe.reading.shell import ShellCommand, files_shown, parse_command
 from wellkept.observe.reading.tool_steps import is_failure
 
@@ -215,10 +215,8 @@ class SessionOutcomes:
                 self._use(line, f"words {', '.join(taken[:5])}", event)
 
     def _prompt(self, event: PromptSubmitted, lines: Sequence[TrackedLine]) -> None:
-        text = event.text.strip()
-        if len(text) > _MAX_OBJECTION_CHARS or is_from_client(text):
-            return
-        if not _OBJECTION.match(text):
+        text = own_words(event.text) if event.origin.agent is None else ""
+        if len(text) > _MAX_OBJECTION_CHARS or not _OBJECTION.match(text):
             return
         stems = word_stems(text)
         for line in lines:
