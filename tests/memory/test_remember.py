@@ -135,12 +135,14 @@ def test_turns_of_a_session_are_never_merged(engine: Engine) -> None:
     ] * 3
 
 
-def test_without_vectors_only_a_repetition_is_merged(wordless: Engine) -> None:
+def test_without_vectors_a_repetition_is_merged_and_a_contradiction_closed(
+    wordless: Engine,
+) -> None:
     remember(wordless, taught("The API server listens on port 8080"), project=HERE)
     again = remember(wordless, taught("the API server listens on port 8080!"), project=HERE)
     other = remember(wordless, taught("The API server listens on port 9090"), project=HERE)
     assert again.outcome is RememberOutcome.UNCHANGED
-    assert other.outcome is RememberOutcome.INSERTED
+    assert other.outcome is RememberOutcome.SUPERSEDED
 
 
 @pytest.mark.feature("A3")

@@ -237,9 +237,13 @@ class Wellkept(MaintenanceMethods, DataMethods):
         self, message: str, *, author: str | None = None, session: str | None = None
     ) -> list[CommandResult]:
         """Carry out what a user's message tells the memory: commands, and rules in plain speech."""
+        from functools import partial
+
+        from wellkept.app.projects.named_things import named_things
         from wellkept.memory.commands.execute import Speaker, apply_commands
 
-        speaker = Speaker(author=author, session_id=session)
+        find_named = partial(named_things, self._services.identity.root)
+        speaker = Speaker(author=author, session_id=session, find_named=find_named)
         return apply_commands(self.engine, message, project=self.project, speaker=speaker)
 
     # -- Read -------------------------------------------------------------------------------------

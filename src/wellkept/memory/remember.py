@@ -16,28 +16,18 @@ from typing import TypeVar
 from wellkept.core.changes import Change, Close, IndexEntry, Insert, Replace
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation
-from wellkept.core.query import Filter
 from wellkept.core.records import record, replace
-from wellkept.core.text import content_words
 from wellkept.core.types import EvidenceKind, MemoryType, Progress, RelationType, Scope, Source
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
+from wellkept.memory.near_statements import is_mergeable, near_statements
+from wellkept.memory.text.opposites import contradicts
 from wellkept.memory.text.similarity import TextRelation, compare
 
-_NEIGHBOURS = 8
 _BATCH = 256
 # A failed attempt means another write succeeded, so this bounds concurrent writers.
 _ATTEMPTS = 20
 _REINFORCEMENT = 0.25
-_LOG_TYPES = frozenset(
-    {
-        MemoryType.EPISODE,
-        MemoryType.TIMELINE,
-        MemoryType.WORK_UNIT_OUTCOME,
-        MemoryType.OBSERVATION,
-        MemoryType.PROMPT,
-    }
-)
 _Result = TypeVar("_Result")
 
 
@@ -180,39 +170,12 @@ def _decide(engine: Engine, memory: Memory, entry: IndexEntry, *, merge_similar:
         if same_key is not None:
             return _decide_same_key(engine, same_key, memory, entry)
     if merge_similar and is_mergeable(memory):
-        for old, repeats in _near(engine, memory, entry):
+        near = near_statements(engine, memory, entry)
+        for old, repeats in near:
             decision = _decide_similar(engine, old, memory, entry, repeats=repeats)
             if decision is not None:
-                return decision
+                return _with_others_closed(engine, decision, memory, [one for one, _ in near])
     return _insert(memory, entry, reason="new")
-
-
-def is_mergeable(memory: Memory) -> bool:
-    """Statements are merged; raw session records and memories with a payload are not."""
-    return memory.seq is None and memory.type not in _LOG_TYPES and memory.payload is None
-
-
-def _near(engine: Engine, memory: Memory, entry: IndexEntry) -> list[tuple[Memory, bool]]:
-    """Open statements of the same project and scope that are near by vector, nearest first, each
-    with whether it is near enough to be the same statement.
-
-    Without vectors only equal words count as near.
-    """
-    where = Filter(
-        project=memory.project, include_user=memory.scope is Scope.USER, scopes=(memory.scope,)
-    )
-    if entry.vector is None or entry.model_id is None:
-        terms = content_words(memory.content)[:24]
-        hits = engine.store.search_fulltext(terms, where, limit=_NEIGHBOURS)
-        found = filter(is_mergeable, engine.store.get([hit.id for hit in hits]))
-        return [(m, True) for m in found if compare(m.content, memory.content) is TextRelation.SAME]
-    cuts = engine.thresholds()
-    hits = engine.store.search_vectors(
-        entry.vector, model_id=entry.model_id, where=where, limit=_NEIGHBOURS
-    )
-    scores = {hit.id: hit.score for hit in hits if hit.score >= cuts.related}
-    found = filter(is_mergeable, engine.store.get(list(scores)))
-    return [(m, scores[m.id] >= cuts.duplicate) for m in found]
 
 
 def _decide_same_key(engine: Engine, old: Memory, new: Memory, entry: IndexEntry) -> _Decision:
@@ -235,10 +198,12 @@ def _decide_similar(
 ) -> _Decision | None:
     relation = compare(old.content, new.content)
     now = engine.clock()
-    if relation is TextRelation.DIFFERENT or (old.key and new.key and old.key != new.key):
+    if old.key and new.key and old.key != new.key:
         return None
-    if relation is TextRelation.CONTRADICTS:
+    if contradicts(old.content, new.content, relation):
         return _decide_contradiction(engine, old, new, entry, now=now)
+    if relation in (TextRelation.DIFFERENT, TextRelation.CONTRADICTS):
+        return None
     if old.type is not new.type or not repeats:
         return None
     if relation is TextRelation.REFINES:
@@ -265,7 +230,13 @@ def _decide_similar(
 def _decide_contradiction(
     engine: Engine, old: Memory, new: Memory, entry: IndexEntry, *, now: datetime
 ) -> _Decision:
-    """A user's statement or a correction wins at once; otherwise both stay until reviewed."""
+    """A user's statement or a correction wins at once; otherwise both stay until reviewed.
+
+    What was said before the other, and only arrives now, is closed from the start.
+    """
+    if new.valid_from < old.valid_from and old.source is Source.USER_TAUGHT:
+        outdated = replace(new, valid_to=old.valid_from, superseded_by=old.id)
+        return _insert(outdated, entry, reason=f"{old.short} was said later", old=old)
     trusted = new.source is Source.USER_TAUGHT or new.type is MemoryType.CORRECTION
     if trusted or (old.source is new.source and not old.user_verified and not old.pinned):
         new = successor(engine, old, new, now=now, keep_id=True)
@@ -279,6 +250,26 @@ def _decide_contradiction(
         relations=(*new.relations, Relation(RelationType.CONFLICTS_WITH, target_id=old.id)),
     )
     return _insert(doubted, entry, reason=f"conflicts with {old.short}; both need review", old=old)
+
+
+def _with_others_closed(
+    engine: Engine, decision: _Decision, memory: Memory, near: Sequence[Memory]
+) -> _Decision:
+    """The decision, and the end of every other rule that a trusted one contradicts."""
+    result = decision.result
+    if result.outcome is not RememberOutcome.SUPERSEDED or memory.source is not Source.USER_TAUGHT:
+        return decision
+    now = engine.clock()
+    others = [
+        Close(old.id, _end(old, now, result.memory), result.memory.id, old.updated_at)
+        for old in near
+        if result.previous is not None
+        and old.id != result.previous.id
+        and not old.key
+        and old.valid_from <= memory.valid_from
+        and contradicts(old.content, memory.content, compare(old.content, memory.content))
+    ]
+    return replace(decision, changes=(*decision.changes, *others))
 
 
 def _insert(

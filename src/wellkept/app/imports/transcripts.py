@@ -108,6 +108,7 @@ def _past_environment(services: Services, environment: Mapping[str, str]) -> Env
         locate=now.locate,
         read_file=lru_cache(maxsize=_KEPT_SOURCES)(read_source),
         commit_files=_if_there(now),
+        named=now.named,
     )
 
 

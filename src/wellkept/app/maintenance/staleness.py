@@ -1,4 +1,5 @@
-"""Marks memories as stale: files moved or deleted, recipes that failed, code that is gone.
+"""Marks memories as stale: files moved or deleted, recipes that failed, code or commands that are
+gone.
 
 `refresh_project` is the whole pass. It follows renames first: only files that are gone count.
 Invariant: refreshing twice equals refreshing once.
@@ -66,8 +67,9 @@ def stale_reasons(services: Services) -> Generator[StaleReason]:
     graph = _built_graph(services)
     recipe = _recipe_reason(services)
     node = _node_reason(graph, services.identity.root) if graph is not None else _no_reason
+    command = _command_reason(services.identity.root)
     try:
-        yield lambda memory: recipe(memory) or node(memory)
+        yield lambda memory: recipe(memory) or node(memory) or command(memory)
     finally:
         if graph is not None:
             graph.close()
@@ -94,6 +96,18 @@ def _recipe_reason(services: Services) -> StaleReason:
             last_used=max(held_at, memory.accessed_at),
             changed={path for path in files if changed(path, held_at)},
         )
+
+    return reason
+
+
+def _command_reason(root: Path) -> StaleReason:
+    """A rule about a command is stale when the project does not define the command any more."""
+    from wellkept.app.projects.named_things import has_command
+    from wellkept.memory.commands.named import tagged_commands
+
+    def reason(memory: Memory) -> str | None:
+        gone = [name for name in tagged_commands(memory.tags) if not has_command(root, name)]
+        return f"the project has no `{gone[0]}` any more" if gone else None
 
     return reason
 

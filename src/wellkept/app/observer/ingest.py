@@ -23,6 +23,7 @@ from wellkept.core.errors import ProviderError
 from wellkept.core.ports.models import Embedder
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
+from wellkept.memory.commands.named import NamedThings
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, DrainRules, Translate, drain
 from wellkept.observe.model.session_summaries import summarize_sessions
@@ -182,7 +183,15 @@ def machine_environment(store: Store, environment: Mapping[str, str]) -> Environ
     def git(folder: str) -> GitState | None:
         return read_git(Path(folder))
 
-    return Environment(locate=place, git=git, read_file=read_source, commit_files=commit_files)
+    return Environment(
+        locate=place, git=git, read_file=read_source, commit_files=commit_files, named=_named
+    )
+
+
+def _named(root: str, text: str) -> NamedThings:
+    from wellkept.app.projects.named_things import named_things
+
+    return named_things(Path(root), text)
 
 
 def _place(cwd: str | None, store: Store, environment: Mapping[str, str]) -> ProjectLocation:

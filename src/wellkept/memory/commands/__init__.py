@@ -1,5 +1,7 @@
-"""Explicit memory commands in prompts: "remember …", "always …", "forget …".
+"""What people say to the memory: "remember …", "forget …", corrections and rules in plain speech,
+answers to an agent's questions.
 
 Imports `core` and the rest of `memory`. Start with `execute.py`; `detect.py` finds the commands,
-`user_text.py` masks quoted and pasted text first.
+`statements.py` the rules without a memory word, `answers.py` the decisions; `user_text.py` masks
+quoted and pasted text first.
 """

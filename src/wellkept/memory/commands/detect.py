@@ -11,21 +11,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import TypeAlias
 
 from wellkept.core.records import record, replace
 from wellkept.core.types import MemoryType
+from wellkept.memory.commands.command_rules import (
+    NO_LANGUAGE,
+    CommandRule,
+    CommandRules,
+    languages_of,
+    rules_for,
+)
 from wellkept.memory.commands.statements import SentenceContext, goes_on, read_statement
 from wellkept.memory.commands.user_text import Sentence, mask_quotations, sentences
-from wellkept.memory.text.rule_data import read_rules
 
 # A message with more unquoted characters is a pasted document.
 DOCUMENT_CHARS = 1500
 _EDGE_PARAGRAPH_CHARS = 400
 
-_NO_LANGUAGE: frozenset[str] = frozenset()
-_MACRO = re.compile(r"\{([a-z_]+)\}")
 _SLASH = re.compile(r"\s*/(remember|forget|recall|memories)(?:\s+(\S.*?))?\s*\Z", re.DOTALL)
 _TRAILING = re.compile(
     r"(?:[,;]? (?:please|thanks|thank you|ok|okay|stp|merci|bitte|gracias))?"
@@ -38,7 +41,6 @@ _ASKS_WHETHER = re.compile(
     r"(?: that| this| it| the| you| we| not|\?|\Z)",
     re.IGNORECASE,
 )
-_FIRST_WORD = re.compile(r"[\w-]+")
 _WRAPPING = (('"', '"'), ("“", "”"), ("「", "」"), ("«", "»"))
 
 
@@ -68,74 +70,6 @@ class Ask:
 
 
 MemoryCommand: TypeAlias = Remember | Forget | Ask
-# What must come before a split; "own words" and "order" may also be a command.
-_Before: TypeAlias = Literal["own words", "order", "plain work", "command"]
-_Kind = Literal["remember", "forget", "ask"]
-_Force = Literal["strong", "bare", "stated", "weak"]
-
-
-@record
-class _Rule:
-    kind: _Kind
-    force: _Force
-    pattern: re.Pattern[str]
-    unless: re.Pattern[str] | None
-    asked: bool
-    type: MemoryType | None
-    recent: bool
-
-
-@record
-class _Split:
-    """A pattern by which a second command begins, and what must come before it."""
-
-    before: _Before
-    pattern: re.Pattern[str]
-
-
-@record
-class _Rules:
-    rules: tuple[_Rule, ...]
-    leads: tuple[re.Pattern[str], ...]
-    trails: tuple[re.Pattern[str], ...]
-    types: tuple[tuple[MemoryType, re.Pattern[str]], ...]
-    opener: re.Pattern[str]
-    contradiction: re.Pattern[str]
-    task: re.Pattern[str]
-    behaviour: re.Pattern[str]
-    rule_heading: re.Pattern[str]
-    passing: re.Pattern[str]
-    verbs: frozenset[str]
-    splits: tuple[_Split, ...]
-    reported: re.Pattern[str]
-    plain_work: re.Pattern[str]
-
-    def finds(self, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-        """A match whose verb, if the pattern names one, is in the list of verbs."""
-        match = pattern.search(text)
-        verb = match.groupdict().get("verb") if match else None
-        return match if verb is None or verb.lower() in self.verbs else None
-
-    def unopened(self, text: str) -> str:
-        """A sentence without an opener such as "ok, and please"."""
-        opener = self.opener.match(text)
-        return text[opener.end() :] if opener else text
-
-    def is_complete(self, text: str, before: _Before) -> bool:
-        """Whether the text before a split is complete, so that a command may follow."""
-        bare = self.unopened(text).rstrip(" .!")
-        if before == "plain work":
-            return self.plain_work.match(bare) is not None
-        if any(self.finds(rule.pattern, bare) for rule in self.rules):
-            return True
-        if before == "command" or self.reported.search(text):
-            return False
-        return before == "own words" or self._orders(bare)
-
-    def _orders(self, text: str) -> bool:
-        first = _FIRST_WORD.match(text)
-        known = first is not None and first.group().lower() in self.verbs
-        return known or self.task.match(text) is not None
 
 
 def detect_commands(message: str) -> list[MemoryCommand]:
@@ -143,7 +77,7 @@ def detect_commands(message: str) -> list[MemoryCommand]:
     slash = _SLASH.match(message)
     if slash:
         return _slash_command(slash)
-    rules = _rules_for(_languages(message))
+    rules = rules_for(languages_of(message))
     written = _without_pasted_middle(sentences(mask_quotations(message)))
     orders = [clause for one in written for clause in _clauses(one, rules)]
     return list(_Detector(message, orders, rules).commands())
@@ -151,7 +85,7 @@ def detect_commands(message: str) -> list[MemoryCommand]:
 
 def infer_type(content: str, *, default: MemoryType = MemoryType.FACT) -> MemoryType:
     """The memory type that the wording of a sentence suggests."""
-    rules = _rules_for(_NO_LANGUAGE)
+    rules = rules_for(NO_LANGUAGE)
     return next((t for t, pattern in rules.types if rules.finds(pattern, content)), default)
 
 
@@ -177,7 +111,7 @@ def _without_pasted_middle(said: Sequence[Sentence]) -> Sequence[Sentence]:
     return [s for s in said if s.paragraph in short]
 
 
-def _clauses(sentence: Sentence, rules: _Rules) -> Iterator[Sentence]:
+def _clauses(sentence: Sentence, rules: CommandRules) -> Iterator[Sentence]:
     """The parts of a sentence that may each be a command: "Fix the build; remember that …".
 
     A sentence is split only before words that command the memory (or, after a command, before
@@ -202,7 +136,7 @@ def _part(sentence: Sentence, begin: int, text: str) -> Sentence:
 class _Detector:
     """One pass over the sentences of a message; keeps what came before each."""
 
-    def __init__(self, message: str, said: Sequence[Sentence], rules: _Rules) -> None:
+    def __init__(self, message: str, said: Sequence[Sentence], rules: CommandRules) -> None:
         self._message = message
         self._said = said
         self._rules = rules
@@ -303,7 +237,7 @@ class _Detector:
                 return self._command(rule, match, sentence, skip)
         return None
 
-    def _counts(self, rule: _Rule, sentence: Sentence, text: str) -> bool:
+    def _counts(self, rule: CommandRule, sentence: Sentence, text: str) -> bool:
         if sentence.asks and not rule.asked:
             return False
         if rule.unless and rule.unless.search(text):
@@ -330,7 +264,7 @@ class _Detector:
         return sentence.asks or self._rules.task.match(rest) is not None
 
     def _command(
-        self, rule: _Rule, match: re.Match[str], sentence: Sentence, skip: int
+        self, rule: CommandRule, match: re.Match[str], sentence: Sentence, skip: int
     ) -> MemoryCommand | None:
         groups = [name for name, text in match.groupdict().items() if text and name != "verb"]
         start, end = match.span(groups[0]) if groups else (0, 0)
@@ -358,66 +292,3 @@ def _tidy(content: str) -> str:
         if content.startswith(left) and content.endswith(right) and content.count(left) <= 2:
             content = content[1:-1].strip()
     return content
-
-
-def _languages(message: str) -> frozenset[str]:
-    """The languages with at least one cue word in the message."""
-    low = message.lower()
-    return frozenset(lang for lang, cues in _cues().items() if any(cue in low for cue in cues))
-
-
-@cache
-def _cues() -> dict[str, list[str]]:
-    return read_rules("commands_cues")["cues"]
-
-
-@cache
-def _rules_as_written() -> dict[str, Any]:
-    return read_rules("commands")
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern with the words that it names; once for all combinations of languages."""
-    words = _rules_as_written()["words"]
-    while (name := _MACRO.search(pattern)) is not None:
-        pattern = pattern.replace(name.group(), _fragment(words[name[1]]))
-    return re.compile(pattern, re.IGNORECASE)
-
-
-@cache
-def _rules_for(languages: frozenset[str]) -> _Rules:
-    raw = _rules_as_written()
-    opening = r"¿?(?:{opener}(?:[,!:.，、：]\s*|\s+|(?<=[^\x00-\x7f])))*"
-    return _Rules(
-        rules=tuple(_rule(e) for e in raw["rule"] if e["lang"] in languages),
-        leads=tuple(_compiled(entry["pattern"]) for entry in raw["lead"]),
-        trails=tuple(_compiled(entry["pattern"]) for entry in raw["trail"]),
-        types=tuple((MemoryType(e["type"]), _compiled(e["pattern"])) for e in raw["type"]),
-        opener=_compiled(opening),
-        contradiction=_compiled(r"{contradiction}(?![a-z])"),
-        task=_compiled(r"(?:{opener}[,!:]?\s*)*{task_verb}(?![a-z])"),
-        behaviour=_compiled(r"(?:always|never),? {behaviour}\b"),
-        rule_heading=_compiled("{rule_heading}"),
-        passing=_compiled("{passing}"),
-        verbs=frozenset(raw["words"]["verbs"]),
-        splits=tuple(_Split(entry["after"], _compiled(entry["pattern"])) for entry in raw["cut"]),
-        reported=_compiled("{reported}"),
-        plain_work=_compiled("{plain_work}"),
-    )
-
-
-def _fragment(value: str | list[str]) -> str:
-    return value if isinstance(value, str) else "(?:" + "|".join(value) + ")"
-
-
-def _rule(entry: dict[str, Any]) -> _Rule:
-    return _Rule(
-        kind=entry["kind"],
-        force=entry["force"],
-        pattern=_compiled(f"^(?:{entry['pattern']})"),
-        unless=_compiled(entry["unless"]) if "unless" in entry else None,
-        asked=entry.get("asked", False),
-        type=MemoryType(entry["type"]) if "type" in entry else None,
-        recent=entry.get("recent", False),
-    )

@@ -19,6 +19,7 @@ from wellkept.core.text import content_words, shorten, stem
 from wellkept.core.types import EvidenceKind, MemoryType, Source
 from wellkept.memory.commands.answers import decision_in
 from wellkept.memory.commands.detect import Ask, Forget, MemoryCommand, Remember, detect_commands
+from wellkept.memory.commands.named import FindNamed, nothing_named
 from wellkept.memory.draft import EXPLICIT_IMPORTANCE
 from wellkept.memory.edit import forget
 from wellkept.memory.engine import Engine
@@ -51,12 +52,13 @@ class CommandResult:
 @record(kw_only=True)
 class Speaker:
     """Who says it, in which session and when (None: now); `earlier` are the times of messages
-    before it that are not stored yet."""
+    before it that are not stored yet; `find_named` finds what the words name in the project."""
 
     author: str | None = None
     session_id: str | None = None
     at: datetime | None = None
     earlier: tuple[datetime, ...] = ()
+    find_named: FindNamed = nothing_named
 
 
 def apply_commands(
@@ -112,9 +114,13 @@ def apply_answers(
         )
         decided = None if told else decision_in(answer)
         if decided is not None:
+            named = said_by.find_named(decided.content)
             draft = MemoryDraft(
                 content=decided.content,
                 type=MemoryType.DECISION,
+                tags=named.tags,
+                files=named.files,
+                graph_node=named.symbol,
                 # A later answer to the same question replaces it.
                 key=f"answer:{fingerprint(decided.question.casefold())}",
                 importance=DECIDED_IMPORTANCE,
@@ -131,9 +137,13 @@ def apply_answers(
 
 
 def _draft(command: Remember, said_by: Speaker, *, words: str) -> MemoryDraft:
+    named = said_by.find_named(command.content)
     return MemoryDraft(
         content=command.content,
         type=command.type,
+        tags=named.tags,
+        files=named.files,
+        graph_node=named.symbol,
         importance=STATED_IMPORTANCE if command.stated else EXPLICIT_IMPORTANCE,
         confidence=STATED_CONFIDENCE if command.stated else None,
         source=Source.USER_TAUGHT,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
+from functools import partial
 
 from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPosition
 from wellkept.core.clock import whole_ms
@@ -18,6 +19,7 @@ from wellkept.core.records import field, record
 from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
 from wellkept.memory.commands.execute import Speaker, apply_answers, apply_commands
+from wellkept.memory.commands.named import nothing_named
 from wellkept.memory.engine import Engine
 from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import browser_changes
@@ -183,8 +185,13 @@ class EventIngester:
         earlier: tuple[datetime, ...],
     ) -> None:
         session = result.session
+        roots = self.environment.locate(said.origin.cwd or session.cwd).roots
         speaker = Speaker(
-            author="user", session_id=session.id, at=whole_ms(said.origin.at), earlier=earlier
+            author="user",
+            session_id=session.id,
+            at=whole_ms(said.origin.at),
+            earlier=earlier,
+            find_named=partial(self.environment.named, roots[0]) if roots else nothing_named,
         )
         only = self.rules.commands is CommandPolicy.REMEMBER
         project = session.project

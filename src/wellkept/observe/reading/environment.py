@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from wellkept.core.records import record
+from wellkept.memory.commands.named import NamedThings
 
 
 @record
@@ -41,14 +42,20 @@ def _no_commit(folder: str, sha: str) -> tuple[str, ...]:  # noqa: ARG001
     return ()
 
 
+def _nothing_named(root: str, text: str) -> NamedThings:  # noqa: ARG001
+    return NamedThings()
+
+
 @record
 class Environment:
-    """Functions that find a folder's project, its git state, a file's text and a commit's files."""
+    """Functions that find a folder's project, its git state, a file's text, a commit's files, and
+    what a text names below a root."""
 
     locate: Callable[[str | None], ProjectLocation]
     git: Callable[[str], GitState | None] = _no_git
     read_file: Callable[[str], str | None] = _no_file
     commit_files: Callable[[str, str], tuple[str, ...]] = _no_commit
+    named: Callable[[str, str], NamedThings] = _nothing_named
 
 
 @record
