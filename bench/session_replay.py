@@ -189,6 +189,10 @@ class Replay:
             tokens=self.wk.engine.count_tokens(context.text) if context.text else 0,
         )
 
+    def warns_of(self, asked: Asked) -> bool:
+        """Whether a command would be warned of in a session in which nothing was shown before."""
+        return bool(self._provider(asked.request, frozenset()).text)
+
     def _ask_before(self, session: RecordedSession, position: int) -> Iterator[Asked]:
         """Events that the hook answers before they are known to the store."""
         event = session.events[position]

@@ -67,6 +67,8 @@ class Counts:
     known_offered: int = 0
     offered: int = 0
     offers_run: int = 0
+    warned: int = 0
+    warned_and_failed: int = 0
     rules_repeated: int = 0
     baseline_lines: Counter[str] = field(default_factory=Counter[str])
     baseline_used: Counter[str] = field(default_factory=Counter[str])
@@ -190,13 +192,14 @@ class _Counter:
         counts.told[asked.moment] += bool(asked.text)
         counts.tokens[asked.moment] += asked.tokens
         for line in asked.lines:
-            kind = f"{asked.moment}: {line.head or 'memory'}"
+            kind = f"{asked.moment}: {re.sub(r' [(].*', '', line.head) or 'memory'}"
             counts.lines[kind] += 1
             counts.used[kind] += is_used(line, asked)
         event = asked.session.events[asked.position]
         if asked.moment == "session" and asked.position == 0:
             self._add_start(asked)
         elif isinstance(event, ToolCalled) and event.kind is ToolKind.SHELL:
+            self._add_warning(asked, event)
             self._add_failure(asked, event)
         elif isinstance(event, PromptSubmitted):
             counts.rules_repeated += self._is_repeated(event.text)
@@ -214,6 +217,12 @@ class _Counter:
     def _add_baseline(self, name: str, text: str, asked: Asked) -> None:
         self._counts.baseline_lines[name] += 1
         self._counts.baseline_used[name] += is_used(Line(head=name, text=text), asked)
+
+    def _add_warning(self, asked: Asked, call: ToolCalled) -> None:
+        """A warning before a run is right when the command then fails."""
+        if asked.moment == "command" and self._replay.warns_of(asked):
+            self._counts.warned += 1
+            self._counts.warned_and_failed += _failure(call) is not None
 
     def _add_failure(self, asked: Asked, call: ToolCalled) -> None:
         """A failure counts once, at its own moment; an offer also when it was made earlier."""
@@ -291,6 +300,7 @@ def _figures(counts: Counts) -> dict[str, Json]:
         "known_failures_offered_a_way_out": _share(counts.known_offered, counts.known),
         "failures_with_an_offer": _share(counts.offered, counts.failures),
         "offers_run_next": _share(counts.offers_run, counts.offered),
+        "warned_before_a_run_that_failed": _share(counts.warned_and_failed, counts.warned),
         "lines_used": _share(counts.used.total(), counts.lines.total()),
         "rules_said_again": counts.rules_repeated,
         "everything_stored_tokens": counts.everything_tokens,
