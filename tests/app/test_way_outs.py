@@ -102,3 +102,10 @@ def test_taking_the_same_events_twice_changes_nothing(wk: wellkept.Wellkept) -> 
     before = at_failure(wk, "make ship", CAUSE)
     take(wk, events)
     assert at_failure(wk, "make ship", CAUSE) == before
+
+
+def test_the_command_that_helped_is_not_warned_of(wk: wellkept.Wellkept) -> None:
+    learned = "`rtk make ship` keeps failing. What helped: `make ship` instead."
+    wk.remember(learned, type="error_pattern", source="agent_explicit", confidence=0.9)
+    assert wk.context("make ship", moment="command").items == ()
+    assert len(wk.context("rtk make ship", moment="command").items) == 1

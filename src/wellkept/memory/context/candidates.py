@@ -189,7 +189,9 @@ def command_warnings(
     for hit in recall(engine, request):
         if is_way_out(hit.memory):
             continue
-        named = {" ".join(one.split()) for one in re.findall(r"`([^`\n]+)`", hit.memory.content)}
+        named = [" ".join(one.split()) for one in re.findall(r"`([^`\n]+)`", hit.memory.content)]
+        if not _is_from_person(hit.memory):
+            named = named[:1]  # rules name what fails first, then what helped
         if any(_is_command(part, one) for part in parts for one in named):
             yield ContextCandidate(hit.memory, 3.0 + weight(hit.memory), "about this command")
 
