@@ -88,6 +88,10 @@ _FAILED = _rules(
     ("Tests run: ", r".*?Tests run: \d+, Failures: (?P<n>\d+)"),
     ("Failed:", r".*?Failed:\s+(?P<n>\d+), Passed:"),
     ("Failures: ", r".*?Failures: (?P<n>\d+)\."),
+    (" fail", r"\s*(?P<n>\d+) fail$"),
+    (" failed", r"\s*(?P<n>\d+) failed$"),
+    (" failed", r".*?\b(?P<n>\d+) failed\b.*\(\d+m?s\)$"),
+    ("Some tests failed", r".*-(?P<n>\d+): Some tests failed"),
 )
 _PASSED = _rules(
     (" passed", r"=+ .*?(?P<n>\d+) passed"),
@@ -104,6 +108,10 @@ _PASSED = _rules(
     ("Tests run: ", r".*?Tests run: (?P<n>\d+), Failures: 0"),
     ("Passed:", r".*?Passed:\s+(?P<n>\d+)"),
     ("OK (", r"OK \((?P<n>\d+) tests?"),
+    (" pass", r"\s*(?P<n>\d+) pass$"),
+    (" passed", r"\s*(?P<n>\d+) passed(?: \([\d.]+m?s?\))?$"),
+    ("All tests passed", r".*\+(?P<n>\d+).*: All tests passed"),
+    (" passed", r"ok \| (?P<n>\d+) passed \|"),
 )
 _ERRORS = _rules(
     (

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from wellkept.core.text import shorten
 from wellkept.observe.reading.command_purpose import Purpose
-from wellkept.observe.reading.command_results import read_tests, was_stopped
+from wellkept.observe.reading.command_results import error_line, read_tests, was_stopped
 from wellkept.observe.reading.shell import ShellCommand
 
 MAX_CAUSE_CHARS = 240
@@ -26,7 +26,8 @@ _NOISE = re.compile(
     exit\ code\ \d+ | exit\ status:?\ \d+ | (?:process|command)\ (?:exited|failed).*
     | usage:\ .* | for\ more\ information.* | see\ .*--help.* | try\ .*--help.*
     | =+.* | -{3,}.* | \#{3,}.*
-    | \[(?:started|completed|skipped)\].* | husky\b.* | lint-staged.*
+    | \[(?:started|completed|skipped|failed|data)\].* | husky\b.* | lint-staged.*
+    | [→✖✗×]\ .*(?:failed|:) | lefthook.* | pre-commit\ .* | -\ (?:hook\ id|exit\ code):.*
     | make(?:\[\d+\])?:\ .* | ninja:\ build\ stopped.*
     | npm\ (?:err!|error)\ (?:code|errno|syscall|path|command|lifecycle|a\ complete\ log).*
     | npm\ (?:err!|error)\s* | error\ command\ failed.* | elifecycle.*
@@ -38,7 +39,9 @@ _NOISE = re.compile(
     | note:\ .* | hint:\ .* | info\b.* | warning:\ .*
     | \d+\ (?:errors?|warnings?|problems?|issues?)\b.* | found\ \d+\ (?:errors?|problems?|issues?).*
     | ran\ \d+\ tests?\b.* | [\d\s]+[|│].* | [✓✔»>$].*
-    | <tool_use_error>.* | undefined
+    | <tool_use_error>.* | undefined | raise\ .* | throw\ .* | return\ .*
+    | failed:?\s*\d* | error:?\s* | \[?error\]?:?\ process\ completed\ with\ exit\ code.*
+    | \*\*.* | \#\ .* | \S*test-failed-\d+\.png
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -81,10 +84,26 @@ _CAUSE = re.compile(
     r"|undefined|missing|expected|refused|rejected|not allowed|aborted)\b",
     re.IGNORECASE,
 )
+# A program that logs while it works, as in tests of error paths: `[Parser] Warning: …`.
+_LOG_LINE = re.compile(
+    r"\[(?!error|fatal|err_)[\w :./-]{1,40}\]\s|\d{4}-\d\d-\d\d[T ]\d\d:"
+    r"|(?:warn|debug|trace|info)\b",
+    re.IGNORECASE,
+)
 _NOTHING_RAN = re.compile(
-    r"^\W*(?:no tests? (?:found|ran|to run)|no test files|collected 0 items|ran 0 tests"
-    r"|0 (?:tests|passed|passing)\b|testing 0)",
-    re.IGNORECASE | re.MULTILINE,
+    r"""
+    ^[^\w\n]{0,12}
+    (?:
+    (?:error:\ )?no\ tests?\ (?:found|ran|to\ run|matched|executed|match\ )
+    | no\ test\ (?:files?|suites?|cases?|modules?)\b | no\ (?:specs?|scenarios)\ (?:found|ran)
+    | collected\ 0\ items | no\ examples\ found | 0\ examples,\ 0\ failures
+    | ran\ 0\ tests? | 0\ (?:tests|passing)\b | testing\ 0 | no\ tests\ executed
+    | no\ test\ is\ available | no\ test\ matches | testing:\ warning:\ no\ tests\ to\ run
+    | no\ tests\ were\ (?:found|executed|run) | the\ following\ filters\ did\ not\ match
+    | no\ matching\ tests?\b | tests\ run:\ 0,\ failures:\ 0
+    )
+    """,
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 # In the output of a command whose exit code a pipe hides.
 _HIDDEN_FAILURE = re.compile(
@@ -94,9 +113,20 @@ _HIDDEN_FAILURE = re.compile(
 )
 
 
+# Programs that print what others wrote: a line about an error is not theirs.
+_PRINTS_OTHERS = re.compile(
+    r"(?:gh|glab) (?:api|run view|pr (?:view|list|diff|checks)|issue|release)\b|curl\b|wget\b"
+    r"|docker(?: compose)? logs\b|kubectl (?:logs|describe|get)\b|journalctl\b|ssh\b"
+    r"|git (?:log|show)\b|aws logs\b|(?:psql|mysql|sqlite3)\b"
+)
+_OWN_ERROR = r"^{program}: |command not found"
+
 # Plain searches are much faster than the patterns below, and most output has none of these.
 _HINTS = ("rror", "RROR", "ailed", "AILED", "atal", "anic", "raceback", "not found", "ERR_")
-_NOTHING_HINTS = ("o test", "0 items", "0 tests", "0 pass", "esting 0")
+_NOTHING_HINTS = (
+    *("o test", "O TEST", "0 items", "0 tests", "0 pass", "esting 0", "run: 0", "o specs"),
+    *("o scenarios", "0 examples", "o examples", "did not match", "o matching"),
+)
 
 
 def may_tell_failure(output: str) -> bool:
@@ -112,15 +142,26 @@ def failure_cause(commands: Sequence[ShellCommand], output: str, error: str | No
     if all(command.purpose is Purpose.LOOK for command in commands):
         return None
     if error is not None or failed_silently(commands, output):
-        return cause_line(f"{output}\n{error or ''}") or ""
+        return cause_of(output, error) or ""
     return None
+
+
+def cause_of(output: str, error: str | None) -> str | None:
+    """The line that names why a command failed, from its output and its error together."""
+    both = f"{output}\n{error or ''}" if error != output else output
+    return cause_line(both) or error_line(both)
 
 
 def cause_line(text: str) -> str | None:
     """The first line that names a cause; one about set-up goes before others."""
     lines = list(_telling_lines(_readable(text)))
-    found = next(filter(is_setup_cause, lines), None) or next(filter(_CAUSE.search, lines), None)
-    return shorten(found, limit=MAX_CAUSE_CHARS) if found else None
+    own = [line for line in lines if not _LOG_LINE.match(line)]
+    found = (
+        next(filter(is_setup_cause, own), None)
+        or next(filter(_CAUSE.search, own), None)
+        or next(filter(_CAUSE.search, lines), None)
+    )
+    return shorten(_unboxed(found), limit=MAX_CAUSE_CHARS) if found else None
 
 
 def is_setup_cause(line: str) -> bool:
@@ -141,9 +182,18 @@ def failed_silently(commands: Sequence[ShellCommand], output: str) -> bool:
         result = read_tests(output)
         if result is not None:
             return result.is_failure
-    if doing[-1].exit_counts or not may_tell_failure(output):
+    main = doing[-1]
+    if main.exit_counts or not may_tell_failure(output):
         return False
+    if _PRINTS_OTHERS.match(main.call):
+        own = _OWN_ERROR.format(program=re.escape(main.words[0]))
+        return re.search(own, _readable(output), re.MULTILINE) is not None
     return _HIDDEN_FAILURE.search(_readable(output)) is not None
+
+
+def _unboxed(line: str) -> str:
+    """A line without the frame that some tools draw around it."""
+    return line.strip("│┃║ ") if line[:1] in "│┃║" else line
 
 
 def _readable(text: str) -> str:

@@ -27,9 +27,8 @@ from wellkept.observe.reading.command_results import (
 )
 from wellkept.observe.reading.environment import ToolContext
 from wellkept.observe.reading.failure_cause import (
-    cause_line,
+    cause_of,
     failed_silently,
-    is_setup_cause,
     may_tell_failure,
 )
 from wellkept.observe.reading.shell import (
@@ -250,10 +249,7 @@ class _StepReader:
         )
 
     def _cause(self) -> str | None:
-        """The line that names a cause in the set-up, else the error that the tool reports."""
-        texts = self.call.output, self.call.error
-        cause = cause_line("\n".join(filter(None, texts)))
-        return cause if cause and is_setup_cause(cause) else error_line(*texts) or cause
+        return cause_of(self.call.output, self.call.error)
 
     def _failed(self, kind: str, name: str) -> SessionStep:
         error = error_line(self.call.output, self.call.error)
