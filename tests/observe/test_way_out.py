@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from wellkept.observe.failures.way_out import (
-    Attempt,
-    Change,
-    WayOut,
-    compare,
-    fit,
-    is_same_failure,
-    is_same_intent,
-    signature,
-)
+from wellkept.core.session_steps import SessionStep
+from wellkept.observe.failures.episodes import Before, way_outs_of
+from wellkept.observe.failures.intent import Change, relation
+from wellkept.observe.failures.lessons import describe
+from wellkept.observe.failures.matching import fit, is_same_failure, signature
+from wellkept.observe.failures.way_out import Attempt, WayOut, compare
 from wellkept.observe.reading.failure_cause import cause_line, failure_cause
 from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
 
@@ -113,7 +109,9 @@ def test_huge_and_hostile_output_is_read_in_bounded_time() -> None:
         ("pytest tests/a.py", "No module named 'app'", "uv run pytest tests/a.py", Change.WRAPPER),
         ("git -C /repo pull --all", "error: unexpected argument '-C' found", "git pull --all", Change.OPTION),
         ("pnpm install", "Cannot install with \"frozen-lockfile\"", "pnpm install --no-frozen-lockfile", Change.OPTION),
-        ("gh pr comment 1 --repo me/box", "Could not resolve to a Repository with the name 'me/box'.", "gh pr comment 1 --repo them/box", Change.ARGUMENT),
+        ("gh pr comment 1 --repo me/box", "Could not resolve to a Repository with the name 'me/box'.", "gh pr comment 1 --repo them/box", Change.VALUE),
+        ("pnpm exec biome check a.ts", "Command \"biome\" not found", "npx biome check a.ts", Change.PROGRAM),
+        ("pnpm add x@workspace:*", "zsh: no matches found: x@workspace:*", "pnpm add 'x@workspace:*'", Change.QUOTING),
         ("pnpm --filter api test -- --testPathPattern=otp", "No tests found, exiting with code 0", "npx jest --testPathPattern=otp", Change.COMMAND),
     ],
 )  # fmt: skip
@@ -142,11 +140,16 @@ def test_a_setup_step_in_between_is_the_way_out() -> None:
     assert lesson("npm run dev", cause, "npm run dev", between="ls && cat package.json") is None
 
 
-def test_removing_what_the_error_names_is_a_setup_step() -> None:
+def test_what_was_removed_is_told_as_in_the_way_and_never_as_a_command() -> None:
     cause = "error: Cannot find module 'x' from '/repo/tmp/clones/q6b9z3/src/a.ts'"
     found = lesson("bun run test", cause, "bun run test", between="rm -rf tmp/clones/q6b9z3")
     assert found is not None
-    assert found.new == ("rm -rf tmp/clones/q6b9z3",)
+    assert (found.change, found.old, found.new) == (Change.REMOVAL, ("tmp/clones",), ())
+    assert "rm " not in describe(found)
+    assert "ask before" in describe(found)
+    other = "error: Cannot find package 'y' from '/repo/tmp/clones/zz9/b.ts'"
+    assert is_same_failure(found, command("git commit -m x"), other)
+    assert not is_same_failure(found, command("git commit -m x"), "Cannot find package 'y'")
 
 
 @pytest.mark.parametrize(
@@ -237,5 +240,142 @@ def test_intent_is_read_through_wrappers_and_paths() -> None:
         ("make ship", "cd sub && X=1 make ship"),
         ("/usr/bin/docker ps -a", "docker ps"),
     ):
-        assert is_same_intent(command(left), command(right)), (left, right)
-    assert not is_same_intent(command("npm run build"), command("npm run test"))
+        assert relation(command(left), command(right)) is not None, (left, right)
+    assert relation(command("npm run build"), command("npm run test")) is None
+
+
+def step(
+    line: str, error: str | None = None, *, folder: str | None = "", prompt: int = 1
+) -> SessionStep:
+    return SessionStep(
+        "run", line, ok=error is None, error=error, command=line, folder=folder, prompt=prompt
+    )
+
+
+def episode(*steps: SessionStep, said: str = "") -> list[WayOut]:
+    return way_outs_of(steps[-1], Before(log=steps[:-1], roots=("/home/me/shop",), said=said))
+
+
+def test_a_wrong_value_inside_a_long_argument_is_found_by_its_name() -> None:
+    def query(owner: str) -> str:
+        return (
+            f'gh api graphql -f query=\'{{ repository(owner: "{owner}", name: "shop") {{ id }} }}\''
+        )
+
+    cause = "gh: Could not resolve to a Repository with the name 'guessed/shop'."
+    (found,) = episode(step(query("guessed"), cause), step(query("right")))
+    assert (found.change, found.old, found.new) == (Change.VALUE, ("owner", "guessed"), ("right",))
+    # The error of a pipe's last command says nothing; the value does.
+    assert is_same_failure(found, command(query("guessed")), "JSONDecodeError: Extra data")
+    assert is_same_failure(found, command(query("third")), cause.replace("guessed", "third"))
+    assert not is_same_failure(found, command(query("third")), "JSONDecodeError: Extra data")
+    assert not is_same_failure(found, command(query("right")), cause)
+    assert 'owner: "right"' in fit(found, command(query("guessed")))
+
+
+def test_the_same_words_in_another_folder_teach_even_when_the_code_then_fails() -> None:
+    cause = "error: could not find `Cargo.toml` in `/home/me/shop` or any parent directory"
+    (found,) = episode(
+        step("cargo test", cause),
+        step("cd core && cargo test", "error[E0063]: missing field `x`", folder="core"),
+    )
+    assert (found.change, found.new) == (Change.FOLDER, ("core",))
+    assert found.worked == "cd core && cargo test"
+
+
+def test_a_second_failure_of_the_set_up_is_no_way_out() -> None:
+    cause = "No tests found, exiting with code 0"
+    again = "Error: Can't find a root directory while resolving a config file path."
+    failed = step("pnpm --filter api test -- --testPathPattern=a.spec", cause)
+    other = step("pnpm --filter api exec jest --config x --testPathPattern=a.spec", again)
+    assert episode(failed, other) == []
+
+
+def test_git_add_fails_for_its_folder_and_not_the_commit_behind_it() -> None:
+    cause = "fatal: pathspec 'api/a.ts' did not match any files"
+    line = "git add api/a.ts && git commit -m x"
+    found = episode(step(line, cause, folder="api"), step(f"cd /home/me/shop && {line}"))
+    assert [(one.failed, one.change) for one in found] == [("git add api/a.ts", Change.FOLDER)]
+
+
+def test_what_a_person_said_and_the_variable_that_holds_it_belong_together() -> None:
+    steps = (
+        step("docker compose up -d", "zsh: command not found: docker", prompt=1),
+        step("DB_HOST=10.0.0.7 npm run dev", prompt=2),
+    )
+    (found,) = episode(*steps, said="check again on 10.0.0.7")
+    assert (found.change, found.worked) == (Change.ENVIRONMENT, "DB_HOST=10.0.0.7 npm run dev")
+    assert is_same_failure(found, command("docker ps"), "zsh: command not found: docker")
+    assert fit(found, command("docker ps")) == "DB_HOST=10.0.0.7 npm run dev"
+    assert episode(*steps, said="go on") == []
+
+
+def test_an_alternative_that_may_not_have_run_is_no_proof() -> None:
+    failed = step("docker ps", "zsh: command not found: docker")
+    tried = step("/usr/local/bin/docker ps || ~/.docker/bin/docker ps || echo none")
+    assert episode(failed, tried) == []
+
+
+@pytest.mark.parametrize(
+    ("failed", "cause", "worked"),
+    [
+        ("npm test", "1 failing", "DEBUG=1 npm test"),
+        ("git push", "! [rejected] main -> main (fetch first)", "git push"),
+        ("git push", "error: failed to push", "git push --force"),
+        ("npm run build", "Error: Cannot find module 'x'", "rm -rf node_modules"),
+        ("gh run view 123", "run 123 not found", "gh run view 456"),
+        ("git comit", "git: 'comit' is not a git command. Did you mean commit?", "git commit -m x"),
+        ("npm i", "npm error ERESOLVE unable to resolve", "npm i --legacy-peer-deps"),
+    ],
+)
+def test_what_is_no_lesson(failed: str, cause: str, worked: str) -> None:
+    assert episode(step(failed, cause), step(worked)) == []
+
+
+def test_paths_in_a_lesson_are_from_the_projects_root() -> None:
+    cause = "bash: /home/me/shop/bin/x: No such file or directory"
+    (found,) = episode(
+        step("npm run e2e", cause), step("npm ci"), step("npm run e2e --prefix /home/me/shop/web")
+    ) or [None]
+    assert found is None
+    (kept,) = episode(step("npm run e2e", cause), step("npm ci"), step("npm run e2e"))
+    assert kept.cause == "bash: bin/x: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("output", "is_nothing"),
+    [
+        ("No tests found, exiting with code 0", True),
+        ("No test files found, exiting with code 1", True),
+        ("collected 0 items", True),
+        ("?   example.org/shop [no test files]", False),
+        ("testing: warning: no tests to run", True),
+        ("No tests executed!", True),
+        ("0 examples, 0 failures", True),
+        ("error: no tests to run", True),
+        ("No test is available in shop.dll", True),
+        ("Tests run: 0, Failures: 0, Errors: 0", True),
+        ("12 pass\n0 fail", False),
+    ],
+)
+def test_a_runner_that_ran_nothing_has_failed(output: str, is_nothing: bool) -> None:
+    cause = failure_cause(parse_command("npm test"), output, None)
+    assert (cause is not None) is is_nothing
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "error: Job queue is at capacity\n\n 1241 pass\n 0 fail\nRan 1241 tests across 80 files.",
+        "[Parser] Error: bad input\n===== 12 passed in 0.40s =====",
+    ],
+)
+def test_errors_that_passing_tests_print_are_no_failure(output: str) -> None:
+    assert failure_cause(parse_command("bun run test 2>&1 | tail"), output, None) is None
+
+
+def test_what_a_program_prints_of_others_is_not_its_own_failure() -> None:
+    text = "error: something in a comment"
+    assert failure_cause(parse_command("gh pr view 1 | head"), text, None) is None
+    own = "gh: Not Found (HTTP 404)"
+    assert failure_cause(parse_command("gh api x | jq ."), own, None) == own

@@ -93,3 +93,43 @@ def test_nothing_is_offered_for_other_failures_or_other_projects(engine: Engine)
         ("rtk bun run test", RTK, "git:elsewhere"),
     ):
         assert list(find_way_outs(engine, project=project, command=command, cause=cause)) == []
+
+
+def test_another_target_of_the_same_failure_confirms_the_lesson(engine: Engine) -> None:
+    save(engine, lesson("rtk bun run test", RTK, "bun run test"))
+    save(engine, lesson("rtk bun run lint", RTK, "bun run lint"), "s2", days=1)
+    ((memory, _),) = stored_way_outs(engine, project=PROJECT)
+    assert len(set(memory.provenance_sessions)) == 2
+
+
+def test_all_values_that_failed_behind_one_name_are_one_lesson(engine: Engine) -> None:
+    def wrong(owner: str) -> WayOut:
+        cause = f"Could not resolve to a Repository with the name '{owner}/shop'."
+        return lesson(f"gh pr view 1 --repo {owner}/shop", cause, "gh pr view 1 --repo me/shop")
+
+    save(engine, wrong("them"))
+    save(engine, wrong("you"), "s2", days=1)
+    ((_, way_out),) = stored_way_outs(engine, project=PROJECT)
+    assert way_out.old == ("--repo", "them/shop", "you/shop")
+    command = "gh pr view 2 --repo them/shop | python3 -m json.tool"
+    (known,) = find_way_outs(engine, project=PROJECT, command=command, cause="Extra data")
+    assert known.command == "gh pr view 2 --repo me/shop"
+
+
+def test_a_folder_is_not_offered_to_a_command_that_ran_there(engine: Engine) -> None:
+    cause = 'error: Script not found "lint"'
+    before, after = (main_command(parse_command("bun run lint")) for _ in range(2))
+    assert before is not None
+    assert after is not None
+    found = compare(
+        Attempt(command=before, folder="web", cause=cause),
+        Attempt(command=after, folder=""),
+        edited=False,
+    )
+    assert found is not None
+    save(engine, found)
+    for folder, offers in (("web", 1), ("", 0)):
+        known = find_way_outs(
+            engine, project=PROJECT, command="bun run lint", cause=cause, folder=folder
+        )
+        assert len(list(known)) == offers

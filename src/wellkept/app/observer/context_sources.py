@@ -34,7 +34,7 @@ def _after_failure(
     engine: Engine, *, project: str, command: str, output: str
 ) -> Iterator[ContextCandidate]:
     """What worked after the same failure, once one success has proved it."""
-    from wellkept.observe.failures.lessons import find_way_outs
+    from wellkept.observe.failures.lessons import after_failure_text, find_way_outs
     from wellkept.observe.reading.failure_cause import failure_cause
     from wellkept.observe.reading.shell import parse_command
 
@@ -42,43 +42,17 @@ def _after_failure(
     if cause is None:
         return
     for known in find_way_outs(engine, project=project, command=command, cause=cause):
-        yield _candidate(known, "the same failure before", _after_text(known))
+        yield _candidate(known, "the same failure before", after_failure_text(known))
 
 
 def _before_run(engine: Engine, *, project: str, command: str) -> Iterator[ContextCandidate]:
     """What to run instead of a command that failed in this form in several sessions."""
-    from wellkept.observe.failures.lessons import known_to_fail
+    from wellkept.observe.failures.lessons import before_run_text, known_to_fail
 
     for known in known_to_fail(engine, project=project, command=command):
         if known.sessions >= MIN_SESSIONS_BEFORE_RUN:
-            yield _candidate(known, "this command failed before", _before_text(known))
+            yield _candidate(known, "this command failed before", before_run_text(known))
 
 
 def _candidate(known: KnownWayOut, reason: str, text: str) -> ContextCandidate:
     return ContextCandidate(known.memory, 3.0 + weight(known.memory), reason, text=text)
-
-
-def _after_text(known: KnownWayOut) -> str:
-    from wellkept.observe.failures.way_out import Change
-
-    when = _when(known)
-    match known.way_out.change:
-        case Change.SETUP:
-            steps = ", then ".join(f"`{step}`" for step in known.way_out.new)
-            return f"After the same error it worked again after {steps} ({when})."
-        case Change.REPEAT:
-            return f"The same command worked when repeated after this error ({when})."
-        case _:
-            return f"Worked after the same error: `{known.command}` ({when})."
-
-
-def _before_text(known: KnownWayOut) -> str:
-    return (
-        f"`{known.way_out.failed}` failed here ({known.way_out.cause}); worked instead:"
-        f" `{known.command}` ({_when(known)})."
-    )
-
-
-def _when(known: KnownWayOut) -> str:
-    day = known.worked_at.date().isoformat()
-    return f"{known.sessions} sessions, last {day}" if known.sessions > 1 else day

@@ -4,57 +4,121 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from wellkept.core.records import record
 from wellkept.core.session_steps import SessionStep
-from wellkept.observe.failures.way_out import Attempt, WayOut, compare, is_same_intent
+from wellkept.observe.failures.argument_values import changed_value
+from wellkept.observe.failures.intent import Change, bare_line, relation
+from wellkept.observe.failures.way_out import Attempt, WayOut, compare, relative_to
 from wellkept.observe.reading.command_purpose import Purpose
+from wellkept.observe.reading.failure_cause import failed_command, is_setup_cause
 from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
 
 MAX_RUNS_BETWEEN = 12
 
 
-def way_outs_of(worked: SessionStep, log: Sequence[SessionStep]) -> list[WayOut]:
-    """The ways out that a successful run shows, given the log before it."""
-    if worked.kind != "run" or not worked.ok or not worked.command:
+@record(kw_only=True)
+class Before:
+    """What happened before a run: the log, the project's root folders, and the last prompt."""
+
+    log: Sequence[SessionStep]
+    roots: tuple[str, ...] = ()
+    said: str = ""
+
+
+def way_outs_of(worked: SessionStep, before: Before) -> list[WayOut]:
+    """The ways out that a run shows: a success, or a failure for another reason than set-up."""
+    if worked.kind not in ("run", "read") or not worked.command:
         return []
-    before = [step for step in log if step.agent == worked.agent]
-    if not any(step.kind == "run" and not step.ok for step in before):
+    if not worked.ok and (not worked.error or is_setup_cause(worked.error)):
         return []
-    found = (_way_out(command, worked, before) for command in _doing(worked.command))
-    return [way_out for way_out in found if way_out is not None]
+    log = [step for step in before.log if step.agent == worked.agent]
+    if not any(_is_failed(step) for step in log):
+        return []
+    found = [_way_out(command, worked, log) for command in _acting(worked)]
+    if worked.ok:
+        found.append(_told_by_person(worked, log, before.said))
+    return [relative_to(one, before.roots) for one in found if one is not None]
 
 
 def _way_out(
-    command: ShellCommand, worked: SessionStep, before: Sequence[SessionStep]
+    command: ShellCommand, worked: SessionStep, log: Sequence[SessionStep]
 ) -> WayOut | None:
     """Compare with the newest failure of the same intent that nothing has ended yet."""
-    after = Attempt(command=command, folder=_folder(command, worked))
+    after = Attempt(command=command, folder=_folder(command, worked), ok=worked.ok)
     edited, between, runs = False, list[ShellCommand](), 0
-    for step in reversed(before):
+    for step in reversed(log):
         if step.is_edit:
             edited = True
-        if step.kind != "run" or not step.command:
+        if step.kind not in ("run", "read") or not step.command:
             continue
-        runs += 1
+        runs += step.kind == "run"
         if runs > MAX_RUNS_BETWEEN:
             return None
-        if step.ok:
-            if any(is_same_intent(one, command) for one in _doing(step.command)):
+        if not _is_failed(step):
+            if any(relation(one, command) for one in _acting(step)) and step.kind == "run":
                 return None
-            between = [*_doing(step.command), *between]
+            between = [*_acting(step), *between]
             continue
-        failed = main_command(parse_command(step.command))
-        if failed is not None and is_same_intent(failed, command):
+        cause = step.error or ""
+        failed = failed_command(parse_command(step.command), cause) or _last(step)
+        if failed is None:
+            continue
+        if relation(failed, command, cause=cause) or changed_value(failed, command, cause):
             attempt = Attempt(command=failed, folder=_folder(failed, step), cause=step.error)
-            return compare(attempt, after, edited=edited, between=between)
+            asked = step.prompt != worked.prompt
+            return compare(attempt, after, edited=edited, between=between, asked=asked)
     return None
 
 
-def _folder(command: ShellCommand, step: SessionStep) -> str:
+def _told_by_person(worked: SessionStep, log: Sequence[SessionStep], said: str) -> WayOut | None:
+    """A failure, then a person's words, then a command with a variable set to what was said."""
+    command = main_command(parse_command(worked.command))
+    if command is None or not command.environment or len(said) > 400:
+        return None
+    given = [one.partition("=")[2].strip("'\"") for one in command.environment]
+    if not any(len(value) > 3 and value in said for value in given):
+        return None
+    for step in reversed(log[-MAX_RUNS_BETWEEN:]):
+        is_before = _is_failed(step) and step.prompt < worked.prompt
+        if is_before and step.error and is_setup_cause(step.error):
+            failed = failed_command(parse_command(step.command), step.error)
+            if failed is None:
+                continue
+            return WayOut(
+                failed=bare_line(failed),
+                cause=step.error,
+                worked=bare_line(command),
+                change=Change.ENVIRONMENT,
+                new=command.environment,
+            )
+    return None
+
+
+def _is_failed(step: SessionStep) -> bool:
+    return step.kind in ("run", "read") and not step.ok and bool(step.command)
+
+
+def _folder(command: ShellCommand, step: SessionStep) -> str | None:
     """The folder of the line's main command is known; another command may name its own."""
-    main = main_command(parse_command(step.command))
-    known = step.folder or ""
-    return known if main is None or main.folder == command.folder else command.folder or known
+    main = main_command(parse_command(step.command)) or _last(step)
+    if main is None or main.folder == command.folder:
+        return step.folder
+    return command.folder or step.folder
 
 
-def _doing(line: str) -> Iterator[ShellCommand]:
-    return (one for one in parse_command(line) if one.purpose is not Purpose.LOOK)
+def _last(step: SessionStep) -> ShellCommand | None:
+    commands = parse_command(step.command)
+    return commands[-1] if commands else None
+
+
+def _acting(step: SessionStep) -> Iterator[ShellCommand]:
+    """The commands of a line that do something; of a line that only looks, calls of git."""
+    commands = parse_command(step.command)
+    if step.ok and "||" in step.command:
+        # What stands beside an alternative may have failed.
+        commands = tuple(one for one in commands if one.exit_counts)
+    doing = [one for one in commands if one.purpose is not Purpose.LOOK]
+    adding = [one for one in commands if one.words[:2] == ("git", "add")]
+    if doing or adding:
+        return iter((*adding, *doing))
+    return (one for one in commands if one.words[0] == "git")

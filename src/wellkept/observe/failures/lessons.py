@@ -15,25 +15,29 @@ from wellkept.core.changes import Close
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
 from wellkept.core.payloads import ErrorPattern
 from wellkept.core.query import Filter, Order
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
 from wellkept.core.types import EvidenceKind, MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import RememberResult, remember
-from wellkept.observe.failures.way_out import (
-    Change,
-    WayOut,
+from wellkept.observe.failures.intent import Change
+from wellkept.observe.failures.matching import (
     fit,
     has_remedy,
     is_same_failure,
+    is_same_form,
+    is_same_lesson,
     signature,
 )
+from wellkept.observe.failures.way_out import WayOut
+from wellkept.observe.reading.failure_cause import failed_command, is_nothing_ran
 from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
 
 TAG = "way-out"
 _MAX_LESSONS = 500
 _IMPORTANCE = 0.6
 _CAUSE_CHARS = 160
+_MAX_VALUES = 6
 
 
 @record
@@ -64,6 +68,7 @@ def save_way_out(
     known = engine.store.find_key(_key(way_out), project=project, user_scope=False)
     if known is not None and KnownWayOut(known, way_out, "").worked_at > at:
         return None
+    way_out = _confirmed(way_out, _way_out_of(known) if known is not None else None)
     return remember(
         engine,
         MemoryDraft(
@@ -93,32 +98,48 @@ def save_way_out(
     )
 
 
+def _confirmed(way_out: WayOut, before: WayOut | None) -> WayOut:
+    """The known wording when the lesson is the same, so that this success confirms it."""
+    if before is None or not is_same_lesson(before, way_out):
+        return way_out
+    if way_out.change is not Change.VALUE:
+        return before
+    # All values that failed behind one name belong to one lesson.
+    values = dict.fromkeys((*before.old[1:], *way_out.old[1:]))
+    return replace(before, old=(way_out.old[0], *tuple(values)[-_MAX_VALUES:]))
+
+
 def find_way_outs(
-    engine: Engine, *, project: str, command: str, cause: str
+    engine: Engine, *, project: str, command: str, cause: str, folder: str | None = None
 ) -> Iterator[KnownWayOut]:
-    """Ways out for a command line that failed with this cause, newest proof first."""
-    failed = main_command(parse_command(command))
+    """Ways out for a command line that failed with this cause, newest proof first. `folder` is
+    where it ran, from the project's root."""
+    commands = parse_command(command)
+    failed = failed_command(commands, cause) or (commands[-1] if commands else None)
     if failed is None:
         return
-    known = [
-        KnownWayOut(memory, way_out, fit(way_out, failed))
-        for memory, way_out in stored_way_outs(engine, project=project)
-        if is_same_failure(way_out, failed, cause)
-    ]
+    known: list[KnownWayOut] = []
+    for memory, way_out in stored_way_outs(engine, project=project):
+        # A wrong value tells by itself, also when the error is that of a pipe's last command.
+        tried = commands if way_out.change is Change.VALUE else (failed,)
+        for one in tried:
+            if not is_same_failure(way_out, one, cause) or has_remedy(way_out, one):
+                continue
+            if way_out.change is Change.FOLDER and (folder or ".") == way_out.new[0]:
+                continue
+            known.append(KnownWayOut(memory, way_out, fit(way_out, one)))
+            break
     yield from sorted(known, key=lambda one: one.worked_at, reverse=True)
 
 
 def known_to_fail(engine: Engine, *, project: str, command: str) -> Iterator[KnownWayOut]:
     """Ways out for the form of a command that is about to run, whatever the cause was."""
-    about_to_run = main_command(parse_command(command))
+    commands = parse_command(command)
+    about_to_run = main_command(commands) or (commands[-1] if commands else None)
     if about_to_run is None:
         return
     for memory, way_out in stored_way_outs(engine, project=project):
-        if way_out.change in (Change.SETUP, Change.REPEAT, Change.FOLDER):
-            continue
-        if has_remedy(way_out, about_to_run):
-            continue
-        if is_same_failure(way_out, about_to_run, way_out.cause):
+        if is_same_form(way_out, about_to_run) and not has_remedy(way_out, about_to_run):
             yield KnownWayOut(memory, way_out, fit(way_out, about_to_run))
 
 
@@ -149,16 +170,77 @@ def close_failed_remedies(
     return closed
 
 
+def after_failure_text(known: KnownWayOut) -> str:
+    """What to say when the failure has happened again."""
+    way_out, when = known.way_out, _when(known)
+    match way_out.change:
+        case Change.SETUP:
+            steps = ", then ".join(f"`{step}`" for step in way_out.new)
+            return f"After the same error it worked again after {steps} ({when})."
+        case Change.REMOVAL:
+            return (
+                f"Not caused by your change: the error lies in left-overs in `{way_out.old[0]}`. It"
+                f" passed once they were gone ({when}). They may be in use: ask before removing"
+                " them."
+            )
+        case Change.REPEAT:
+            stepped_in = " after the user had stepped in" if way_out.new else ""
+            return f"The same command worked when repeated after this error{stepped_in} ({when})."
+        case Change.VALUE:
+            name, *wrong = way_out.old
+            failed = ", ".join(f"`{value}`" for value in wrong)
+            return (
+                f"Wrong `{name}`: {failed} failed here before"
+                f" ({shorten(way_out.cause, limit=_CAUSE_CHARS)}); it works with"
+                f" `{way_out.new[0]}` ({when})."
+            )
+        case Change.COMMAND if is_nothing_ran(way_out.cause):
+            return f"No test ran. Worked after the same: `{known.command}` ({when})."
+        case _:
+            return f"Worked after the same error: `{known.command}` ({when})."
+
+
+def before_run_text(known: KnownWayOut) -> str:
+    """What to say before a command is run in a form that is known to fail."""
+    way_out, when = known.way_out, _when(known)
+    if way_out.change is Change.VALUE:
+        return after_failure_text(known)
+    cause = shorten(way_out.cause, limit=_CAUSE_CHARS)
+    return f"`{way_out.failed}` failed here ({cause}); worked instead: `{known.command}` ({when})."
+
+
+def _when(known: KnownWayOut) -> str:
+    day = known.worked_at.date().isoformat()
+    return f"{known.sessions} sessions, last {day}" if known.sessions > 1 else day
+
+
 def describe(way_out: WayOut) -> str:
     """The lesson in one sentence, without dates."""
     cause = shorten(way_out.cause, limit=_CAUSE_CHARS)
     why = f" ({cause})" if cause else ""
-    if way_out.change is Change.SETUP:
-        steps = ", ".join(f"`{step}`" for step in way_out.new)
-        return f"`{way_out.failed}` fails{why}. It worked after {steps}."
-    if way_out.change is Change.REPEAT:
-        return f"`{way_out.failed}` fails now and then{why}. The same command worked when repeated."
-    return f"`{way_out.failed}` fails{why}. Worked instead: `{way_out.worked}`."
+    match way_out.change:
+        case Change.SETUP:
+            steps = ", ".join(f"`{step}`" for step in way_out.new)
+            return f"`{way_out.failed}` fails{why}. It worked after {steps}."
+        case Change.REMOVAL:
+            return (
+                f"`{way_out.failed}` fails{why} while left-overs lie in `{way_out.old[0]}`. It"
+                " passed once they were gone; they may be in use, so ask before removing them."
+            )
+        case Change.REPEAT:
+            stepped_in = " after the user had stepped in" if way_out.new else ""
+            return (
+                f"`{way_out.failed}` fails now and then{why}. The same command worked when"
+                f" repeated{stepped_in}."
+            )
+        case Change.VALUE:
+            wrong = ", ".join(f"`{value}`" for value in way_out.old[1:])
+            return (
+                f"`{_program(way_out)}` fails with `{way_out.old[0]}` {wrong}{why}. It works with"
+                f" `{way_out.new[0]}`."
+            )
+        case _:
+            return f"`{way_out.failed}` fails{why}. Worked instead: `{way_out.worked}`."
 
 
 def _key(way_out: WayOut) -> str:
@@ -187,7 +269,7 @@ def _way_out_of(memory: Memory) -> WayOut | None:
 
 
 def _is_remedy(way_out: WayOut, command: ShellCommand) -> bool:
-    if way_out.change in (Change.SETUP, Change.REPEAT):
+    if way_out.change in (Change.SETUP, Change.REPEAT, Change.REMOVAL, Change.VALUE):
         return False
     worked = main_command(parse_command(way_out.worked))
     return (

@@ -18,8 +18,8 @@ from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
 from wellkept.memory.engine import Engine
 from wellkept.observe.failures.command_forms import CommandForm, command_form, shown, slots
+from wellkept.observe.failures.intent import Change
 from wellkept.observe.failures.lessons import KnownWayOut, stored_way_outs
-from wellkept.observe.failures.way_out import Change
 from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.environment import ToolContext
 from wellkept.observe.reading.failure_cause import is_setup_cause
@@ -34,7 +34,7 @@ _MAX_SESSIONS = 12
 _MAX_VALUES = 4
 _CAUSE_CHARS = 80
 _IMPORTANCE = {"test": 5, "deploy": 4, "run": 4, "build": 3, "lint": 3, "migrate": 3, "tool": 1}
-_NO_LESSON = (Change.SETUP, Change.REPEAT, Change.ARGUMENT)
+_NO_LESSON = (Change.SETUP, Change.REPEAT, Change.REMOVAL, Change.ARGUMENT, Change.VALUE)
 
 
 @record(kw_only=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from wellkept.core.text import shorten
 from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import error_line, read_tests, was_stopped
-from wellkept.observe.reading.shell import ShellCommand
+from wellkept.observe.reading.shell import ShellCommand, main_command
 
 MAX_CAUSE_CHARS = 240
 _MAX_READ_CHARS = 200_000
@@ -49,7 +49,8 @@ _NOISE = re.compile(
 _SETUP_CAUSE = re.compile(
     r"""
     \bnot\ found\b | could\ not\ be\ found | no\ such\ file\ or\ directory
-    | cannot\ find\ (?:module|package|command|name\ of) | module\ not\ found | no\ module\ named
+    | can(?:not|'t)\ (?:find|locate|open|load)\ (?!name\ |namespace\ |symbol) | no\ module\ named
+    | module\ not\ found | could(?:\ not|n't)\ (?:find|locate|open|load)\b
     | is\ not\ installed | please\ install | not\ recognized\ as
     | econnrefused | connection\ refused | could\ not\ connect | couldn't\ connect
     | failed\ to\ connect | could\ not\ resolve | getaddrinfo | unreachable | no\ route\ to\ host
@@ -71,7 +72,19 @@ _SETUP_CAUSE = re.compile(
 )
 # One of these is in every line that `_SETUP_CAUSE` matches; looking for them is faster.
 _SETUP_HINTS = (
-    *("found", "no such", "cannot find", "no module", "install", "recogni", "refused", "connect"),
+    *(
+        "found",
+        "no such",
+        "cannot ",
+        "can't ",
+        "could not",
+        "couldn't",
+        "no module",
+        "install",
+        "recogni",
+        "refused",
+        "connect",
+    ),
     *("resolve", "getaddrinfo", "unreachable", "no route", "unexpected", "unknown", "invalid"),
     *("missing", "no rule", "no matches", "match any", "git repository", "pathspec", "denied"),
     *("permitted", "authori", "authent", "credentials", "logged in", "login", "required"),
@@ -79,6 +92,19 @@ _SETUP_HINTS = (
     *("exist", "locked", "no test", "0 items", "unsupported", "version", "lockfile", "frozen"),
     *("out of memory", "no space"),
 )
+_ABSENT_TOOL = re.compile(
+    r"command not found: ([\w@./+-]+)|([\w@./+-]+): (?:command )?not found\s*$"
+    r"|[Cc]ommand [\"']([\w@./+-]+)[\"'] (?:not found|could not be found)"
+    r"|[\"']([\w@./+-]+)[\"'] is not recognized|[Nn]o module named [\"']?([\w-]+)"
+    r"|exec: \"([\w@./+-]+)\": executable file not found|spawn ([\w@./+-]+) ENOENT"
+    r"|[Uu]nknown command:? [\"']?([\w@./+-]+)"
+)
+_WRONG_CALL = re.compile(
+    r"un(?:recogni[sz]ed|expected|known) (?:sub-?command|option|argument|command|flag)"
+    r"|(?:invalid|illegal) (?:option|argument|flag)|no such (?:option|command)|command not found",
+    re.IGNORECASE,
+)
+_JSON_MESSAGE = re.compile(r'"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.){4,})"')
 _CAUSE = re.compile(
     r"\b(?:\w*error|\w*exception|fatal|panic|failed|failure|cannot|can't|unable|denied|invalid"
     r"|undefined|missing|expected|refused|rejected|not allowed|aborted)\b",
@@ -122,7 +148,18 @@ _PRINTS_OTHERS = re.compile(
 _OWN_ERROR = r"^{program}: |command not found"
 
 # Plain searches are much faster than the patterns below, and most output has none of these.
-_HINTS = ("rror", "RROR", "ailed", "AILED", "atal", "anic", "raceback", "not found", "ERR_")
+_HINTS = (
+    "rror",
+    "RROR",
+    "ailed",
+    "AILED",
+    "atal",
+    "anic",
+    "raceback",
+    "not found",
+    "Not Found",
+    "ERR_",
+)
 _NOTHING_HINTS = (
     *("o test", "O TEST", "0 items", "0 tests", "0 pass", "esting 0", "run: 0", "o specs"),
     *("o scenarios", "0 examples", "o examples", "did not match", "o matching"),
@@ -136,11 +173,13 @@ def may_tell_failure(output: str) -> bool:
 
 def failure_cause(commands: Sequence[ShellCommand], output: str, error: str | None) -> str | None:
     """The cause when a command line failed: a line of its output, or "" when none names one.
-    None when it worked, was stopped by a person, or only looked something up."""
+    None when it worked, was stopped by a person, or only looked something up. A look can fail too,
+    but only for how it was called."""
     if was_stopped(error):
         return None
     if all(command.purpose is Purpose.LOOK for command in commands):
-        return None
+        cause = cause_of(output, error) if error is not None else None
+        return cause if cause and _WRONG_CALL.search(cause) else None
     if error is not None or failed_silently(commands, output):
         return cause_of(output, error) or ""
     return None
@@ -171,6 +210,30 @@ def is_setup_cause(line: str) -> bool:
     return has_hint and _SETUP_CAUSE.search(line) is not None
 
 
+def is_nothing_ran(cause: str) -> bool:
+    """Whether a cause says that no test ran."""
+    return _NOTHING_RAN.search(cause) is not None
+
+
+def absent_tool(cause: str) -> str | None:
+    """The program that a cause says is not there."""
+    found = _ABSENT_TOOL.search(cause)
+    name = next(filter(None, found.groups()), None) if found else None
+    return name.rpartition("/")[2] if name else None
+
+
+def failed_command(commands: Sequence[ShellCommand], cause: str) -> ShellCommand | None:
+    """The command of a failed line that its cause speaks of, else the one the line is about."""
+    tool, main = absent_tool(cause), main_command(commands)
+    for command in commands:
+        names = (command.words[0], command.program.rpartition("/")[2])
+        if cause.startswith(tuple(f"{name}: " for name in names)) or tool in names:
+            return command
+    if "pathspec" in cause and main is not None and main.words[0] == "git":
+        return next((one for one in commands if one.words[:2] == ("git", "add")), main)
+    return main
+
+
 def failed_silently(commands: Sequence[ShellCommand], output: str) -> bool:
     """Whether output tells of a failure that the exit code does not."""
     doing = [command for command in commands if command.purpose is not Purpose.LOOK]
@@ -192,7 +255,9 @@ def failed_silently(commands: Sequence[ShellCommand], output: str) -> bool:
 
 
 def _unboxed(line: str) -> str:
-    """A line without the frame that some tools draw around it."""
+    """A line without the frame that some tools draw around it; of JSON its message."""
+    if line[:1] in "{[" and (message := _JSON_MESSAGE.search(line)):
+        return message[1].replace('\\"', '"')
     return line.strip("│┃║ ") if line[:1] in "│┃║" else line
 
 

@@ -32,7 +32,7 @@ from wellkept.core.scratchpad import Scratchpad
 from wellkept.core.session_steps import with_step
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.text import shorten
-from wellkept.observe.failures.episodes import way_outs_of
+from wellkept.observe.failures.episodes import Before, way_outs_of
 from wellkept.observe.failures.way_out import WayOut
 from wellkept.observe.failures.working_commands import CommandRun, runs_of_step
 from wellkept.observe.reading.client_text import agent_task, own_words
@@ -43,6 +43,7 @@ from wellkept.observe.reading.environment import (
     relative,
     relative_folder,
 )
+from wellkept.observe.reading.failure_cause import is_setup_cause
 from wellkept.observe.reading.prompt_rules import decisions, intent_of, request_of
 from wellkept.observe.reading.sanitize import cleaned, cleaned_call
 from wellkept.observe.reading.shell import ShellCommand
@@ -71,8 +72,8 @@ class SessionUpdate:
 
     `trigger` is why a summary is due. `said` is what a person said, in order: prompts, and calls of
     a tool that asked them. `pad` is the scratchpad, None when it did not change. `way_outs` are
-    failures that came to an end, with the time; `failed` are commands that failed; `runs` are
-    commands with a form.
+    failures that came to an end, with the time; `failed` are commands whose set-up failed; `runs`
+    are commands with a form.
     """
 
     session: SessionRecord
@@ -278,10 +279,12 @@ class _Reducer:
         observer = StepObserver(state, step.agent, prompt=self._prompt_context())
         observer.step(step, context=context)
         log = state.steps
+        requests = state.summary.requests
         for entry in step.log:
-            self._way_outs += [(one, self._at) for one in way_outs_of(entry, log)]
+            before = Before(log=log, roots=state.roots, said=requests[-1] if requests else "")
+            self._way_outs += [(one, self._at) for one in way_outs_of(entry, before)]
             log = with_step(log, entry)
-        if step.failure is not None:
+        if step.failure is not None and any(is_setup_cause(one.error or "") for one in step.log):
             self._failed.append(step.failure.command)
         self._runs += runs_of_step(step, context=context)
         self._state = replace(observer.state, step=number, steps=log)
