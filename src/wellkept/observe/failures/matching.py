@@ -100,7 +100,8 @@ def is_same_failure(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
             )
             return same and _subcommand(known) == _subcommand(command)
         case Change.SETUP | Change.ENVIRONMENT if way_out.cause:
-            return same_cause and (same_program or known.purpose is command.purpose)
+            is_alike = known.purpose is command.purpose is not Purpose.OTHER
+            return same_cause and (is_alike or _subcommand(known) == _subcommand(command))
         case _:
             return _fits(known, command) and (same_cause or not way_out.cause)
 
