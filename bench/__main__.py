@@ -39,6 +39,7 @@ PARTS = (
     Part("embedders"),
     Part("facts"),
     Part("skills"),
+    Part("skill_hints"),
     Part("skill_index", quick=("--skills", "50")),
     Part("locomo", data=True),
     Part("longmemeval", data=True),

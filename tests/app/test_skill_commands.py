@@ -21,7 +21,6 @@ from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.memory.context.build import ContextRequest, Moment
 from wellkept.memory.context.packing import render_context
 from wellkept.skills.commands.table import CommandKind
-from wellkept.skills.selection.select import SkillSelection
 from wellkept.testing.fakes import ManualClock
 
 if TYPE_CHECKING:
@@ -280,10 +279,9 @@ class SlowSkills:
         self.go_on = threading.Event()
         self.asked = 0
 
-    def select(self, *_: object, **__: object) -> SkillSelection:
+    def hint(self, *_: object, **__: object) -> None:
         self.asked += 1
         self.go_on.wait()
-        return SkillSelection((), 0)
 
 
 @pytest.mark.feature("B9")

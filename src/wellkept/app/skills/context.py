@@ -1,8 +1,9 @@
-"""Skill suggestions for the context pack: names, not full texts.
+"""Skill hints for the context pack: at most one, by name, where it clearly fits the prompt.
 
-An agent reads the skill it needs in full (`skill_run`, or the client's own way), so a prompt costs
-a few dozen tokens. Invariants: with a deadline there is always an answer in time, with skills or
-without; no failure of skills affects the memory context.
+An agent reads the skill in full (`skill_run`, or the client's own way), so a hint costs a few dozen
+tokens. At a session's start nothing is asked yet, so nothing is named. Invariants: with a deadline
+there is always an answer in time, with a skill or without; no failure of skills affects the memory
+context.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ class SkillContextSource:
         self._busy = threading.Lock()
 
     def offers(self, request: ContextRequest) -> tuple[ExtraLine, ...]:
-        """The skills for a moment, best first, without those shown before."""
+        """The skill for a moment, unless it was shown before."""
         if request.moment not in _PHASES:
             return ()
         try:
             if request.moment is Moment.SESSION:
                 self._detect()  # logs changes for subscribers
-            chosen = self._chooser.select(
+            chosen = self._chooser.hint(
                 request.query, phase=_PHASES[request.moment], files=request.files
             )
         except (WellkeptError, OSError):
             return ()
-        offered = (_extra(choice) for choice in chosen.choices)
+        offered = () if chosen is None else (_extra(chosen),)
         return tuple(extra for extra in offered if extra.id not in request.shown)
 
     def offers_within(self, seconds: float, request: ContextRequest) -> tuple[ExtraLine, ...]:

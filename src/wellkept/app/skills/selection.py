@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from wellkept.skills.selection.detection import DetectedSkill
     from wellkept.skills.selection.injection import SkillPack
     from wellkept.skills.selection.scoring import SkillSearch
-    from wellkept.skills.selection.select import SkillSelection
+    from wellkept.skills.selection.select import SkillChoice, SkillSelection
 
 _DETECTION_TTL: Final = timedelta(minutes=5)
 _DETECTED_SPACE: Final = "skills.detected"
@@ -102,6 +102,20 @@ class SkillChooser:
         detected = self._detection().found
         return select_skills(
             self._searcher(), prompt, policy=policy, files=files, detected=detected
+        )
+
+    def hint(
+        self, prompt: str, *, phase: str | None = None, files: Sequence[str] = ()
+    ) -> SkillChoice | None:
+        """The one skill worth naming unasked at a prompt; usually none."""
+        from wellkept.skills.selection.hints import hint_for
+
+        return hint_for(
+            self._searcher(),
+            prompt,
+            phase=_phase(phase),
+            files=files,
+            detected=self._detection().found,
         )
 
     def search(

@@ -142,6 +142,14 @@ def query_words(text: str) -> dict[str, tuple[str, float]]:
     return found
 
 
+def summary_share(skill: Skill, text: str) -> float:
+    """The share of a text's words that the skill's name, description or tags have, 0 to 1."""
+    asked = {stem(word) for word in words(text) if word not in STOP_WORDS}
+    fields = _field_counts(skill)
+    has = {term for field, counts in fields.items() if field != "body" for term in counts}
+    return len(asked & has) / len(asked) if asked else 0.0
+
+
 def document_scores(skills: Sequence[Skill], text: str) -> list[float]:
     """The formula of the source documents, for each skill in order."""
     query = set(words(text))
