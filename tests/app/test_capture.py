@@ -128,9 +128,5 @@ def test_sources_are_read_only_when_they_are_text_of_some_size(tmp_path: Path) -
 
 @pytest.mark.feature("C8")
 def test_the_settings_say_when_to_sum_up() -> None:
-    rules = drain_rules(
-        Settings(capture_summary_turns=7, capture_idle_minutes=1.5, capture_daily_model_tokens=0)
-    )
-    assert (rules.turns_between_summaries, rules.idle_minutes, rules.daily_model_tokens) == (
-        7, 1.5, 0,
-    )  # fmt: skip
+    rules = drain_rules(Settings(capture_summary_turns=7, capture_idle_minutes=1.5))
+    assert (rules.turns_between_summaries, rules.idle_minutes) == (7, 1.5)

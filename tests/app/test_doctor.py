@@ -11,7 +11,7 @@ import wellkept
 from tests.app.opening import FailingEmbedder, open_in
 from wellkept.app.settings.model import Settings
 from wellkept.core.query import Severity
-from wellkept.observe.model.session_summaries import spend_tokens
+from wellkept.observe.model.budget import spend_tokens
 from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B4")

@@ -26,7 +26,7 @@ from wellkept.core.errors import NotFoundError, ProviderError
 from wellkept.core.generated_skills import GeneratedSkill, SkillReview
 from wellkept.core.records import replace
 from wellkept.memory.text.redaction import redact
-from wellkept.observe.model.session_summaries import tokens_used_today
+from wellkept.observe.model.budget import tokens_used_today
 from wellkept.skills.generation.generate import require_valid
 from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.testing.fakes import WordEmbedder

@@ -14,18 +14,14 @@ from wellkept.core.errors import ProviderError
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import Observation, SessionSummary
 from wellkept.memory.engine import Engine
-from wellkept.observe.ingest.drain import DrainRules, drain
-from wellkept.observe.model.session_summaries import (
-    archived_material,
-    rewordable,
-    session_memories,
-    summarize_sessions,
-    tokens_used_today,
-)
+from wellkept.observe.ingest.drain import drain
+from wellkept.observe.model.budget import tokens_used_today
+from wellkept.observe.model.consolidation import archived_material, summarize_sessions
+from wellkept.observe.model.session_summaries import rewordable, session_memories
 from wellkept.observe.session.memory_changes import find_summary
 
 pytestmark = pytest.mark.feature("C8", "C3")
-GOOD = json.dumps({"request": "Discounts", "learned": "Codes expire.", "completed": "All of it."})
+GOOD = json.dumps({"request": "Discounts", "learned": "Codes half done.", "completed": "Codes."})
 
 
 class ScriptedModel:
@@ -56,13 +52,9 @@ def work(
 ) -> SessionSummary:
     """Another compaction, drained with a model at hand; returns the summary as it is then."""
     spooler.catch(say.prompt("Add discount codes"), say.compacted("Half done."))
-    drain(
-        replace(engine, text_model=lambda: model),
-        spooler.spool,
-        translate=translate,
-        environment=world(),
-        rules=DrainRules(daily_model_tokens=tokens),
-    )
+    engine = replace(engine, text_model=lambda: model)
+    report = drain(engine, spooler.spool, translate=translate, environment=world())
+    summarize_sessions(engine, report.due, daily_tokens=tokens)
     found = find_summary(engine, say.session_id, project="git:example.org/shop")
     assert found is not None
     assert isinstance(found.payload, SessionSummary)
@@ -75,7 +67,7 @@ def test_a_model_writes_the_summary_when_there_is_one(
     model = ScriptedModel(f"Here it is:\n```json\n{GOOD}\n```")
     summary = work(engine, spooler, model, say)
     assert (summary.made_by, summary.learned, summary.completed) == (
-        "model", "Codes expire.", "All of it.",
+        "model", "Codes half done.", "Codes.",
     )  # fmt: skip
     assert "Add discount codes" in model.asked[0]
     assert "Half done." in model.asked[0]
@@ -90,7 +82,7 @@ def test_what_the_model_wrote_stays_until_the_next_trigger(
     drain(engine, spooler.spool, translate=translate, environment=world())
     found = find_summary(engine, say.session_id, project="git:example.org/shop")
     assert found is not None
-    assert "Codes expire." in found.content
+    assert "Codes half done." in found.content
     spooler.catch(say.end())
     drain(engine, spooler.spool, translate=translate, environment=world())
     found = find_summary(engine, say.session_id, project="git:example.org/shop")
@@ -123,24 +115,25 @@ def test_after_three_failures_the_material_is_archived_and_taken_up_again_later(
     assert archived_material(engine) == {}
     found = find_summary(engine, say.session_id, project="git:example.org/shop")
     assert found is not None
-    assert "Codes expire." in found.content
+    assert "Codes half done." in found.content
 
 
 def test_the_daily_budget_is_kept(engine: Engine, spooler: Spooler, say: Teller) -> None:
     model = ScriptedModel(GOOD, GOOD, GOOD)
-    assert work(engine, spooler, model, say, tokens=1_500).made_by == "model"
-    work(engine, spooler, model, say, tokens=1_500)
+    assert work(engine, spooler, model, say, tokens=3_500).made_by == "model"
+    work(engine, spooler, model, say, tokens=3_500)
     assert len(model.asked) == 1
     assert work(engine, spooler, model, say, tokens=0).made_by == "rules"
-    assert tokens_used_today(engine) <= 1_500
+    assert tokens_used_today(engine) <= 3_500
 
 
 def test_a_secret_in_a_models_answer_is_not_kept(
     engine: Engine, spooler: Spooler, say: Teller
 ) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
-    summary = work(engine, spooler, ScriptedModel(json.dumps({"learned": f"Use {secret}"})), say)
-    assert summary.made_by == "model"
+    say_it = ScriptedModel(json.dumps({"learned": f"Codes. Use {secret}", "request": secret}))
+    summary = work(engine, spooler, say_it, say)
+    assert (summary.made_by, summary.learned) == ("model", "Codes.")
     assert secret not in repr(summary)
 
 
@@ -179,11 +172,13 @@ def test_a_model_rewords_observations_and_leaves_what_was_seen(
     engine: Engine, spooler: Spooler, say: Teller
 ) -> None:
     seen = _edited(engine, spooler, say)
-    now = _retold(engine, say, seen, {"title": "Let codes be used " * 9, "narrative": "A start."})
+    now = _retold(
+        engine, say, seen, {"title": "Discount codes use " * 9, "narrative": "Codes. Invented."}
+    )
     assert isinstance(seen.payload, Observation)
     assert isinstance(now.payload, Observation)
-    assert now.payload == replace(seen.payload, title=now.payload.title, narrative="A start.")
-    assert now.payload.title.startswith("Let codes be used")
+    assert now.payload == replace(seen.payload, title=now.payload.title, narrative="Codes.")
+    assert now.payload.title.startswith("Discount codes use")
     assert len(now.payload.title) < 100
     assert now.content.startswith(now.payload.title)
     assert (now.id, now.files, now.evidence) == (seen.id, seen.files, seen.evidence)

@@ -232,12 +232,16 @@ def _decide_contradiction(
 ) -> _Decision:
     """A user's statement or a correction wins at once; otherwise both stay until reviewed.
 
-    What was said before the other, and only arrives now, is closed from the start.
+    What was said before the other, and only arrives now, is closed from the start. What was only
+    inferred corrects nobody.
     """
     if new.valid_from < old.valid_from and old.source is Source.USER_TAUGHT:
         outdated = replace(new, valid_to=old.valid_from, superseded_by=old.id)
         return _insert(outdated, entry, reason=f"{old.short} was said later", old=old)
-    trusted = new.source is Source.USER_TAUGHT or new.type is MemoryType.CORRECTION
+    is_correction = new.type is MemoryType.CORRECTION
+    trusted = new.source is Source.USER_TAUGHT or (
+        is_correction and new.source is not Source.OBSERVER_INFERRED
+    )
     if trusted or (old.source is new.source and not old.user_verified and not old.pinned):
         new = successor(engine, old, new, now=now, keep_id=True)
         result = RememberResult(

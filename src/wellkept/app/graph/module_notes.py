@@ -28,7 +28,7 @@ from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.exchange.passages import fingerprint
 from wellkept.memory.remember import RememberOutcome, remember
 from wellkept.memory.text.redaction import redact
-from wellkept.observe.model.session_summaries import spend_tokens
+from wellkept.observe.model.budget import spend_tokens
 
 if TYPE_CHECKING:
     from wellkept.core.memory import Memory

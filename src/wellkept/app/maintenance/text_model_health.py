@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from wellkept.app.wiring.guarded_model import DailyUsage, ModelState, daily_usage, model_state
 from wellkept.core.records import record
-from wellkept.observe.model.session_summaries import archived_material, tokens_used_today
+from wellkept.observe.model.budget import tokens_used_today
+from wellkept.observe.model.consolidation import archived_material
 
 if TYPE_CHECKING:
     from wellkept.app.wiring.services import Services

@@ -26,7 +26,7 @@ from wellkept.core.records import replace
 from wellkept.memory.commands.named import NamedThings
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, DrainRules, Translate, drain
-from wellkept.observe.model.session_summaries import summarize_sessions
+from wellkept.observe.model.consolidation import summarize_sessions
 from wellkept.observe.reading.environment import Environment, GitState, ProjectLocation
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def drain_spool(
             spool,
             translate=translate,
             environment=machine_environment(engine.store, env),
-            rules=replace(drain_rules(settings), daily_model_tokens=0),
+            rules=drain_rules(settings),
         )
         return replace(report, vectors_due=limited.has_failed)
 
@@ -164,7 +164,6 @@ def drain_rules(settings: Settings) -> DrainRules:
     return DrainRules(
         turns_between_summaries=settings.capture_summary_turns,
         idle_minutes=settings.capture_idle_minutes,
-        daily_model_tokens=settings.capture_daily_model_tokens,
         injection_days=settings.injections_keep_days,
         injection_lines=settings.injections_keep_lines,
         silent_after=settings.injections_silent_after,

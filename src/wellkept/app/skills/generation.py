@@ -20,7 +20,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.skills import Skill
 from wellkept.core.text import shorten
 from wellkept.memory.text.redaction import redact
-from wellkept.observe.model.session_summaries import spend_tokens
+from wellkept.observe.model.budget import spend_tokens
 from wellkept.skills.generation.document import free_name
 from wellkept.skills.generation.duplicates import SimilarSkill, most_similar
 from wellkept.skills.generation.generate import (

@@ -26,7 +26,7 @@ from wellkept.observe.ingest.ingest import (
     EventIngester,
     IngestRules,
 )
-from wellkept.observe.model.session_summaries import ModelUsageReport, summarize_sessions
+from wellkept.observe.model.consolidation import ModelUsageReport
 from wellkept.observe.reading.environment import Environment
 from wellkept.observe.reading.sanitize import safe_text
 from wellkept.observe.session.reducer import TURNS_BETWEEN_SUMMARIES
@@ -40,12 +40,10 @@ _IDLE_SESSIONS = 50
 
 @record(kw_only=True)
 class DrainRules:
-    """When sessions are summarised, how many tokens a model may use for it, and how long the log
-    of injected lines is kept."""
+    """When sessions are summarised, and how long the log of injected lines is kept."""
 
     turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
     idle_minutes: float = 10.0
-    daily_model_tokens: int = 100_000
     taken_days: int = 30
     injection_days: int = 180
     injection_lines: int = 50_000
@@ -104,8 +102,8 @@ def drain(
 ) -> DrainReport:
     """Ingest everything in the spool. StoreError when the store fails; nothing is lost then.
 
-    The caller ensures that one process drains at a time. With a budget of 0 tokens no model is
-    used; `due` lists the sessions that wait for one.
+    The caller ensures that one process drains at a time. No model is used: `due` lists the sessions
+    that wait for one.
     """
     known = rules or DrainRules()
     ingester = EventIngester(engine, environment, known.ingest_rules)
@@ -131,7 +129,6 @@ class _Drain:
             self.engine.store.prune_processed_events(before=before)
             self._prune_injections()
         due = tuple(self.ingester.due)
-        model = summarize_sessions(self.engine, due, daily_tokens=self.rules.daily_model_tokens)
         counts = self.ingester.counts
         self._add(
             events=counts.events,
@@ -140,7 +137,6 @@ class _Drain:
             prompts=counts.prompts,
             sessions=tuple(counts.sessions),
             problems=tuple(counts.problems),
-            model=model,
             due=due,
         )
         return self.report

@@ -26,6 +26,7 @@ from wellkept.observe.browser.facts import browser_changes
 from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
 from wellkept.observe.failures.working_commands import count_runs
 from wellkept.observe.injections.feedback import SILENT_AFTER, injection_changes
+from wellkept.observe.model import event_log
 from wellkept.observe.reading.environment import Environment
 from wellkept.observe.session.memory_changes import memory_changes
 from wellkept.observe.session.reducer import (
@@ -109,6 +110,7 @@ class EventIngester:
         result = close_idle(session, environment=self.environment)
         changes = [*memory_changes(self.engine, result)]
         changes += self._injections(result.session, (), is_over=True)
+        self._log_for_model(result, ())
         self.engine.store.apply([*changes, PutSession(result.session)])
         self.count([result], events=0)
 
@@ -129,6 +131,7 @@ class EventIngester:
             )
             self._apply_commands(update)
             self._save_way_outs(update)
+            self._log_for_model(update, some)
             taken = tuple(event.origin.event_id for event in some)
             changes += [*memory_changes(self.engine, update), PutSession(update.session, taken)]
             changes += [PutScratchpad(update.pad)] if update.pad is not None else []
@@ -166,6 +169,15 @@ class EventIngester:
                 self._apply_one(result, said, earlier=tuple(earlier))
             if isinstance(said, PromptSubmitted):
                 earlier.append(whole_ms(said.origin.at))
+
+    def _log_for_model(self, result: SessionUpdate, events: Sequence[Event]) -> None:
+        """Before the commit, as commands are: an event is logged once, however often it comes."""
+        if self.engine.text_model() is None:
+            return
+        store, session_id = self.engine.store, result.session.id
+        event_log.append(store, session_id, events)
+        if result.trigger:
+            event_log.queue(store, session_id, trigger=result.trigger, now=self.engine.clock())
 
     def _save_way_outs(self, result: SessionUpdate) -> None:
         """Before the commit, as commands are: saving one again only confirms it."""

@@ -17,7 +17,7 @@ from wellkept.core.types import Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.rules import Conclusion, key_of
 from wellkept.observe.learning.scoring import Score
-from wellkept.observe.model.session_summaries import spend_tokens
+from wellkept.observe.model.budget import spend_tokens
 
 MAX_REWORDED, _ANSWER_TOKENS = 20, 1_500
 _MAX_CHARS = 600
