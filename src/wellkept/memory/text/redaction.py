@@ -16,7 +16,8 @@ from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.core.text import clean
-from wellkept.memory.text.secret_rules import SecretSpan, WorkCount, find_secrets
+from wellkept.memory.text.secret_rules import find_secrets
+from wellkept.memory.text.secret_spans import SecretSpan, WorkCount
 from wellkept.memory.text.secret_values import MARK
 
 PRIVATE = "private"

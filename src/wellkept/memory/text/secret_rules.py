@@ -1,60 +1,46 @@
-"""Rules that find secrets: by format, as blocks, and by the name of the field.
+"""Rules that find secrets: by format, in commands, as blocks, encoded, and by the name given.
 
 Every rule starts from a literal found by plain string search and reads a bounded part of the text
-from there, so the work is linear in the text. The rules are data (`data/redaction.toml`). Knows
-nothing of redaction itself.
+from there, so the work is linear in the text. The rules are data: `data/redaction.toml` and, for
+the tokens of providers, `data/provider_tokens.toml`. Knows nothing of redaction itself.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
 from wellkept.core.records import record
 from wellkept.memory.text import secret_values as values
 from wellkept.memory.text.literal_matcher import Literals, SharedLiterals
+from wellkept.memory.text.provider_tokens import NamedToken, named_tokens, prefixed_tokens
 from wellkept.memory.text.rule_data import read_rules
+from wellkept.memory.text.secret_blocks import KeyBlock, find_key_blocks, find_kubernetes_values
+from wellkept.memory.text.secret_commands import CommandRule, command_pattern, find_in_commands
+from wellkept.memory.text.secret_encoded import find_encoded
+from wellkept.memory.text.secret_names import Stem, find_named, given_pattern
+from wellkept.memory.text.secret_spans import SecretSpan, WorkCount
 from wellkept.memory.text.secret_values import ValueLists
 
-_Check = Literal["none", "real", "random", "cookie"]
+_Check = Literal["none", "real", "random", "cookie", "credential"]
 _WORD_CHAR = re.compile(r"[A-Za-z0-9_]")
 _PLACEHOLDER = re.compile(re.escape(values.MARK) + r"[a-z0-9-]{1,40}\]")
-_BLOCK_CHARS = 32_000
-_BLOCK_BODY = re.compile(
-    r"(?:\s|\\[nrt]|[A-Z][A-Za-z-]{2,24}: [^\n\\]{1,80}(?=\n|\\n)"
-    r"|[A-Za-z0-9+/=]{20,}|[\"',]){0,4000}"
+_BREAK = re.compile(r"[;=\s]+")
+_CREDENTIAL_BREAK = re.compile(r"[\s,;=:\"'\\]+")
+# The rest of a value that a line break, a plus sign or a diff splits.
+_CONTINUED = re.compile(
+    r"(?:(?P<quote>[\"'])\s{0,4}[+.]?\s{0,4}(?:\n|\\n)?[+-]?\s{0,40}(?P=quote)"
+    r"|\\\n[+-]?[ \t]{0,40})([A-Za-z0-9+/=_-]{8,400})(?=[\"'\s),;]|\Z)"
 )
-_RUN_CHARS = 20
-_RUN = re.compile(r"[A-Za-z0-9+/_~.-]{20,}={0,2}")
-_INSIDE_WORD = re.compile(r"[a-z]{2}")
-_GOES_ON = re.compile(r"[a-rt-z]")
-# What must come before the key for `--token value` and `<token>value</token>`.
-_FRAMES = {"flag": re.compile(r"(?:^|\s)--?[\w-]{0,40}$"), "tag": re.compile(r"<[\w:-]{0,40}$")}
-_RUN_WINDOW_CHARS = 60
-_VALUE_CHARS = 512
-_REST = re.compile(r"[^\s\"'`,;)}\]<>|&\\]*")
+_CONTINUATIONS = 20
+# So many words that speak of secrets are looked at in one text.
+_MAX_EXAMINED = 12_000
+_DENSE_CHARS = 400
 # Parts shared by many names of secrets.
 _SHARED = ("key", "pass", "cookie")
-_NOT_BEFORE_RUN = re.compile(r"(?:sha\d{1,3}[-:]|integrity.{0,8}|base64,|[/#@])$", re.IGNORECASE)
-
-
-@record
-class SecretSpan:
-    """Position of a secret in a text, and the rule that found it."""
-
-    rule: str
-    start: int
-    end: int
-
-
-@record(frozen=False)
-class WorkCount:
-    """Number of positions examined: a measure of work that does not depend on the machine."""
-
-    places: int = 0
 
 
 @record
@@ -76,32 +62,12 @@ class _Format:
 
 
 @record
-class _Block:
-    name: str
-    begin: str
-    end: str
-    hint: str
-
-
-@record
-class _Key:
-    """A word that speaks of secrets, at its place."""
-
-    rule: str
-    text: str
-    start: int
-    end: int
-
-    @property
-    def before(self) -> str:
-        return self.text[max(0, self.start - 48) : self.start]
-
-
-@record
 class _Rules:
     formats: tuple[_Format, ...]
-    blocks: tuple[_Block, ...]
-    stems: tuple[tuple[str, str], ...]
+    blocks: tuple[KeyBlock, ...]
+    commands: tuple[CommandRule, ...]
+    named: tuple[NamedToken, ...]
+    stems: tuple[Stem, ...]
     begun_by: dict[str, tuple[int, ...]]
     opening: Literals
     joined: Literals
@@ -112,25 +78,55 @@ class _Rules:
 
 def find_secrets(text: str, work: WorkCount) -> list[SecretSpan]:
     """Every secret in the text; finds may overlap."""
+    found = _find_plain(text, work)
+    found.extend(find_encoded(text, work, find=_find_plain))
+    return found
+
+
+def _find_plain(text: str, work: WorkCount) -> list[SecretSpan]:
+    """Every secret that is not encoded."""
     rules = _rules()
     low = _fold(text)
-    marks = [m.span() for m in _PLACEHOLDER.finditer(text)] if values.MARK in text else []
-    found = [f for block in rules.blocks for f in _find_blocks(block, text, work)]
+    found = [f for block in rules.blocks for f in find_key_blocks(block, text, work)]
+    found.extend(find_kubernetes_values(text, work))
     there = rules.opening.present(text) | rules.joined.present(text) | rules.folded.present(low)
     for index in sorted({index for literal in there for index in rules.begun_by.get(literal, ())}):
         found.extend(_find_format(rules.formats[index], text, low, rules.lists, work))
-    for name, stem in rules.stems:
-        if stem not in there:
+    for rule in rules.commands:
+        if not there.isdisjoint(rule.words):
+            pattern = _compiled(rule.pattern)
+            found.extend(find_in_commands(rule, pattern, text, rules.lists, work))
+    for token in rules.named:
+        if token.word in low:
+            found.extend(_find_named_token(token, text, low, rules.lists, work))
+    found.extend(_find_given(rules, there, text, low, work))
+    found.extend(_continued(text, found, work))
+    return found
+
+
+def _find_given(
+    rules: _Rules, there: frozenset[str], text: str, low: str, work: WorkCount
+) -> Iterator[SecretSpan]:
+    """Secrets by the name they are given."""
+    marks = [m.span() for m in _PLACEHOLDER.finditer(text)] if values.MARK in text else []
+    given = _compiled(rules.given)
+    examined = 0
+    for stem in rules.stems:
+        if stem.text not in there:
             continue
         done = 0
-        for start in _places(low, stem, work):
-            if start < done or _inside(marks, start):
+        for start in _places(low, stem.text, work):
+            if start < done or (marks and _inside(marks, start)):
                 continue
-            key = _Key(name, text, start, start + len(stem))
-            given = list(_find_given(key, rules, work))
-            found.extend(given)
-            done = max((f.end for f in given), default=0)
-    return found
+            examined += 1
+            if examined > _MAX_EXAMINED:
+                # No text that people or programs write is so dense: none of it is kept.
+                done = min(len(text), start + _DENSE_CHARS)
+                yield SecretSpan("dense", start, done)
+                continue
+            for span in find_named(stem, text, start, given=given, lists=rules.lists, work=work):
+                yield span
+                done = max(done, span.end)
 
 
 def _fold(text: str) -> str:
@@ -156,6 +152,19 @@ def _inside(spans: list[tuple[int, int]], position: int) -> bool:
     return index >= 0 and position < spans[index][1]
 
 
+def _continued(text: str, found: Sequence[SecretSpan], work: WorkCount) -> Iterator[SecretSpan]:
+    """The rest of values that go on in the next string or line."""
+    for span in found:
+        end = span.end
+        for _ in range(_CONTINUATIONS):
+            match = _CONTINUED.match(text, end)
+            if not match or not values.has_digit_and_letter(match[2]):
+                break
+            work.places += 1
+            yield SecretSpan(span.rule, *match.span(2))
+            end = match.end(2)
+
+
 # ------------------------------------------------------------------ by shape
 
 
@@ -179,6 +188,19 @@ def _find_format(
                 yield SecretSpan(rule.name, *span)
 
 
+def _find_named_token(
+    token: NamedToken, text: str, low: str, lists: ValueLists, work: WorkCount
+) -> Iterator[SecretSpan]:
+    pattern, done = _compiled(token.pattern), 0
+    for at in _places(low, token.word, work):
+        if at < done:
+            continue
+        match = pattern.match(text, at + len(token.word))
+        if match and values.is_varied(match[1]) and lists.is_real(match[1]):
+            done = match.end()
+            yield SecretSpan("provider-key", *match.span(1))
+
+
 def _opens(text: str, at: int) -> bool:
     return at == 0 or _WORD_CHAR.match(text, at - 1) is None
 
@@ -186,7 +208,7 @@ def _opens(text: str, at: int) -> bool:
 def _secret_span(
     rule: _Format, text: str, match: re.Match[str], lists: ValueLists
 ) -> tuple[int, int] | None:
-    group = 1 if match.re.groups and match[1] is not None else 0
+    group = match.lastindex or 0
     start, end = match.span(group)
     if rule.back:
         start -= _reach_back(rule.back, text, start)
@@ -211,153 +233,19 @@ def _passes(check: _Check, value: str, lists: ValueLists) -> bool:
         case "random":
             return lists.is_real(value) and values.is_random(value)
         case "cookie":
-            crumbs = re.split(r"[;=\s]+", value)
+            crumbs = _BREAK.split(value)
             return any(values.is_random(crumb) and lists.is_real(crumb) for crumb in crumbs)
-
-
-# ------------------------------------------------------------------ blocks
-
-
-def _find_blocks(block: _Block, text: str, work: WorkCount) -> Iterator[SecretSpan]:
-    if block.hint not in text:
-        return
-    begins = list(_compiled(block.begin).finditer(text))
-    ends = [m.span() for m in _compiled(block.end).finditer(text)]
-    work.places += len(begins) + len(ends)
-    for index, begin in enumerate(begins):
-        limit = begins[index + 1].start() if index + 1 < len(begins) else len(text)
-        position = bisect_left(ends, (begin.end(),))
-        closed = position < len(ends) and ends[position][0] < min(limit, begin.end() + _BLOCK_CHARS)
-        yield SecretSpan(
-            block.name,
-            begin.start(),
-            ends[position][1] if closed else _body_end(text, begin, limit),
-        )
-
-
-def _body_end(text: str, begin: re.Match[str], limit: int) -> int:
-    body = _BLOCK_BODY.match(text, begin.end(), limit)
-    end = body.end() if body else begin.end()
-    return begin.end() + len(text[begin.end() : end].rstrip())
-
-
-# ------------------------------------------------------------------ by the name it is given
-
-
-def _find_given(key: _Key, rules: _Rules, work: WorkCount) -> Iterator[SecretSpan]:
-    match = _compiled(rules.given).match(key.text, key.end)
-    if match:
-        work.places += 1
-        kind = match.lastgroup or ""
-        if _is_given_secret(key, match, kind) and rules.lists.is_real(match[kind].rstrip("\\")):
-            start, end = match.span(kind)
-            # A value that filled the look-ahead goes on; none of it may stay.
-            filled = end - start >= _VALUE_CHARS
-            yield SecretSpan(key.rule, start, _rest_end(key.text, end) if filled else end)
-            return
-    yield from _find_runs(key, rules.lists, work)
-
-
-def _rest_end(text: str, end: int) -> int:
-    rest = _REST.match(text, end)
-    return rest.end() if rest else end
-
-
-def _is_given_secret(key: _Key, match: re.Match[str], kind: str) -> bool:
-    value = match[kind].rstrip("\\")
-    if not value.isascii() or (kind in _FRAMES and not _FRAMES[kind].search(key.before)):
-        return False
-    bare = kind in ("bare", "flag", "said", "said_cjk")
-    if bare and _is_call(value, follows=key.text[match.end(kind) : match.end(kind) + 1]):
-        return False
-    if values.is_random(value):
-        return True
-    if kind in ("listed", "called"):
-        mixed = values.has_digit_and_letter(value)
-        return len(value) >= 6 and mixed and not values.is_name_chain(value)
-    if not bare:
-        return _quoted_is_secret(key.rule, value)
-    env = key.text[key.start].isupper() and key.text[match.start(kind) - 1] == "="
-    return not values.is_name_chain(value) and _bare_is_secret(key.rule, value, kind, env=env)
-
-
-def _quoted_is_secret(rule: str, value: str) -> bool:
-    if any(c in value for c in " |<>(){}") or values.is_name_chain(value):
-        return False
-    if rule == "password":
-        return len(value) >= 4
-    return len(value) >= 8 and values.has_digit_and_letter(value)
-
-
-def _bare_is_secret(rule: str, value: str, kind: str, *, env: bool) -> bool:
-    """`env` is KEY=value with the key in capitals: there even plain letters are a value."""
-    mixed = values.has_digit_and_letter(value) or (values.has_symbol(value) and len(value) >= 8)
-    if rule == "password":
-        return len(value) >= 6 and (mixed or env or value.isdigit())
-    if kind == "said" or (rule == "token" and not env and kind == "bare"):
-        return len(value) >= 12 and values.count_digits(value) >= 3 and mixed and "=" not in value
-    return len(value) >= 8 and mixed and "/" not in value
-
-
-def _is_call(value: str, *, follows: str) -> bool:
-    """Whether brackets show that this is code."""
-    return any(c in value for c in "([{") or follows in ("(", "[", "{")
-
-
-def _find_runs(key: _Key, lists: ValueLists, work: WorkCount) -> Iterator[SecretSpan]:
-    """Random strings on the same line, shortly after a word that speaks of secrets."""
-    text = key.text
-    inside_word = key.start > 0 and _INSIDE_WORD.match(text, key.start - 1)
-    if inside_word or _GOES_ON.match(text, key.end):
-        return
-    line_end = text.find("\n", key.end, key.end + _RUN_WINDOW_CHARS)
-    stop = line_end if line_end >= 0 else key.end + _RUN_WINDOW_CHARS
-    at = key.end
-    while (run := _RUN.search(text, at, stop + _RUN_CHARS)) and run.start() < stop:
-        work.places += 1
-        at = run.end()
-        value = text[run.start() : run.start() + _VALUE_CHARS]
-        if _is_lone_secret(value, before=text[max(0, run.start() - 12) : run.start()], lists=lists):
-            at = _rest_end(text, run.start())
-            yield SecretSpan("high-entropy", run.start(), at)
-
-
-def _is_lone_secret(stretch: str, *, before: str, lists: ValueLists) -> bool:
-    run = _RUN.match(stretch)
-    value = run.group().strip("./") if run else ""
-    return (
-        values.is_random(value)
-        and lists.is_real(value)
-        and not values.is_digest_or_id(value)
-        and not values.is_name_chain(value)
-        and not _NOT_BEFORE_RUN.search(before)
-    )
+        case "credential":
+            return any(
+                values.is_credential(part) and lists.is_real(part)
+                for part in _CREDENTIAL_BREAK.split(value)
+            )
 
 
 # ------------------------------------------------------------------ loading
 
 
-_VALUE = (
-    r"(?:[bfru]{0,2}\\?\"(?P<double>[^\"\r\n]{1,512}?)(?:\\?\"|\Z)"
-    r"|[bfru]{0,2}\\?'(?P<single>[^'\r\n]{1,512}?)(?:\\?'|\Z)"
-    r"|`(?P<tick>[^`\r\n]{1,512})`"
-    r"|(?P<bare>[^\s\"'`,;)}\]<>|&\\]{1,512}))"
-)
-_SIGN = r"\s{0,4}(?::\s{0,2}[&*]?[A-Za-z_][\w.\[\]| ]{0,30}\s{0,2}=|:=|=>|->|={1,2}|[:：＝])\s{0,4}"
-_GIVEN = (
-    r"(?:(?:\\?[\"'`])?\]?"
-    + _SIGN
-    + _VALUE
-    + r"|\\?[\"']\s{0,2},\s{0,2}\\?[\"'](?P<listed>[^\"'\s\\]{1,512})"
-    r"|\(\s{0,2}\\?[\"'](?P<called>[^\"'\s\\]{1,512})"
-    r"|>(?P<tag>[^<\s]{1,200})</"
-    r"|\s{1,3}(?:is|was|ist|est|es)\s{1,3}[\"'`]?(?P<said>[^\s\"'`,;]{1,200})"
-    r"|\s?[是は]\s{0,2}[\"'`「]?(?P<said_cjk>[!-~]{1,200})"
-    r"|\s{1,3}[\"']?(?P<flag>[^\s\"'-][^\s\"']{0,200}))"
-)
-
-
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Compiled when a text first holds the literal that leads to it; most never are."""
     return re.compile(pattern)
@@ -367,19 +255,32 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _rules() -> _Rules:
     raw = read_rules("redaction")
     listed = raw["values"]
-    formats = tuple(map(_format, raw["format"]))
-    stems = tuple((name, stem) for name, stems in raw["assignment"].items() for stem in stems)
+    own = [_format(entry) for entry in raw["format"]]
+    formats = (*own, *(_format(entry) for entry in prefixed_tokens()))
+    stems = (
+        *(Stem(name, stem) for name, stems in raw["assignment"].items() for stem in stems),
+        *(Stem(name, stem, True) for name, stems in raw["whole"].items() for stem in stems),
+    )
     folded = [prefix for rule in formats if rule.fold for prefix in rule.prefixes]
     exact = [(prefix, rule.joined) for rule in formats if not rule.fold for prefix in rule.prefixes]
+    opening = [prefix for prefix, joined in exact if not joined]
+    commands = [word for entry in raw["command"] for word in entry["words"]]
     return _Rules(
         formats=formats,
-        blocks=tuple(_Block(b["name"], b["begin"], b["end"], b["hint"]) for b in raw["block"]),
+        blocks=tuple(
+            KeyBlock(b["name"], re.compile(b["begin"]), re.compile(b["end"]), b["hint"])
+            for b in raw["block"]
+        ),
+        commands=tuple(
+            CommandRule(tuple(c["words"]), command_pattern(c["value"])) for c in raw["command"]
+        ),
+        named=tuple(named_tokens()),
         stems=stems,
         begun_by=_begun_by(formats),
-        opening=Literals((prefix for prefix, joined in exact if not joined), opening=True),
+        opening=Literals((*opening, *commands), opening=True),
         joined=Literals(prefix for prefix, joined in exact if joined),
-        folded=SharedLiterals([*folded, *(stem for _, stem in stems)], parts=_SHARED),
-        given="(?i)" + raw["suffixes"]["allowed"] + _GIVEN,
+        folded=SharedLiterals([*folded, *(stem.text for stem in stems)], parts=_SHARED),
+        given=given_pattern(suffixes=raw["suffixes"]["allowed"], verbs=raw["said"]["verbs"]),
         lists=ValueLists(
             words=frozenset(listed["words"]),
             placeholder=re.compile(listed["placeholder"]),

@@ -20,6 +20,7 @@ _HASH_LENGTHS = frozenset({32, 40, 56, 64, 96, 128})
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _WORD_PART = re.compile(r"[A-Z]?[a-z]{2,}\d{0,3}|[A-Z]{2,}\d{0,3}|\d{1,4}")
 _NAME_CHAIN = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+")
+_CAPITALISED = re.compile(r"[A-Z][a-z]+")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[A-Za-z]")
 _SYMBOL = re.compile(r"[!@#%^&*+=?~$]")
@@ -51,6 +52,16 @@ class ValueLists:
             or (self.path.match(low) and not is_random(value))
             or len(set(low)) < min(3, len(low))
         )
+
+    def is_real_argument(self, value: str) -> bool:
+        """Whether what a command was given as its password is one."""
+        return len(value) >= 3 and self.is_real(value)
+
+
+def is_made_up(value: str) -> bool:
+    """Whether letters alone look like a password rather than a word of the sentence or of code:
+    capitals and small letters, but not one name put together of others."""
+    return len(value) >= 8 and _CAPITALISED.fullmatch(value) is not None
 
 
 def has_digit_and_letter(value: str) -> bool:
@@ -86,6 +97,20 @@ def is_random(value: str) -> bool:
         return False
     least = 2.8 if _HEX.fullmatch(value) else 3.2
     return _entropy_bits(value) >= least and _changes(value) >= _LEAST_CHANGES and not _wordy(value)
+
+
+def is_varied(value: str) -> bool:
+    """Whether a value of a provider's length could be a key: letters and digits, no pattern."""
+    least = 2.4 if _HEX.fullmatch(value[:_JUDGED_CHARS]) else 2.9
+    return has_digit_and_letter(value) and _entropy_bits(value[:_JUDGED_CHARS]) >= least
+
+
+def is_credential(value: str) -> bool:
+    """Whether a part of an Authorization header is what authorises."""
+    if _UUID.fullmatch(value):
+        return True
+    mixed = len(value) >= 16 and has_digit_and_letter(value) and is_varied(value)
+    return is_random(value) or (mixed and not is_name_chain(value) and not _wordy(value))
 
 
 def _entropy_bits(value: str) -> float:

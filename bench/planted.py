@@ -1,0 +1,123 @@
+"""Planted secrets: 1,000 and more, in over 150 kinds, made anew from a seed when the bench runs.
+
+The forms are in `data/secrets_development.toml` and `data/secrets_heldout.toml`; the second half
+was written before the rules and is read only to measure. No secret stands in the repository.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.redaction import fill
+
+HALVES = ("development", "heldout")
+_DATA = Path(__file__).parent / "data"
+_MARKED = re.compile("⟦(.*?)⟧", re.DOTALL)
+_HOLE = re.compile(r"<(?:(b36|HEX):(\d+)|(word|sym|uuid|phrase))>")
+_B36 = "abcdefghijklmnopqrstuvwxyz0123456789"
+_CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
+_PART_CHARS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """A text, and what of it must not reach the disk. `known`: its secrets are in a .env file."""
+
+    kind: str
+    half: str
+    text: str
+    needles: tuple[str, ...]
+    known: bool = False
+
+    def left_in(self, folded: str) -> bool:
+        """Whether anything of its secrets is in a text in lower case."""
+        return any(part in folded for needle in self.needles for part in _parts(needle.lower()))
+
+
+def plants(half: str, *, each: int = 6, seed: int = 13) -> list[Plant]:
+    """The planted secrets of one half: so many of each kind, taking turns with its forms."""
+    kinds = tomllib.loads((_DATA / f"secrets_{half}.toml").read_text(encoding="utf-8"))["kinds"]
+    rng = random.Random(f"{half}-{seed}")
+    taken: set[str] = set()
+    found: list[Plant] = []
+    for kind, forms in kinds.items():
+        for number in range(each):
+            plant = _plant(kind, half, forms[number % len(forms)], rng)
+            while not taken.isdisjoint(plant.needles):
+                plant = _plant(kind, half, forms[number % len(forms)], rng)
+            taken.update(plant.needles)
+            found.append(plant)
+    return found
+
+
+def leaked(planted: Iterable[Plant], files: Iterable[Path]) -> list[Plant]:
+    """Those of which something is in the raw bytes of a file."""
+    text = "\n".join(_folded(path.read_bytes()) for path in files)
+    return [plant for plant in planted if plant.left_in(text)]
+
+
+def _folded(raw: bytes) -> str:
+    """Bytes as text in lower case, also as what JSON escapes in it stand for."""
+    text = raw.decode("utf-8", "replace").lower()
+    return text + "\n" + text.replace("\\/", "/").replace('\\"', '"') if "\\" in text else text
+
+
+def _plant(kind: str, half: str, form: str, rng: random.Random) -> Plant:
+    verb, _, rest = form.partition(" ") if form.startswith("@") else ("", "", form)
+    whole = fill(_HOLE.sub(lambda hole: _more(hole, rng), rest), rng)
+    needles = tuple(_MARKED.findall(whole))
+    text = _MARKED.sub(r"\1", whole)
+    if verb == "@base64":
+        text = base64.b64encode(text.encode()).decode()
+        needles = (*needles, text)
+    elif verb == "@json":
+        text = json.dumps({"output": text})
+    return Plant(kind, half, text, needles, verb == "@known")
+
+
+def _more(hole: re.Match[str], rng: random.Random) -> str:
+    match hole[1] or hole[3]:
+        case "b36":
+            return _mixed(_B36, int(hole[2]), rng)
+        case "HEX":
+            return _mixed("0123456789ABCDEF", int(hole[2]), rng)
+        case "word":
+            return _syllables(rng, 5).capitalize()
+        case "phrase":
+            return _syllables(rng, 9)
+        case "sym":
+            start = f"{_syllables(rng, 2).capitalize()}{rng.choice('@!%*+')}"
+            return f"{start}{rng.randrange(10, 999)}{rng.choice('#!?_')}"
+        case _:
+            made = _mixed("0123456789abcdef", 30, rng)
+            return f"{made[:8]}-{made[8:12]}-4{made[12:15]}-a{made[15:18]}-{made[18:]}"
+
+
+def _mixed(alphabet: str, size: int, rng: random.Random) -> str:
+    while True:
+        made = "".join(rng.choices(alphabet, k=size))
+        if any(c.isdigit() for c in made) and any(c.isalpha() for c in made):
+            return made
+
+
+def _syllables(rng: random.Random, count: int) -> str:
+    return "".join(rng.choice(_CONSONANTS) + rng.choice(_VOWELS) for _ in range(count))
+
+
+def _parts(needle: str) -> tuple[str, ...]:
+    """The whole, or of a long one its beginning, middle and end."""
+    if len(needle) < 2 * _PART_CHARS:
+        return (needle,)
+    middle = len(needle) // 2 - _PART_CHARS // 2
+    return (
+        needle[:_PART_CHARS],
+        needle[middle : middle + _PART_CHARS],
+        needle[-_PART_CHARS:],
+    )

@@ -1,0 +1,65 @@
+"""Finds base64 that hides secrets: an encoded .env file, key or configuration.
+
+All encoded runs of a text are decoded into one, which is looked through once, so many short runs
+cost no more than a long one. Only one level is decoded.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+
+from wellkept.memory.text.secret_spans import SecretSpan, WorkCount
+
+_RUN = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}+={0,2}")
+_TEXT = re.compile(rb"[\t\n\r -~]+")
+_PROBE_CHARS = 24
+_MAX_RUN_CHARS = 64_000
+_BETWEEN = "\n\x00\n"
+
+
+def find_encoded(
+    text: str, work: WorkCount, *, find: Callable[[str, WorkCount], Sequence[SecretSpan]]
+) -> Iterator[SecretSpan]:
+    """Base64 runs whose decoded text holds a secret."""
+    runs: list[tuple[int, int]] = []
+    decoded: list[str] = []
+    starts: list[int] = []
+    size = 0
+    for run in _RUN.finditer(text):
+        shown = _decoded(run.group())
+        if shown is None:
+            continue
+        work.places += 1
+        runs.append(run.span())
+        decoded.append(shown)
+        starts.append(size)
+        size += len(shown) + len(_BETWEEN)
+    if not runs:
+        return
+    hits = {bisect_right(starts, f.start) - 1 for f in find(_BETWEEN.join(decoded), work)}
+    for index in sorted(hits):
+        yield SecretSpan("encoded-secret", *runs[index])
+
+
+def _decoded(run: str) -> str | None:
+    """The text that a run encodes, if it is text."""
+    probe = _bytes(run[:_PROBE_CHARS])
+    if probe is None or not _TEXT.fullmatch(probe):
+        return None
+    raw = _bytes(run[:_MAX_RUN_CHARS])
+    if raw is None:
+        return None
+    return raw.decode("utf-8", "replace").replace("\x00", " ")
+
+
+def _bytes(run: str) -> bytes | None:
+    kept = run.rstrip("=")
+    kept = kept[: len(kept) - 1] if len(kept) % 4 == 1 else kept
+    try:
+        return b64decode(kept + "=" * (-len(kept) % 4))
+    except (Error, ValueError):
+        return None
