@@ -50,6 +50,7 @@ _EXPECTED = frozenset(
         "memory.db-shm",
         "memory.db-wal",
         "server.token",
+        "spool/damaged",
         "spool/drain.lock",
         "spool/drain.slot-0",
         "spool/drain.slot-1",

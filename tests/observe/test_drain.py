@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +22,7 @@ from wellkept.core.events import Event
 from wellkept.core.memory import Memory
 from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Validity
+from wellkept.core.sessions import SpoolEntry
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, DrainRules, drain
@@ -216,19 +219,76 @@ def test_damage_in_a_file_is_skipped_and_reported(engine: Engine, spooler: Spool
     assert (report.events, report.damaged_bytes) == (4, len(b"H1 torn entry"))
 
 
-def test_files_go_when_their_session_is_over_or_quiet_and_not_before(
-    engine: Engine, spooler: Spooler, clock: ManualClock
+def test_a_file_is_gone_as_soon_as_what_it_held_is_committed(
+    engine: Engine, spooler: Spooler
 ) -> None:
-    over, open_ = Teller("over"), Teller("open")
-    spooler.catch(over.prompt("Hello there"), over.end())
-    spooler.catch(open_.prompt("Hello there"))
-    spooler.quiet_since(START)
-    assert drained(engine, spooler).removed == 1
-    assert spooler.spool.sources() == ["test-client-open.spool"]
-    clock.advance(seconds=11 * 60)
+    say = Teller("open")
+    spooler.catch(say.prompt("Hello there"))
     assert drained(engine, spooler).removed == 1
     assert spooler.spool.sources() == []
     assert engine.store.read_position("test-client-open.spool") is None
+    spooler.catch(say.turn_end())
+    assert (drained(engine, spooler).events, spooler.spool.sources()) == (1, [])
+
+
+def _in_use(spooler: Spooler) -> int:
+    """Hold the only file as a hook does while it writes."""
+    (source,) = spooler.spool.sources()
+    descriptor = os.open(spooler.spool.folder / source, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def test_of_a_file_in_use_only_what_was_not_committed_is_left(
+    engine: Engine, spooler: Spooler
+) -> None:
+    say = Teller()
+    spooler.catch(say.prompt("The first secret word"), say.prompt("The second one"))
+    held = _in_use(spooler)
+    report = drained(engine, spooler)
+    assert (report.events, report.removed, report.in_use) == (2, 0, 1)
+    (path,) = [spooler.spool.folder / source for source in spooler.spool.sources()]
+    assert b"secret word" not in path.read_bytes()
+    spooler.catch(say.prompt("The third of all"))
+    assert (drained(engine, spooler).events, drained(engine, spooler).events) == (1, 0)
+    assert b"third of all" not in path.read_bytes()
+    os.close(held)
+    assert (drained(engine, spooler).removed, spooler.spool.sources()) == (1, [])
+    session = engine.store.get_session("session-one")
+    assert session is not None
+    assert session.prompt_count == 3
+
+
+def test_a_cleared_file_whose_position_is_lost_gives_no_event_twice(
+    engine: Engine, spooler: Spooler
+) -> None:
+    say = Teller()
+    spooler.catch(say.prompt("One thing"), say.turn_end())
+    held = _in_use(spooler)
+    drained(engine, spooler)
+    (source,) = spooler.spool.sources()
+    mark = engine.store.read_position(source)
+    assert mark is not None
+    engine.store.delete_read_position(mark)
+    again = drained(engine, spooler)
+    os.close(held)
+    assert (again.events, again.damaged_bytes, again.set_aside) == (0, 0, ())
+
+
+def test_a_large_backlog_is_cleared_batch_by_batch(engine: Engine, spooler: Spooler) -> None:
+    say = Teller()
+    spooler.catch(*(say.prompt(f"Prompt number {n} of many") for n in range(250)))
+    dying = cast("Store", DyingStore(engine.store, at=2, after=False))
+    with pytest.raises(StoreFullError):
+        drained(replace(engine, store=dying), spooler)
+    (path,) = [spooler.spool.folder / source for source in spooler.spool.sources()]
+    left = path.read_bytes()
+    assert b"Prompt number 0 of many" not in left
+    assert b"Prompt number 249 of many" in left
+    drained(engine, spooler)
+    session = engine.store.get_session("session-one")
+    assert session is not None
+    assert session.prompt_count == 250
 
 
 def test_a_new_file_under_an_old_name_is_read_from_its_beginning(
@@ -236,7 +296,9 @@ def test_a_new_file_under_an_old_name_is_read_from_its_beginning(
 ) -> None:
     say = Teller()
     spooler.catch(say.prompt("First of all"), say.prompt("Second of all"))
+    held = _in_use(spooler)
     drained(engine, spooler)
+    os.close(held)
     path = spooler.spool.folder / spooler.spool.sources()[0]
     path.unlink()
     spooler.catch(say.prompt("Third of all"), say.prompt("Fourth of all, and longer than before"))
@@ -244,6 +306,22 @@ def test_a_new_file_under_an_old_name_is_read_from_its_beginning(
     session = engine.store.get_session("session-one")
     assert session is not None
     assert session.prompt_count == 4
+
+
+def test_an_entry_that_is_set_aside_is_kept_without_its_secrets(
+    engine: Engine, spooler: Spooler
+) -> None:
+    say = Teller()
+    spooler.catch_raw(b'{"broken": "password is Tiger_4711"', event=say.prompt("Add f"))
+
+    def refuse(entry: SpoolEntry, redact: object) -> list[Event]:
+        raise KeyError("tool_input")
+
+    report = drain(engine, spooler.spool, translate=refuse, environment=world())
+    assert len(report.set_aside) == 1
+    (kept_file,) = (spooler.spool.folder / "aside").iterdir()
+    assert b"Tiger_4711" not in kept_file.read_bytes()
+    assert b"[redacted:password]" in kept_file.read_bytes()
 
 
 def test_one_process_drains_and_others_leave_at_once(spooler: Spooler) -> None:

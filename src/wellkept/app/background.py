@@ -94,12 +94,18 @@ class BackgroundWorker:
         if nothing_yet or (self._seen == seen and not is_time):
             return None
         report = drain_spool(
-            wk.engine, wk.settings, translate=self._translate, environment=self._environment
+            wk.engine,
+            wk.settings,
+            translate=self._translate,
+            environment=self._environment,
+            database=wk.path,
         )
         if report.busy:
             return None
-        # What came in meanwhile is not in `seen`, so the next look finds a difference.
-        self._seen, self._drained_at = seen, now
+        # What came in meanwhile is not in `seen`, so the next look finds a difference. Drained
+        # files are gone; one that was in use is looked at again: what was drained must not stay.
+        left = seen if self._spool.signature() else ()
+        self._seen, self._drained_at = None if report.in_use else left, now
         return report
 
     def follow_up(self, wk: Wellkept, report: DrainReport) -> None:

@@ -265,8 +265,11 @@ def _show_system_error(error: OSError) -> None:
 
 
 def _print_error(message: str) -> None:
+    """An error may quote what it was given, and what is printed may be kept in a log."""
+    from wellkept.memory.text.redaction import redact
+
     mark = click.style("Error: ", fg="red", bold=True)
-    click.echo(mark + message, err=True, color=environment_colour())
+    click.echo(mark + redact(message).text, err=True, color=environment_colour())
 
 
 def _show_usage(error: click.ClickException) -> None:

@@ -95,14 +95,19 @@ def debug(message: str) -> None:
 
 def _capture(state: str, client: str, event: str, payload: bytes) -> None:
     _limit_time(WRITE_LIMIT_S, _raise_timeout)
+    folder, now_ms = f"{state}/{spool.FOLDER_NAME}", time.time_ns() // 1_000_000
     try:
+        safe = _redacted(state, payload) if _redacts_first(state) else payload
+        if safe is None:
+            spool.record_drop(folder, client=client, event=event, size=len(payload), now_ms=now_ms)
+            return
         event_id = spool.append(
-            f"{state}/{spool.FOLDER_NAME}",
+            folder,
             client=client,
             session=session_key(payload),
             event=event,
-            payload=payload,
-            now_ms=time.time_ns() // 1_000_000,
+            payload=safe,
+            now_ms=now_ms,
         )
     except OSError as error:
         debug(f"not captured: {error}")
@@ -113,6 +118,23 @@ def _capture(state: str, client: str, event: str, payload: bytes) -> None:
             from wellkept.clients.detached_drain import start
 
             start(state)
+
+
+def _redacts_first(state: str) -> bool:
+    """Whether secrets are taken out before the first write."""
+    chosen = os.environ.get("WELLKEPT_CAPTURE_REDACT")
+    return chosen == "hook" if chosen else os.path.exists(f"{state}/{spool.REDACT_NAME}")
+
+
+def _redacted(state: str, payload: bytes) -> bytes | None:
+    """The payload without its secrets; None when that fails, for then nothing may be written."""
+    try:
+        from wellkept.clients.answers.redact_first import redacted
+
+        return redacted(state, payload)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the raw text is not written
+        debug(f"not captured: {error!r}")
+        return None
 
 
 def _answer(state: str, client: str, event: str, payload: bytes) -> None:

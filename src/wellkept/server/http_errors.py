@@ -13,6 +13,7 @@ from typing import Final
 from pydantic import Field
 
 from wellkept.core import errors
+from wellkept.memory.text.redaction import redact
 from wellkept.server.operations.inputs import Model
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -49,7 +50,11 @@ class Problem(Model):
 def problem(status: HTTPStatus, detail: str, *, hint: str = "", request_id: str = "") -> Problem:
     """A problem of HTTP itself, such as an unknown route."""
     return Problem(
-        title=status.phrase, status=status, detail=detail, hint=hint, request_id=request_id
+        title=status.phrase,
+        status=status,
+        detail=redact(detail).text,
+        hint=hint,
+        request_id=request_id,
     )
 
 
@@ -59,7 +64,7 @@ def problem_of(error: errors.WellkeptError, *, request_id: str = "") -> Problem:
     return Problem(
         title=kind.__name__.removesuffix("Error"),
         status=STATUS[kind],
-        detail=error.message,
+        detail=redact(error.message).text,
         hint=error.hint or "",
         request_id=request_id,
     )

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 FOLDER_NAME = "spool"
 SUFFIX = ".spool"
 DROPPED_NAME = "dropped"
+# In the state folder: when it is there, payloads are redacted before they are written.
+REDACT_NAME = "redact-first"
 MAX_ENTRY_BYTES = 64 << 20
 MAX_TOTAL_BYTES = 512 << 20
 # Total size is checked when a file is created and each time it grows past such a step.
@@ -76,7 +78,7 @@ def append(
     finally:
         # Also on a full disk: a few bytes often fit where an event does not.
         if not kept:
-            _record_drop(directory, client=client, event=event, size=size, now_ms=now_ms)
+            record_drop(directory, client=client, event=event, size=size, now_ms=now_ms)
     return event_id if kept else None
 
 
@@ -198,7 +200,7 @@ def total_bytes(directory: str) -> int:
     return total
 
 
-def _record_drop(directory: str, *, client: str, event: str, size: int, now_ms: int) -> None:
+def record_drop(directory: str, *, client: str, event: str, size: int, now_ms: int) -> None:
     """Record a dropped event: one line each, without details once there are many."""
     descriptor = _open(os.path.join(directory, DROPPED_NAME))
     try:

@@ -3,23 +3,28 @@
 A reader stores the `end` of the last processed item in one transaction with the result, so each
 entry is processed exactly once. Damage (a torn write, foreign bytes) is skipped up to the next
 entry with a valid checksum. An unfinished last entry is not read while a writer may still append.
+What was processed is removed with its file, or blanked in place while the file is in use.
 
-Payloads are opaque here. Not imported by the hook process.
+Only plain files of this user are read: a folder, a link, a pipe or a stranger's file under the name
+of a spool file raises `UnfitFileError`. Payloads are opaque here. Not imported by the hook process.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import stat
+import time
 import zlib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from wellkept.core.clock import from_ms
 from wellkept.core.records import record
 from wellkept.core.sessions import SpoolDamage, SpoolEntry
-from wellkept.store.spool import DROPPED_NAME, SUFFIX, fcntl
+from wellkept.store.spool import DROPPED_NAME, MAX_ENTRY_BYTES, SUFFIX, encode, fcntl
 
 _HEADER = re.compile(
     rb"(?P<head>H1 (?P<id>[0-9a-f-]{36}) (?P<ms>-?\d{1,19}) (?P<client>[\w.:-]{1,64})"
@@ -28,6 +33,16 @@ _HEADER = re.compile(
 _HEADER_BYTES = 320
 _SCAN_BYTES = 1 << 20
 _MARK = b"H1 "
+# The time of an entry whose own cannot be represented: such an entry is set aside.
+NO_TIME = datetime(9999, 12, 31, tzinfo=UTC)
+# Without file locks a file counts as in use for so long after its last entry.
+_UNLOCKED_IDLE_S = 600.0
+# A pipe must not block, and a link must not lead elsewhere.
+_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+class UnfitFileError(OSError):
+    """Something under the name of a spool file that is none; the message says what it is."""
 
 
 @record
@@ -57,8 +72,8 @@ def files(directory: Path) -> list[SpoolFile]:
         return found
     for path in paths:
         try:
-            status = path.stat()
-        except FileNotFoundError:
+            status = path.lstat()
+        except OSError:
             continue
         found.append(SpoolFile(path, status.st_size, status.st_mtime_ns // 1_000_000))
     return sorted(found, key=lambda file: (file.modified_ms, file.path.name))
@@ -67,7 +82,7 @@ def files(directory: Path) -> list[SpoolFile]:
 def read(path: Path, *, offset: int = 0) -> Iterator[SpoolEntry | SpoolDamage]:
     """The items of a file from an offset on; nothing when the file is gone."""
     try:
-        file = path.open("rb")
+        file = _open(path, os.O_RDONLY)
     except FileNotFoundError:
         return
     with file:
@@ -86,14 +101,61 @@ def remove_drained(path: Path, *, offset: int) -> bool:
     """Remove a file that was read up to `offset`, unless it has grown; returns whether it is
     gone."""
     try:
-        file = path.open("rb")
+        file = _open(path, os.O_RDONLY)
     except FileNotFoundError:
         return True
     with file:
         if not _lock_if_idle(file) or os.fstat(file.fileno()).st_size != offset:
             return False
+        if fcntl is None and time.time() - os.fstat(file.fileno()).st_mtime < _UNLOCKED_IDLE_S:
+            return False
         path.unlink(missing_ok=True)
         return True
+
+
+def blank(path: Path, *, start: int, end: int) -> None:
+    """Overwrite what was processed between two offsets: payloads and damage become spaces.
+
+    An entry stays a valid one without a payload, so a reader that begins anew finds no event in it.
+    Writers only append, so they are not in the way.
+    """
+    try:
+        file = _open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return
+    with file:
+        while start < end:
+            size = min(end, os.fstat(file.fileno()).st_size)
+            if start >= size:
+                return
+            item = _entry_at(file, start, size)
+            stop = item.end if item else _next_entry(file, start, size)
+            raw = _blanked(file, item) if item else b" " * (stop - start)
+            file.seek(start)
+            file.write(raw)
+            file.flush()
+            start = stop
+
+
+def unfit_reason(path: Path) -> str | None:
+    """Why something is no spool file to read; None when it can be read or is gone."""
+    try:
+        with _open(path, os.O_RDONLY):
+            return None
+    except FileNotFoundError:
+        return None
+    except UnfitFileError as error:
+        return str(error)
+    except OSError as error:
+        return (error.strerror or type(error).__name__).lower()
+
+
+def moment_of(milliseconds: int) -> datetime:
+    """A moment from the header or the file system; one out of range becomes `NO_TIME`."""
+    try:
+        return from_ms(milliseconds)
+    except (OverflowError, ValueError):
+        return NO_TIME
 
 
 def dropped(directory: Path) -> DroppedEvents:
@@ -116,6 +178,38 @@ def clear_dropped(directory: Path) -> None:
 # -- One file -------------------------------------------------------------------------------------
 
 
+def _open(path: Path, mode: int) -> BinaryIO:
+    """The file, if it is a plain one of this user. UnfitFileError or OSError otherwise."""
+    status = path.lstat()
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a pipe"}
+    if not stat.S_ISREG(status.st_mode):
+        raise UnfitFileError(f"it is {kinds.get(stat.S_IFMT(status.st_mode), 'not a plain file')}")
+    descriptor = os.open(path, mode | _SAFE)
+    file = os.fdopen(descriptor, "r+b" if mode == os.O_RDWR else "rb")
+    now = os.fstat(descriptor)
+    if not stat.S_ISREG(now.st_mode):
+        file.close()
+        raise UnfitFileError("it is not a plain file")
+    if hasattr(os, "geteuid") and now.st_uid != os.geteuid():
+        file.close()
+        raise UnfitFileError("it belongs to another user")
+    return file
+
+
+def _blanked(file: BinaryIO, entry: SpoolEntry) -> bytes:
+    """An entry of the same length, id and time whose payload is spaces."""
+    head = _bytes_at(file, entry.start, _HEADER_BYTES)
+    header = _HEADER.match(head)
+    assert header is not None
+    return encode(
+        entry.event_id,
+        client=entry.client,
+        event=entry.event,
+        payload=b" " * len(entry.payload),
+        now_ms=int(header["ms"]),
+    )
+
+
 def _entry_at(file: BinaryIO, start: int, size: int) -> SpoolEntry | None:
     """The complete, valid entry at this offset, if there is one."""
     header = _HEADER.match(_bytes_at(file, start, _HEADER_BYTES))
@@ -124,7 +218,8 @@ def _entry_at(file: BinaryIO, start: int, size: int) -> SpoolEntry | None:
     length = int(header["length"])
     begin = start + header.end()
     end = begin + length + 1
-    if end > size:
+    # The last byte first: a long entry that is none need not be read.
+    if end > size or length > MAX_ENTRY_BYTES or _bytes_at(file, end - 1, 1) != b"\n":
         return None
     body = _bytes_at(file, begin, length + 1)
     payload = body[:-1]
@@ -132,13 +227,9 @@ def _entry_at(file: BinaryIO, start: int, size: int) -> SpoolEntry | None:
         header["check"], 16
     ):
         return None
-    try:
-        at = from_ms(int(header["ms"]))
-    except OverflowError:
-        return None
     return SpoolEntry(
         event_id=header["id"].decode("ascii"),
-        at=at,
+        at=moment_of(int(header["ms"])),
         client=header["client"].decode("ascii"),
         event=header["event"].decode("ascii"),
         payload=payload,
@@ -149,15 +240,20 @@ def _entry_at(file: BinaryIO, start: int, size: int) -> SpoolEntry | None:
 
 def _damage_at(file: BinaryIO, start: int, size: int) -> SpoolDamage | None:
     """The bytes up to the next entry or the end; None while the file may still grow."""
-    for offset in _header_offsets(file, start + 1, size):
-        if _entry_at(file, offset, size):
-            return SpoolDamage(start, offset, torn=False)
+    if (end := _next_entry(file, start, size)) < size:
+        return SpoolDamage(start, end, torn=False)
     try:
         if _lock_if_idle(file) and os.fstat(file.fileno()).st_size == size:
             return SpoolDamage(start, size, torn=True)
         return None
     finally:
         _unlock(file)
+
+
+def _next_entry(file: BinaryIO, start: int, size: int) -> int:
+    """The offset of the next valid entry; the size when there is none."""
+    offsets = _header_offsets(file, start + 1, size)
+    return next((offset for offset in offsets if _entry_at(file, offset, size)), size)
 
 
 def _header_offsets(file: BinaryIO, start: int, size: int) -> Iterator[int]:

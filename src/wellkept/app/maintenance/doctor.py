@@ -212,6 +212,15 @@ def _spool_findings(services: Services) -> list[Finding]:
     if count := status.aside_entries:
         message = f"{count:,} entries were set aside; `wellkept spool repair` tries them again."
         found.append(_warning("spool", message, count=count))
+    for bad in status.bad_sources:
+        message = f"{bad.name} in the spool cannot be read: {bad.reason}; it was not drained."
+        found.append(_warning("spool", message))
+    if count := status.damaged_places:
+        message = (
+            f"{count:,} damaged places ({status.damaged_bytes:,} bytes) in spool files were"
+            f" skipped, the latest in {status.damaged_source}; `wellkept spool repair` resets this."
+        )
+        found.append(_warning("spool", message, count=count))
     if status.waiting_bytes > MAX_TOTAL_BYTES // 2:
         message = f"{status.waiting_bytes:,} bytes wait; `wellkept spool drain` takes them in."
         found.append(_warning("spool", message))

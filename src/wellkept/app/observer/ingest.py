@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wellkept.app.known_secrets import FILE_SUFFIX, know_secrets
 from wellkept.app.observer.deadline_embedder import DeadlineEmbedder
 from wellkept.app.observer.spool_folder import SpoolFolder, SpoolStatus
 from wellkept.app.projects.git import ask_git
@@ -20,9 +22,11 @@ from wellkept.app.projects.resolver import resolve_project
 from wellkept.app.settings.model import Settings
 from wellkept.app.settings.sources import SettingSources, inspect_settings
 from wellkept.core.errors import ProviderError
+from wellkept.core.events import Event
 from wellkept.core.ports.models import Embedder
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
+from wellkept.core.sessions import SpoolEntry
 from wellkept.memory.commands.named import NamedThings
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, DrainRules, Translate, drain
@@ -44,7 +48,13 @@ def drain_and_learn(
     wk: Wellkept, *, translate: Translate, environment: Mapping[str, str] | None = None
 ) -> DrainReport:
     """Drain this user's spool, unless another process does, then summarize and learn."""
-    report = drain_spool(wk.engine, wk.settings, translate=translate, environment=environment)
+    report = drain_spool(
+        wk.engine,
+        wk.settings,
+        translate=translate,
+        environment=environment,
+        database=wk.path,
+    )
     return learn_skills(wk, summarize_and_learn(wk, report), environment=environment)
 
 
@@ -55,22 +65,53 @@ def drain_spool(
     translate: Translate,
     environment: Mapping[str, str] | None = None,
     embedding_s: float = EMBEDDING_S,
+    database: Path | None = None,
 ) -> DrainReport:
-    """Drain the spool under its lock: no text model, the embedder for at most `embedding_s`."""
+    """Drain the spool under its lock: no text model, the embedder for at most `embedding_s`.
+
+    With `database`, secrets that the projects' own files hold are recognised.
+    """
     env = os.environ if environment is None else environment
     spool = SpoolFolder.of(env)
     with spool.draining() as locked:
         if not locked:
             return DrainReport(busy=True)
+        with suppress(OSError):
+            known = str(database.with_suffix(FILE_SUFFIX)) if database else ""
+            spool.redact_first(on=settings.capture_redact == "hook", known_values=known)
         limited = _TimeLimitedEngine(engine, embedding_s)
         report = drain(
             limited.engine,
             spool,
-            translate=translate,
+            translate=_knowing(translate, settings, database, env),
             environment=machine_environment(engine.store, env),
             rules=drain_rules(settings),
         )
         return replace(report, vectors_due=limited.has_failed)
+
+
+def _knowing(
+    translate: Translate,
+    settings: Settings,
+    database: Path | None,
+    environment: Mapping[str, str],
+) -> Translate:
+    """`translate` that first makes known what the .env files of an event's folder hold."""
+    seen: set[str | None] = set()
+
+    def translating(entry: SpoolEntry, redact: Callable[[str], str]) -> Sequence[Event]:
+        events = translate(entry, redact)
+        fresh = {event.origin.cwd for event in events} - seen
+        if not fresh or database is None:
+            return events
+        for cwd in fresh:
+            seen.add(cwd)
+            folder = Path(cwd) if cwd and "\0" not in cwd else None
+            know_secrets(database, settings, folder=folder, environment=environment)
+        # Names in the events were redacted without what is known now.
+        return translate(entry, redact)
+
+    return translating
 
 
 class _TimeLimitedEngine:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from wellkept.app.wiring.services import Services
 
 MAX_ASIDE_BYTES = 256 << 20
-_LOCK, _ASIDE = "drain.lock", "aside"
+_LOCK, _ASIDE, _BAD, _DAMAGED = "drain.lock", "aside", "unreadable", "damaged"
+_MAX_DAMAGE_LINES_BYTES = 64 << 10
 # Tool calls from elsewhere have the form that most clients send.
 _TOOL_CLIENT, _TOOL_EVENT = "claude-code", "PostToolUse"
 _RETRY = re.compile(r"retry-[0-9a-f]{16}-")
@@ -39,6 +40,14 @@ class SpoolFileStatus:
 
 
 @record
+class BadSource:
+    """Something in the spool that cannot be read, and why."""
+
+    name: str
+    reason: str
+
+
+@record
 class SpoolStatus:
     """Status of the spool."""
 
@@ -48,6 +57,10 @@ class SpoolStatus:
     dropped_since: datetime | None
     aside_entries: int
     draining: bool
+    bad_sources: tuple[BadSource, ...] = ()
+    damaged_places: int = 0
+    damaged_bytes: int = 0
+    damaged_source: str | None = None
 
     @property
     def waiting_bytes(self) -> int:
@@ -92,12 +105,36 @@ class SpoolFolder:
 
     def idle_since(self, source: str) -> datetime | None:
         try:
-            return from_ms((self.folder / source).stat().st_mtime_ns // 1_000_000)
+            modified_ns = (self.folder / source).lstat().st_mtime_ns
         except FileNotFoundError:
             return None
+        return spool_reader.moment_of(modified_ns // 1_000_000)
 
     def remove(self, source: str, *, offset: int) -> bool:
         return spool_reader.remove_drained(self.folder / source, offset=offset)
+
+    def clear(self, source: str, *, start: int, end: int) -> None:
+        spool_reader.blank(self.folder / source, start=start, end=end)
+
+    def set_source_aside(self, source: str) -> str | None:
+        path = self.folder / source
+        reason = spool_reader.unfit_reason(path)
+        if reason is None:
+            return None
+        target = self.folder / _BAD / _RETRY.sub("", source, count=1)
+        spool.make_private_folder(str(target.parent))
+        if os.path.lexists(target):
+            target = target.with_name(f"{target.name}.{os.urandom(4).hex()}{spool.SUFFIX}")
+        path.rename(target)
+        return reason
+
+    def note_damage(self, source: str, *, size_bytes: int) -> None:
+        path = self.folder / _DAMAGED
+        if path.exists() and path.stat().st_size > _MAX_DAMAGE_LINES_BYTES:
+            return
+        with path.open("a", encoding="utf-8", errors="replace") as file:
+            path.chmod(0o600)
+            file.write(f"{size_bytes} {source}\n")
 
     def set_aside(self, source: str, entry: SpoolEntry) -> None:
         path = self.folder / _ASIDE / _RETRY.sub("", source, count=1)
@@ -130,11 +167,26 @@ class SpoolFolder:
         for file in found:
             # New file: ignore a read offset left by an older file of the same name.
             file.path.rename(self.folder / f"retry-{os.urandom(8).hex()}-{file.path.name}")
+        for bad in spool_reader.files(self.folder / _BAD):
+            if spool_reader.unfit_reason(bad.path) is None:
+                bad.path.rename(self.folder / f"retry-{os.urandom(8).hex()}-{bad.path.name}")
         return len(found)
 
     def clear_dropped(self) -> None:
-        """Clear the record of dropped events."""
+        """Clear the records of dropped events and of damage."""
         spool_reader.clear_dropped(self.folder)
+        (self.folder / _DAMAGED).unlink(missing_ok=True)
+
+    def redact_first(self, *, on: bool, known_values: str = "") -> None:
+        """Tell the hook process whether to redact before it writes, and where the file with the
+        hashes of known values is."""
+        mark = self.state / spool.REDACT_NAME
+        if not on:
+            mark.unlink(missing_ok=True)
+        elif not mark.exists() or mark.read_text(encoding="utf-8") != known_values:
+            spool.make_private_folder(str(self.state))
+            mark.write_text(known_values, encoding="utf-8")
+            mark.chmod(0o600)
 
     @contextmanager
     def draining(self) -> Generator[bool, None, None]:
@@ -155,14 +207,44 @@ class SpoolFolder:
         found = spool_reader.files(self.folder)
         dropped = spool_reader.dropped(self.folder)
         aside = spool_reader.files(self.folder / _ASIDE)
+        reasons = {file.path: spool_reader.unfit_reason(file.path) for file in found}
+        damage = self._damage()
         return SpoolStatus(
             folder=self.folder,
-            files=tuple(self._file_status(file, sessions) for file in found),
+            files=tuple(self._file_status(f, sessions) for f in found if not reasons[f.path]),
             dropped_events=dropped.count,
             dropped_since=None if dropped.since_ms is None else from_ms(dropped.since_ms),
-            aside_entries=sum(1 for file in aside for _ in spool_reader.read(file.path)),
+            aside_entries=sum(
+                1
+                for file in aside
+                if spool_reader.unfit_reason(file.path) is None
+                for _ in spool_reader.read(file.path)
+            ),
             draining=self._is_locked(),
+            bad_sources=(
+                *(BadSource(path.name, reason) for path, reason in reasons.items() if reason),
+                *self._bad_sources(),
+            ),
+            damaged_places=len(damage),
+            damaged_bytes=sum(size for size, _ in damage),
+            damaged_source=damage[-1][1] if damage else None,
         )
+
+    def _bad_sources(self) -> list[BadSource]:
+        found = spool_reader.files(self.folder / _BAD)
+        return [
+            BadSource(f.path.name, spool_reader.unfit_reason(f.path) or "it can be read again")
+            for f in found
+        ]
+
+    def _damage(self) -> list[tuple[int, str]]:
+        """Size and file of the damage that was skipped."""
+        try:
+            lines = (self.folder / _DAMAGED).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return []
+        parts = [line.partition(" ") for line in lines.splitlines()]
+        return [(int(size), name) for size, _, name in parts if size.isdecimal()]
 
     def _file_status(self, file: spool_reader.SpoolFile, sessions: SessionStore) -> SpoolFileStatus:
         mark = sessions.read_position(file.path.name)
@@ -173,7 +255,7 @@ class SpoolFolder:
             file.path.name,
             file.size_bytes,
             max(0, file.size_bytes - drained_bytes),
-            from_ms(file.modified_ms),
+            spool_reader.moment_of(file.modified_ms),
         )
 
     def _is_locked(self) -> bool:

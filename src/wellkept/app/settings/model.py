@@ -361,6 +361,17 @@ class Settings:
             high=1_000_000_000,
         ),
     )
+    capture_redact: str = field(
+        default="drain",
+        metadata=_rule(
+            "capture.redact",
+            str,
+            "When secrets are taken out of what hooks catch: drain does it within a second of the"
+            " event when a server runs, else at the end of the turn; hook before anything is"
+            " written, and every hook takes about 60 ms of processor time more",
+            choices=("drain", "hook"),
+        ),
+    )
     capture_before_tools: str = field(
         default="off",
         metadata=_rule(
@@ -398,6 +409,16 @@ class Settings:
             "After how many sessions that ignored a line it is no longer injected; 0 means never",
             low=0,
             high=1000,
+        ),
+    )
+    secrets_known_values: str = field(
+        default="on",
+        metadata=_rule(
+            "secrets.known_values",
+            str,
+            "Whether .env files of projects and credential stores of the home folder are read, so"
+            " that their values are recognised anywhere; only salted hashes are kept",
+            choices=("on", "off"),
         ),
     )
     skills_suggest: str = field(

@@ -122,8 +122,11 @@ class Services:
     @cached_property
     def engine(self) -> Engine:
         """Dependencies shared by all memory operations."""
+        store = self.store
+        if not self.read_only:
+            self._know_secrets()
         return Engine(
-            store=self.store,
+            store=store,
             embedder=lambda: self.embedder,
             thresholds=lambda: self.thresholds,
             text_model=lambda: self.text_model,
@@ -132,6 +135,17 @@ class Services:
             on_embedding_failure=self._note_failure,
             clock=self.clock,
             new_id=IdSource(lambda: to_ms(self.clock())),
+        )
+
+    def _know_secrets(self) -> None:
+        """Recognise the secrets that this project's own files hold."""
+        from wellkept.app.known_secrets import know_secrets
+
+        know_secrets(
+            self.path,
+            self.settings,
+            folder=self.folder,
+            environment=self.environment,
         )
 
     @cached_property

@@ -15,7 +15,7 @@ class Spool(Protocol):
     """Files of captured events. A file is removed after all of it was processed."""
 
     def sources(self) -> list[str]:
-        """File names, least recently written first."""
+        """File names, least recently written first; also of what turns out to be unreadable."""
         ...
 
     def read(self, source: str, *, offset: int) -> Iterator[SpoolEntry | SpoolDamage]:
@@ -31,6 +31,18 @@ class Spool(Protocol):
         gone."""
         ...
 
+    def clear(self, source: str, *, start: int, end: int) -> None:
+        """Overwrite what was processed between two offsets of a file that cannot be removed yet."""
+        ...
+
     def set_aside(self, source: str, entry: SpoolEntry) -> None:
         """Save a copy of an entry that cannot be processed, for a later attempt."""
+        ...
+
+    def set_source_aside(self, source: str) -> str | None:
+        """Move away what is no spool file to read and say why; None when it can be read."""
+        ...
+
+    def note_damage(self, source: str, *, size_bytes: int) -> None:
+        """Count bytes of a file that were no entry."""
         ...

@@ -16,7 +16,7 @@ _END = ""
 class Literals:
     """A set of literals to find.
 
-    With `opening`, a literal after a letter, digit or underscore does not count. A literal of one
+    With `opening`, a literal after a letter or digit does not count. A literal of one
     character always counts as present: checking would cost more than it saves.
     """
 
@@ -44,7 +44,7 @@ class Literals:
     def _pattern(self) -> re.Pattern[str]:
         """Finds the longest literal at a position."""
         branches = _branches(one for one in self._all if len(one) > 1)
-        return re.compile(f"[^A-Za-z0-9_]({branches})" if self._opening else f"({branches})")
+        return re.compile(f"[^A-Za-z0-9]({branches})" if self._opening else f"({branches})")
 
     @cached_property
     def _inside(self) -> dict[str, frozenset[str]]:

@@ -16,6 +16,7 @@ from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.core.text import clean
+from wellkept.memory.text.known_values import find_known, generation
 from wellkept.memory.text.secret_rules import find_secrets
 from wellkept.memory.text.secret_spans import SecretSpan, WorkCount
 from wellkept.memory.text.secret_values import MARK
@@ -57,11 +58,11 @@ class Redacted:
 
 def redact(text: str) -> Redacted:
     """The text without private parts and secrets, and what was removed."""
-    return _redact_label(text) if len(text) <= _LABEL_CHARS else _redact(text)
+    return _redact_label(text, generation()) if len(text) <= _LABEL_CHARS else _redact(text)
 
 
 @lru_cache(maxsize=4096)
-def _redact_label(text: str) -> Redacted:
+def _redact_label(text: str, _generation: int) -> Redacted:
     """Cached: names, paths and titles repeat often."""
     return _redact(text)
 
@@ -71,7 +72,7 @@ def _redact(text: str) -> Redacted:
     cut = _Cut(text, _merged(_private_spans(text)))
     # Removing one secret can expose another, so repeat until nothing is found.
     for _ in range(_MAX_PASSES):
-        found = find_secrets(cut.text, work)
+        found = [*find_secrets(cut.text, work), *find_known(cut.text, work)]
         if not found:
             break
         cut = _Cut(text, _merged((*cut.findings, *map(cut.to_given, found))))
@@ -99,6 +100,18 @@ def redact_json(value: Json, *, _depth: int = 0) -> Json:
             for name, item in value.items()
         }
     return value
+
+
+def redact_payload(payload: bytes) -> bytes:
+    """A client's payload without its secrets: JSON stays JSON, anything else is read as text."""
+    import json
+
+    text = payload.decode("utf-8", "replace")
+    try:
+        shown = json.dumps(redact_json(json.loads(text)), ensure_ascii=False)
+    except (ValueError, RecursionError, UsageError):
+        shown = redact(clean(text)).text
+    return shown.encode("utf-8", "replace")
 
 
 def _redact_named(name: str, value: str) -> str:

@@ -17,9 +17,10 @@ from wellkept.memory.text.secret_values import MARK
 _BLOCK_CHARS = 32_000
 # What stands before each line of a listing: a number, a file's name and number, marks of a diff.
 _MARGIN = r"(?:[ \t]*(?:[\w./-]{1,80}[:-])?\d{1,6}[:|→│\t -]{1,3}|[ \t]*[+\->#|*/]{1,3})"
+_LONG_TAIL = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}\s*\Z")
 _BODY = re.compile(
-    rf"(?:(?<=\n){_MARGIN}|\s|\\{{1,4}}[nrt]"
-    r"|[A-Z][A-Za-z-]{2,24}: [^\n\\]{1,80}(?=\n|\\n)"
+    rf"(?:(?<=\s){_MARGIN}|\s|\\{{1,4}}[nrt]"
+    r"|[A-Z][A-Za-z-]{2,24}: (?:[^\n\\]{1,80}(?=\n|\\n)|[\w,-]{1,40}(?=\s))"
     r"|[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{1,15}={1,2}|[\"',()+]){0,8000}+"
 )
 _KEY_TEXT = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{1,15}={1,2}")
@@ -91,6 +92,9 @@ def _body_start(text: str, end: int, floor: int) -> int:
         line = _EDGES.sub("", part[start : breaks[index][0]])
         if _BODY_LINE.fullmatch(line):
             first = floor + start
+        elif tail := _LONG_TAIL.search(part, start, breaks[index][0]):
+            first = floor + tail.start()
+            break
         elif line and not _HEADER_LINE.fullmatch(line):
             break
     return first

@@ -14,7 +14,7 @@ from wellkept.memory.text.secret_spans import SecretSpan, WorkCount
 from wellkept.memory.text.secret_values import ValueLists
 
 _LINE_CHARS = 2_000
-_BEFORE = re.compile(r"[\w.-]")
+_BEFORE = re.compile(r"[A-Za-z0-9.-]")
 _VALUE = r"(?:\\{0,3}\"([^\"\\\n]{1,200})|\\{0,3}'([^'\\\n]{1,200})|([^\s\"'\\;|&<>()`]{1,200}))"
 # Between a flag and its value, also in a list of arguments.
 _GAP = r"(?:[ \t]{1,4}|=|\\{0,3}[\"'],[ \t]{0,3})"

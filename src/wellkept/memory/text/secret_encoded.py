@@ -18,6 +18,7 @@ _RUN = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}+={0,2}")
 _TEXT = re.compile(rb"[\t\n\r -~]+")
 _PROBE_CHARS = 24
 _MAX_RUN_CHARS = 64_000
+_MAX_PARTS = 12
 _BETWEEN = "\n\x00\n"
 
 
@@ -30,11 +31,11 @@ def find_encoded(
     starts: list[int] = []
     size = 0
     for run in _RUN.finditer(text):
-        shown = _decoded(run.group())
+        start, shown = _first_text(run.group())
         if shown is None:
             continue
         work.places += 1
-        runs.append(run.span())
+        runs.append((run.start() + start, run.end()))
         decoded.append(shown)
         starts.append(size)
         size += len(shown) + len(_BETWEEN)
@@ -43,6 +44,18 @@ def find_encoded(
     hits = {bisect_right(starts, f.start) - 1 for f in find(_BETWEEN.join(decoded), work)}
     for index in sorted(hits):
         yield SecretSpan("encoded-secret", *runs[index])
+
+
+def _first_text(run: str) -> tuple[int, str | None]:
+    """Where encoded text begins in a run: a path may stand before it."""
+    start = 0
+    for _ in range(_MAX_PARTS):
+        if (shown := _decoded(run[start:])) is not None:
+            return start, shown
+        start = run.find("/", start) + 1
+        if not start or len(run) - start < _PROBE_CHARS:
+            break
+    return 0, None
 
 
 def _decoded(run: str) -> str | None:

@@ -21,8 +21,7 @@ _INSIDE_WORD = re.compile(r"[a-z]{2}")
 _GOES_ON = re.compile(r"[a-rt-z]")
 _LETTER = re.compile(r"[^\W\d_]")
 # What must come before the key for `ENV TOKEN value` and `<token>value</token>`.
-_ENV_WORDS = ("ENV", "ARG", "setenv", "SET", "set -gx")
-_ENV_LINE = re.compile(r"[ \t+-]*(?:ENV|ARG|setenv|SET|set -gx)\s[\w]{0,40}$")
+_ENV_LINE = re.compile(r"(?:^|[^A-Za-z0-9.-])(?:ENV|ARG|setenv|SET|set -gx)\s\w{0,40}$")
 _PLAIN_NAME = re.compile(r"[\w.-]{1,60}")
 _BARE = frozenset({"bare", "flag", "said", "said_cjk", "valued"})
 _LEAST_CHARS = 4
@@ -44,10 +43,11 @@ _VALUE_CHARS = 512
 _REST = re.compile(r"[^\s\"'`,;)}\]<>|&\\]*")
 _NOT_BEFORE_RUN = re.compile(r"(?:sha\d{1,3}[-:]|integrity.{0,8}|base64,|[/#@])$", re.IGNORECASE)
 
-_QUOTE = r"\\{0,7}[\"'`]"
+# A quote, escaped any number of times; in a file's name the backslashes became slashes.
+_QUOTE = r"[\\/]{0,7}[\"'`]"
 _VALUE = (
-    r"(?:[bfru]{0,2}\\{0,7}\"(?P<double>[^\"\r\n]{1,512}?)(?:\\{0,7}\"|\Z)"
-    r"|[bfru]{0,2}\\{0,7}'(?P<single>[^'\r\n]{1,512}?)(?:\\{0,7}'|\Z)"
+    r"(?:[bfru]{0,2}[\\/]{0,7}\"(?P<double>[^\"\r\n]{1,512}?)(?:[\\/]{0,7}\"|\Z)"
+    r"|[bfru]{0,2}[\\/]{0,7}'(?P<single>[^'\r\n]{1,512}?)(?:[\\/]{0,7}'|\Z)"
     r"|`(?P<tick>[^`\r\n]{1,512})`"
     r"|(?P<bare>[^\s\"'`,;)}\]<>|&\\]{1,512}))"
 )
@@ -205,8 +205,8 @@ def _is_flag(before: str) -> bool:
 
 
 def _is_env_line(before: str) -> bool:
-    line = before.rpartition("\n")[2]
-    return line.lstrip(" \t+-").startswith(_ENV_WORDS) and _ENV_LINE.search(line) is not None
+    words = before.rpartition("\n")[2].split()[-2:]
+    return bool(words) and _ENV_LINE.search(before) is not None
 
 
 def _is_env(key: _Key, match: re.Match[str], kind: str) -> bool:

@@ -25,8 +25,8 @@ from wellkept.memory.text.secret_names import Stem, find_named, given_pattern
 from wellkept.memory.text.secret_spans import SecretSpan, WorkCount
 from wellkept.memory.text.secret_values import ValueLists
 
-_Check = Literal["none", "real", "random", "cookie", "credential"]
-_WORD_CHAR = re.compile(r"[A-Za-z0-9_]")
+_Check = Literal["none", "real", "random", "cookie", "credential", "made-up"]
+_WORD_CHAR = re.compile(r"[A-Za-z0-9]")
 _PLACEHOLDER = re.compile(re.escape(values.MARK) + r"[a-z0-9-]{1,40}\]")
 _BREAK = re.compile(r"[;=\s]+")
 _CREDENTIAL_BREAK = re.compile(r"[\s,;=:\"'\\]+")
@@ -232,6 +232,9 @@ def _passes(check: _Check, value: str, lists: ValueLists) -> bool:
             return lists.is_real(value)
         case "random":
             return lists.is_real(value) and values.is_random(value)
+        case "made-up":
+            odd = values.has_digit_and_letter(value) or values.has_symbol(value)
+            return (odd or values.is_made_up(value)) and lists.is_real(value)
         case "cookie":
             crumbs = _BREAK.split(value)
             return any(values.is_random(crumb) and lists.is_real(crumb) for crumb in crumbs)

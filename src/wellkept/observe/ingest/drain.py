@@ -1,8 +1,10 @@
 """Drain the spool: captured events -> session, observations, summary.
 
 A batch of events and its read position are written in one transaction, so each event counts
-exactly once, whichever process drains and whenever it dies. An entry that cannot be ingested, even
-alone, is set aside with its bytes and reported; it never blocks the entries after it.
+exactly once, whichever process drains and whenever it dies. As soon as that is committed, the entry
+is gone from the spool: its file is removed, or blanked while a client still writes to it. An entry
+that cannot be ingested, even alone, is set aside without its secrets and reported; it never blocks
+the entries after it. A file that cannot be read is moved away and never blocks the others.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from wellkept.core.ports.spool import Spool
 from wellkept.core.records import field, record, replace
 from wellkept.core.sessions import ReadPosition, SpoolDamage, SpoolEntry
 from wellkept.memory.engine import Engine
-from wellkept.memory.text.redaction import redact
+from wellkept.memory.text.redaction import redact, redact_payload
 from wellkept.observe.ingest.ingest import (
     BAD_EVENT,
     TRANSIENT,
@@ -35,6 +37,7 @@ Translate: TypeAlias = Callable[[SpoolEntry, Callable[[str], str]], Sequence[Eve
 """Translates a spool entry into events; the second argument redacts secrets from a text."""
 
 _BATCH_ENTRIES, _BATCH_BYTES = 100, 4 << 20
+_NO_YEAR = 9999
 _IDLE_SESSIONS = 50
 
 
@@ -71,9 +74,18 @@ class SetAside:
     reason: str
 
 
+@record
+class SourceAside:
+    """A file that could not be read, and why."""
+
+    source: str
+    reason: str
+
+
 @record(kw_only=True)
 class DrainReport:
-    """What a drain did. `busy`: another process is draining, and nothing was done."""
+    """What a drain did. `busy`: another process is draining, and nothing was done. `in_use`: so
+    many files were drained but could not be removed yet."""
 
     busy: bool = False
     sources: int = 0
@@ -84,6 +96,8 @@ class DrainReport:
     prompts: int = 0
     damaged_bytes: int = 0
     removed: int = 0
+    in_use: int = 0
+    sources_aside: tuple[SourceAside, ...] = ()
     sessions: tuple[str, ...] = ()
     set_aside: tuple[SetAside, ...] = ()
     problems: tuple[str, ...] = ()
@@ -118,11 +132,10 @@ class _Drain:
     rules: DrainRules
     ingester: EventIngester
     report: DrainReport = field(default_factory=DrainReport)
-    over: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def run(self) -> DrainReport:
         for source in self.spool.sources():
-            self._drain_source(source)
+            self._drain_alone(source)
         self._close_idle_sessions()
         if self.report.entries:
             before = self.engine.clock() - timedelta(days=self.rules.taken_days)
@@ -150,15 +163,37 @@ class _Drain:
 
     # -- One file ---------------------------------------------------------------------------------
 
+    def _drain_alone(self, source: str) -> None:
+        """Drain a file; what is wrong with it does not keep the others waiting."""
+        try:
+            self._drain_source(source)
+        except OSError as error:
+            self._set_source_aside(source, error)
+
+    def _set_source_aside(self, source: str, error: OSError) -> None:
+        """Move a file away that cannot be read; what may pass, such as a full disk, is told."""
+        try:
+            reason = self.spool.set_source_aside(source)
+        except OSError as failed:
+            reason, error = None, failed
+        if reason is None:
+            told = safe_text(f"{source} was not drained: {error.strerror or error}")
+            self.ingester.counts.problems.append(told)
+            return
+        aside = SourceAside(safe_text(source), reason)
+        self._add(sources_aside=(*self.report.sources_aside, aside))
+
     def _drain_source(self, source: str) -> None:
         mark = self._start(source)
         if mark is None:
             self._remove_if_empty(source)
             return
         self._add(sources=self.report.sources + 1)
+        is_gone = self._release(mark, since=0)
         for batch in _batches(self.spool.read(source, offset=mark.offset)):
-            mark = self._take(mark, batch)
-        self._remove_if_over(mark)
+            start, mark = mark.offset, self._take(mark, batch)
+            is_gone = self._release(mark, since=start)
+        self._add(in_use=self.report.in_use + (not is_gone))
 
     def _start(self, source: str) -> ReadPosition | None:
         """Where to continue; another file under an old name is read from its beginning."""
@@ -183,6 +218,8 @@ class _Drain:
                     self._take(mark, [item])
                 return moved
             self._set_aside(moved, entries, error)
+        if damage:
+            self.spool.note_damage(mark.source, size_bytes=damage)
         self._add(
             entries=self.report.entries + len(entries),
             damaged_bytes=self.report.damaged_bytes + damage,
@@ -193,20 +230,24 @@ class _Drain:
         self, mark: ReadPosition, entries: Sequence[SpoolEntry], error: Exception
     ) -> None:
         for entry in entries:
-            self.spool.set_aside(mark.source, entry)
+            safe = replace(entry, payload=redact_payload(entry.payload))
+            self.spool.set_aside(mark.source, safe)
             reason = safe_text(f"{type(error).__name__}: {error}"[:200])
             told = SetAside(mark.source, entry.event_id, entry.client, entry.event, reason)
             self._add(set_aside=(*self.report.set_aside, told))
         self.engine.store.apply([SaveReadPosition(mark)])
 
-    def _remove_if_over(self, mark: ReadPosition) -> None:
-        """Remove a file that was read to its end when its session is over or idle."""
-        ended = self.over.get(mark.source, False)
-        if (ended or self._is_quiet(mark.source)) and self.spool.remove(
-            mark.source, offset=mark.offset
-        ):
+    def _release(self, mark: ReadPosition, *, since: int) -> bool:
+        """Remove a file that was read to its end, or clear what was read of it `since` an offset;
+        returns whether it is gone."""
+        if not mark.offset:
+            return False
+        if self.spool.remove(mark.source, offset=mark.offset):
             self.engine.store.delete_read_position(mark)
             self._add(removed=self.report.removed + 1)
+            return True
+        self.spool.clear(mark.source, start=since, end=mark.offset)
+        return False
 
     def _remove_if_empty(self, source: str) -> None:
         """A hook that was killed before its first write leaves an empty file."""
@@ -221,10 +262,14 @@ class _Drain:
     # -- One transaction --------------------------------------------------------------------------
 
     def _commit(self, mark: ReadPosition, entries: Sequence[SpoolEntry]) -> None:
-        events = [event for entry in entries for event in self.translate(entry, _redacted)]
-        updates = self.ingester.commit(events, [mark])
-        if updates:
-            self.over[mark.source] = not any(update.session.is_open for update in updates)
+        events = [event for entry in entries for event in self._events(entry)]
+        self.ingester.commit(events, [mark])
+
+    def _events(self, entry: SpoolEntry) -> Sequence[Event]:
+        if entry.at.year >= _NO_YEAR:
+            raise UsageError("The time of the entry is out of range.")
+        # A blanked entry was ingested before.
+        return self.translate(entry, _redacted) if entry.payload.strip() else ()
 
     # -- Sessions that went quiet -----------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Sanitise events: remove secrets, private parts and text injected by Wellkept, and bound sizes.
 
 Invariant: only the cleaned form of an event is used. Text is bounded first, so output of any size
-costs about the same. It is cut between lines, so that no secret is split.
+costs about the same. It is cut between lines or words, so that no secret is split.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ MAX_OUTPUT_CHARS = 160_000
 MAX_COMMAND_CHARS = 16_000
 _MAX_LINE_CHARS = 4_000
 _SAMPLE_CHARS = 4_096
+# A text up to this size is redacted before it is cut.
+_REDACTED_WHOLE_CHARS = 40_000
 _BINARY_SHARE = 0.1
 
 _OPEN, _CLOSE = rf"(?:<|&lt;|\\u003c)\s*{FRAME}", rf"(?:<|&lt;|\\u003c)\\?/\s*{FRAME}"
@@ -60,6 +62,8 @@ def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
     """A text that is safe to read and store."""
     if not text:
         return text
+    if limit < len(text) <= _REDACTED_WHOLE_CHARS:
+        text = redact(clean(text)).text
     kept = clean(_bounded(text, limit=limit))
     if FRAME in kept.casefold():
         kept = _OWN_FRAME.sub("", kept)
@@ -123,12 +127,13 @@ def _bounded(text: str, *, limit: int) -> str:
     if len(text) <= limit:
         return text
     head = text[: limit * 3 // 4]
-    head = head[: head.rfind("\n") + 1] or head
+    head = head[: head.rfind("\n") + 1] or head[: head.rfind(" ") + 1] or head
     folded = text.lower()
     if FRAME in folded or _PRIVATE.search(folded):
         return head
     tail = text[-(limit // 4) :]
-    return f"{head}[… {len(text) - limit} characters left out …]\n{tail[tail.find(chr(10)) + 1 :]}"
+    cut = tail.find("\n") if "\n" in tail else tail.find(" ")
+    return f"{head}[… {len(text) - limit} characters left out …]\n{tail[cut + 1 :]}"
 
 
 def _without_control(text: str) -> str:

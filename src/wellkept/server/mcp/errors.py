@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from wellkept.core import errors
+from wellkept.memory.text.redaction import redact
 
 INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
@@ -51,4 +52,4 @@ ADVICE: Final[Mapping[type[errors.WellkeptError], str]] = MappingProxyType(
 def error_text(error: errors.WellkeptError) -> str:
     """The text for a model: message, hint and advice."""
     advice = next(ADVICE[kind] for kind in type(error).__mro__ if kind in ADVICE)
-    return f"{error} {advice}"
+    return f"{redact(str(error)).text} {advice}"

@@ -48,6 +48,11 @@ def status(*, as_json: bool = False) -> None:
             f"{counted(found.dropped_events, 'event')} dropped{since}: the spool was full.",
             fg="yellow",
         )
+    for bad in found.bad_sources:
+        click.secho(output.safe(f"Cannot be read: {bad.name}: {bad.reason}"), fg="yellow")
+    if found.damaged_places:
+        places = counted(found.damaged_places, "damaged place")
+        click.secho(f"{places} ({found.damaged_bytes:,} bytes) skipped.", fg="yellow")
     if found.aside_entries:
         failed = counted(found.aside_entries, "entry", "entries")
         click.secho(f"Failed: {failed}. Retry with `wellkept spool repair`.", fg="yellow")
@@ -73,7 +78,7 @@ def drain(*, as_json: bool) -> int:
 @spool.command()
 @options.json_option
 def repair(*, as_json: bool) -> int:
-    """Retry failed events, and reset the count of dropped events."""
+    """Retry failed events and files, and reset the counts of dropped events and damage."""
     from wellkept.app.observer.ingest import retry_events
 
     with options.open_wellkept() as wk:
@@ -95,8 +100,11 @@ def _print_report(report: DrainReport, *, as_json: bool) -> int:
             output.note(f"{report.damaged_bytes} damaged bytes were skipped.")
         for problem in report.problems:
             output.note(problem)
+        for bad in report.sources_aside:
+            click.secho(output.safe(f"Set aside: {bad.source}: {bad.reason}"), fg="yellow")
         for entry in report.set_aside:
             click.secho(
                 output.safe(f"Failed: {entry.client} {entry.event}: {entry.reason}"), fg="yellow"
             )
-    return exit_codes.NOTHING if report.set_aside else exit_codes.OK
+    failed = report.set_aside or report.sources_aside
+    return exit_codes.NOTHING if failed else exit_codes.OK

@@ -89,6 +89,7 @@ def set_(*, key: str, value: str, project_file: bool) -> None:
     write_entry(path, key, str(parsed) if isinstance(parsed, Path) else parsed)
     output.note(f"{key} is set in {path}")
     _warn_if_overridden(key, path)
+    _tell_hooks(key)
 
 
 @config.command()
@@ -99,6 +100,7 @@ def unset(*, key: str, project_file: bool) -> None:
     path = _target(rule_of(key), project_file=project_file)
     write_entry(path, key, None)
     output.note(f"{key} is no longer set in {path}")
+    _tell_hooks(key)
 
 
 @config.command()
@@ -131,6 +133,21 @@ def _target(rule: SettingRule, *, project_file: bool) -> Path:
     from wellkept.app.projects.resolver import resolve_project
 
     return sources.project_file or resolve_project(paths.current_folder()).root / paths.PROJECT_FILE
+
+
+def _tell_hooks(key: str) -> None:
+    """The hook process reads no settings: what it needs to know is a file."""
+    if key != "capture.redact":
+        return
+    from wellkept.app.known_secrets import FILE_SUFFIX
+    from wellkept.app.observer.spool_folder import SpoolFolder
+    from wellkept.app.wiring.services import store_path
+
+    known, _ = inspect_settings(_sources())
+    database = store_path(known, os.environ)
+    SpoolFolder.of(os.environ).redact_first(
+        on=known.capture_redact == "hook", known_values=str(database.with_suffix(FILE_SUFFIX))
+    )
 
 
 def _warn_if_overridden(key: str, path: Path) -> None:
