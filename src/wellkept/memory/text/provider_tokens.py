@@ -42,10 +42,16 @@ class NamedToken:
 
 def prefixed_tokens() -> Iterator[dict[str, Any]]:
     """Formats of tokens that begin with a provider's own prefix."""
-    for name, shapes in read_rules("provider_tokens")["prefixed"].items():
-        for shape in shapes:
-            prefix = shape.partition("<")[0]
-            yield {"name": name, "prefixes": [prefix], "pattern": _pattern(shape)}
+    rules = read_rules("provider_tokens")
+    for section, check in (("prefixed", "none"), ("weakly_prefixed", "varied")):
+        for name, shapes in rules[section].items():
+            for shape in shapes:
+                yield {
+                    "name": name,
+                    "prefixes": [shape.partition("<")[0]],
+                    "pattern": _pattern(shape) + r"(?![A-Za-z0-9])" * (check != "none"),
+                    "check": check,
+                }
 
 
 def named_tokens() -> Iterator[NamedToken]:

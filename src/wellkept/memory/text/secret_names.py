@@ -37,6 +37,8 @@ _DSN = re.compile(
 )
 # A user's name shortly before: only then is "pass X" about a password.
 _WITH_USER = re.compile(r"\b(?:user|username|login|admin|root|account)\b[^\n]{0,40}$", re.I)
+# Made of letters, then digits: after "password" this is one, whatever stands before.
+_PASSWORD_LIKE = re.compile(r"[A-Za-z]{3,16}[_!#@%*+-]?\d{2,6}[!#@?_)\].,;]{0,3}")
 _RUN_WINDOW_CHARS = 60
 _BEFORE_CHARS = 64
 _VALUE_CHARS = 512
@@ -189,8 +191,10 @@ def _is_framed(key: _Key, match: re.Match[str], kind: str) -> bool:
         before = key.before
         if _is_flag(before) or _is_env_line(before):
             return True
-        by_user = key.rule == "password" and values.has_digit_and_letter(match["flag"])
-        return by_user and _WITH_USER.search(before) is not None
+        if key.rule != "password" or not values.has_digit_and_letter(match["flag"]):
+            return False
+        plain = not key.whole and _PASSWORD_LIKE.fullmatch(match["flag"]) is not None
+        return plain or _WITH_USER.search(before) is not None
     if _TABLE.search(key.text, key.end, match.start(kind)):
         return _ROW_START.search(key.before) is not None
     return True

@@ -25,7 +25,7 @@ from wellkept.memory.text.secret_names import Stem, find_named, given_pattern
 from wellkept.memory.text.secret_spans import SecretSpan, WorkCount
 from wellkept.memory.text.secret_values import ValueLists
 
-_Check = Literal["none", "real", "random", "cookie", "credential", "made-up"]
+_Check = Literal["none", "real", "random", "cookie", "credential", "made-up", "varied"]
 _WORD_CHAR = re.compile(r"[A-Za-z0-9]")
 _PLACEHOLDER = re.compile(re.escape(values.MARK) + r"[a-z0-9-]{1,40}\]")
 _BREAK = re.compile(r"[;=\s]+")
@@ -235,6 +235,8 @@ def _passes(check: _Check, value: str, lists: ValueLists) -> bool:
         case "made-up":
             odd = values.has_digit_and_letter(value) or values.has_symbol(value)
             return (odd or values.is_made_up(value)) and lists.is_real(value)
+        case "varied":
+            return values.is_varied(value) and lists.is_real(value)
         case "cookie":
             crumbs = _BREAK.split(value)
             return any(values.is_random(crumb) and lists.is_real(crumb) for crumb in crumbs)
