@@ -45,7 +45,7 @@ prints.
 _MAINTENANCE = ("action", "dry_run", "examined", "items", "notes", "removed")
 _DRAIN = (
     *("busy", "sources", "entries", "events", "repeated", "observations", "prompts"),
-    *("damaged_bytes", "removed", "sessions", "set_aside", "problems"),
+    *("damaged_bytes", "removed", "in_use", "sources_aside", "sessions", "set_aside", "problems"),
     *("model", "due", "vectors_due"),
 )
 _INSTALLED = ("client", "path", "changed", "dry_run", "diff", "files", "notes")

@@ -16,6 +16,7 @@ from wellkept.core.errors import StoreFullError, UsageError
 from wellkept.core.ports.sessions import SessionStore
 from wellkept.core.records import record
 from wellkept.core.sessions import SpoolDamage, SpoolEntry
+from wellkept.memory.text.redaction import redact_payload
 from wellkept.store import spool, spool_reader
 
 if TYPE_CHECKING:
@@ -284,6 +285,7 @@ def capture_tool_call(
         "tool_input": given,
         "tool_response": output,
     }
+    raw = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
     folder = SpoolFolder.of(services.environment).folder
     spool.make_private_folder(str(folder))
     event = spool.append(
@@ -291,7 +293,8 @@ def capture_tool_call(
         client=_TOOL_CLIENT,
         session=session,
         event=_TOOL_EVENT,
-        payload=json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"),
+        # Here there is time to redact before the first write.
+        payload=redact_payload(raw),
         now_ms=to_ms(services.clock()),
     )
     if event is None:
