@@ -285,6 +285,11 @@ def confirm(question: str, *, yes: bool) -> None:
     click.confirm(question, abort=True, err=True)
 
 
+def is_interactive() -> bool:
+    """Whether a person can be asked: questions go to standard error."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def require_editor(*, alternative: str) -> None:
     """Refuse to open an editor when none is configured and there is no terminal."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")

@@ -114,6 +114,7 @@ SECTIONS: Final = MappingProxyType(
         },
         "Settings": {
             "config": ("system.config", "Show and change settings."),
+            "model": ("system.model", "Show, choose and test the model that reads sessions."),
             "completion": ("system.completion", "Print the completion script for a shell."),
         },
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.app.wiring.guarded_model import DailyUsage, ModelState, daily_usage, model_state
 from wellkept.core.records import record
+from wellkept.observe.model import event_log
 from wellkept.observe.model.budget import tokens_used_today
 from wellkept.observe.model.consolidation import archived_material
 
@@ -26,6 +27,7 @@ class TextModelHealth:
     daily_calls: int
     tokens_today: int
     daily_tokens: int
+    queued: int
     archived: int
 
     @property
@@ -41,6 +43,7 @@ class TextModelHealth:
             "text model": self.model_id or f"{self.provider}, not usable",
             "model calls": f"{self.usage.calls:,} of {self.daily_calls:,} today",
             "model tokens": f"{self.tokens_today:,} of {self.daily_tokens:,} today",
+            "model queue": f"{self.queued:,} sessions to read",
         }
 
     def warnings(self) -> list[str]:
@@ -78,5 +81,6 @@ def text_model_health(services: Services) -> TextModelHealth:
         daily_calls=settings.text_model_daily_calls,
         tokens_today=tokens_used_today(services.engine),
         daily_tokens=settings.capture_daily_model_tokens,
+        queued=len(event_log.waiting(store)),
         archived=len(archived_material(services.engine)),
     )

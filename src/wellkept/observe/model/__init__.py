@@ -1,4 +1,6 @@
-"""Optional wording by a chat model, within a daily token budget.
+"""What an optional text model reads in sessions, within a daily token budget.
 
-Open `session_summaries.py` first. Imports `core`, `memory` and `observe.session`.
+Open `consolidation.py` first: it reads one session after the other. `event_log.py` keeps what was
+said, `prompt.py` asks, `grounding.py` checks the answer against the events, and `extraction.py` and
+`session_summaries.py` apply what holds. Imports `core`, `memory` and `observe.session`.
 """

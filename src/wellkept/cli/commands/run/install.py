@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from difflib import unified_diff
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from wellkept.app.projects.resolver import resolve_project
 from wellkept.app.settings import paths
+from wellkept.app.settings.model import rule_of
 from wellkept.cli import options, output
 from wellkept.clients.hook_spec import ClientFolders, InstallScope, Programs, Shell
 from wellkept.clients.install.client_files import CLIENTS
@@ -21,7 +22,11 @@ from wellkept.clients.install.files import InstallRecords
 from wellkept.clients.install.installer import Installer, InstallPlan, InstallState, PlannedFile
 from wellkept.core.errors import UsageError
 
+if TYPE_CHECKING:
+    from wellkept.app.settings.model import Settings
+
 Command: TypeAlias = Callable[..., Any]
+MODEL_NAMES = tuple(rule_of("text_model.provider").choices)
 
 client_argument = click.argument("client", type=click.Choice(list(CLIENTS)))
 
@@ -53,6 +58,12 @@ def install_scope(scope: str | None) -> InstallScope:
 )
 @click.option("--no-mcp", is_flag=True, help="Do not install the MCP server.")
 @click.option("--no-commands", is_flag=True, help="Do not install the slash commands.")
+@click.option(
+    "--model",
+    "model_name",
+    type=click.Choice(MODEL_NAMES),
+    help="The model that reads sessions; asked for on a terminal when none was chosen yet.",
+)
 @options.dry_run_option
 @options.json_option
 def install(
@@ -62,6 +73,7 @@ def install(
     plugin: Path | None,
     no_mcp: bool,
     no_commands: bool,
+    model_name: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -78,6 +90,7 @@ def install(
                 hint="Remove the other options.",
             )
         _write_plugin(plugin.absolute(), programs, as_json=as_json)
+        _choose_model(model_name, may_ask=not as_json)
         return
     change = make_installer(programs).install(client, scope=install_scope(scope), dry_run=dry_run)
     if not dry_run:
@@ -86,6 +99,29 @@ def install(
     print_change(change, client=client, dry_run=dry_run, as_json=as_json, status=status)
     if not no_mcp and not programs.server:
         output.note(_NO_SDK)
+    if not dry_run:
+        _choose_model(model_name, may_ask=not as_json)
+
+
+def _choose_model(name: str | None, *, may_ask: bool) -> None:
+    """Write the text model to the settings; ask for it on a terminal when none was chosen yet."""
+    from wellkept.app.wiring.text_model_choice import cost_note, model_choices, save_choice
+
+    settings = _settings()
+    is_chosen = settings.text_model_provider or settings.text_model_base_url
+    if name is None and may_ask and not is_chosen and output.is_interactive():
+        choices = model_choices(os.environ)
+        click.echo(_MODEL_QUESTION, err=True)
+        for one in choices:
+            mark = "  " if one.available else "- "
+            click.echo(f"  {mark}{one.name}: {one.reason}", err=True)
+        click.echo(f"    none: free; rules alone read sessions\n{cost_note(settings)}", err=True)
+        usable = ["none", *(one.name for one in choices if one.available)]
+        question = "Which model shall read your sessions?"
+        name = click.prompt(question, type=click.Choice(usable), default="none", err=True)
+    if name is not None:
+        path = save_choice(name, os.environ)
+        output.note(f"text_model.provider is {name} in {path}; `wellkept model` changes it.")
 
 
 def _write_plugin(folder: Path, programs: Programs, *, as_json: bool) -> None:
@@ -138,10 +174,13 @@ def client_programs(*, server: bool = True, commands: bool = True) -> Programs:
 
 def _before_tools() -> bool:
     """Whether the settings enable the hook before tool calls."""
+    return _settings().capture_before_tools == "on"
+
+
+def _settings() -> Settings:
     from wellkept.app.settings.sources import SettingSources, load_settings
 
-    settings = load_settings(SettingSources.of(os.environ, cwd=paths.current_folder()))
-    return settings.capture_before_tools == "on"
+    return load_settings(SettingSources.of(os.environ, cwd=paths.current_folder()))
 
 
 def record_drain_command(environment: Mapping[str, str]) -> None:
@@ -205,6 +244,10 @@ def _diff(change: PlannedFile) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}" for line in lines)
 
 
+_MODEL_QUESTION = (
+    "A model can read what was said in finished sessions, without secrets, and keep what was"
+    " decided, corrected\nand found out. Choices on this machine (a dash: not usable now):"
+)
 _NO_SDK = (
     "The MCP server was not installed: it needs the MCP SDK. Run `pip install 'wellkept[mcp]'` and"
     " install again."

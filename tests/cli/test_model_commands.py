@@ -1,0 +1,124 @@
+"""Choosing the model that reads sessions, at install and later; trying it; seeing how it does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.test_exit_codes_and_terminals import (
+    _drain as read_terminal,  # pyright: ignore[reportPrivateUsage]
+)
+from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+
+pytestmark = pytest.mark.feature("C10")
+
+
+@pytest.fixture
+def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine on which only Claude Code is installed."""
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return program
+
+
+def test_without_a_choice_there_is_no_model_and_the_choices_are_shown(
+    cli: Cli, claude: Path
+) -> None:
+    shown = cli("model", "--json").json
+    assert shown["model"]["provider"] == "none"
+    usable = {one["name"] for one in shown["choices"] if one["available"]}
+    assert usable == {"claude"}
+    assert "tokens a day" in shown["cost"]
+    assert "rules alone" in cli("model").out
+    assert cli("model", "test").code != 0
+
+
+def test_a_choice_is_written_with_the_whole_path_of_its_program(cli: Cli, claude: Path) -> None:
+    assert cli("model", "choose", "claude").code == 0
+    assert cli("config", "get", "text_model.provider").out.strip() == "claude"
+    assert cli("config", "get", "text_model.command").out.strip() == str(claude)
+    assert "claude/haiku" in cli("model").out
+    assert cli("model", "choose", "none").code == 0
+    assert cli("config", "get", "text_model.command").out.strip() == ""
+    assert cli("model", "choose", "gpt").code == 2
+
+
+def test_a_client_that_is_not_logged_in_says_so_and_doctor_remembers(
+    cli: Cli, claude: Path
+) -> None:
+    cli("model", "choose", "claude")
+    tried = cli("model", "test")
+    assert tried.code != 0
+    assert "not logged in" in tried.err
+    assert "not logged in" in cli("doctor").out + cli("doctor").err
+
+
+def test_a_model_is_tried_and_a_failing_one_is_left_alone_until_it_works(cli: Cli) -> None:
+    with FakeEmbeddingServer(Behaviour(completion='{"ok": true}')) as server:
+        for key, value in (
+            ("provider", "anthropic"), ("base_url", server.url), ("name", "small"),
+        ):  # fmt: skip
+            cli("config", "set", f"text_model.{key}", value)
+        server.fail_next(Fault(status=529))
+        assert "529" in cli("model", "test").err
+        assert "is not asked before" in cli("model").out
+        assert cli("model", "test", "--json").json["model_id"] == "anthropic/small"
+        health = cli("model", "--json").json["model"]
+        assert health["state"]["failures"] == 0
+        assert health["usage"]["calls"] == 2
+
+
+@pytest.mark.parametrize("name", ["none", "claude"])
+def test_install_takes_the_choice_as_an_option(cli: Cli, claude: Path, name: str) -> None:
+    assert cli("install", "codex", "--model", name).code == 0
+    assert cli("config", "get", "text_model.provider").out.strip() == name
+
+
+def test_install_without_a_terminal_asks_nothing(cli: Cli, claude: Path) -> None:
+    assert cli("install", "codex").code == 0
+    assert cli("config", "get", "text_model.provider").out.strip() == ""
+    assert cli("install", "codex", "--dry-run", "--model", "claude").code == 0
+    assert cli("config", "get", "text_model.provider").out.strip() == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("typed", "chosen"), [("\n", "none"), ("claude\n", "claude")])
+def test_on_a_terminal_install_asks_once_with_cost_and_none_as_default(
+    home: Path, tmp_path: Path, claude: Path, typed: str, chosen: str
+) -> None:
+    import pty
+
+    environment = {**os.environ, "TERM": "xterm", "HOME": str(tmp_path)}
+    words = [sys.executable, "-m", "wellkept.cli"]
+
+    def install(answer: str) -> str:
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [*words, "install", "codex"],
+            env=environment, stdin=slave, stdout=slave, stderr=slave, cwd=tmp_path,
+        )  # fmt: skip
+        os.close(slave)
+        os.write(master, answer.encode())
+        shown = read_terminal(master).decode("utf-8", "replace")
+        assert process.wait() == 0
+        return shown
+
+    shown = install(typed)
+    assert "Which model shall read your sessions?" in shown
+    assert "tokens a day" in shown
+    assert "- codex: codex is not installed" in shown
+    asked = [*words, "config", "get", "text_model.provider"]
+    got = subprocess.run(asked, env=environment, cwd=tmp_path, capture_output=True, check=True)
+    assert got.stdout.decode().strip() == chosen
+    assert "Which model" not in install("")
