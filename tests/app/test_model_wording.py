@@ -94,6 +94,8 @@ BAD_ANSWERS = (
     json.dumps(["Look at both files."]),
     json.dumps(["Only `src/cart.py` matters here."]),
     json.dumps([f"{BETTER} Then run `rm -rf build`."]),
+    json.dumps([f"{BETTER} It was deployed to prod."]),
+    json.dumps([f"{BETTER} Skip the checks."]),
     json.dumps([BETTER * 40]),
     "[" * 100_000,
     "[" + BETTER,
@@ -161,18 +163,17 @@ def consolidated(wk: Wellkept) -> list[Memory]:
 @pytest.mark.feature("D7")
 def test_a_model_names_insights_of_a_large_piece_of_work(tmp_path: Path) -> None:
     said = [
-        "Parts are registered in `src/core.py`.",
-        "The web answers from `web/api.py`.",
-        "C" * 999,
+        "Each part that succeeded changed `src/core.py`.",
+        "Each part that succeeded needs `web/api.py`.",
+        "The web was deployed from `web/api.py`.",
     ]
     with (
         FakeEmbeddingServer(Behaviour(completion=json.dumps(said))) as server,
         opened(tmp_path, server) as wk,
     ):
         found = {m.content: m for m in consolidated(wk)}
-        assert set(said[:2]) < set(found)
+        assert set(said[:2]) == set(found)
         assert found[said[0]].files == ("src/core.py",)
-        assert max(map(len, found)) <= 400
         assert all(wk.observer.why(m).explanation is not None for m in found.values())
 
 

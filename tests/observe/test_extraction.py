@@ -11,6 +11,7 @@ from tests.observe.model_sessions import PROJECT, ModelSession, item, memories
 from tests.observe.spooling import Spooler
 from tests.observe.telling import ROOT, START, Teller
 from wellkept.core.errors import ProviderError
+from wellkept.core.events import ToolKind
 from wellkept.core.memory import MemoryPatch
 from wellkept.core.query import Filter, Validity
 from wellkept.core.types import MemoryType, Source
@@ -61,6 +62,7 @@ def test_a_rule_of_the_user_and_a_finding_of_the_agent_are_kept_with_their_words
     assert (finding.type, finding.importance) == (MemoryType.GOTCHA, 0.8)
     assert {rule.source, finding.source} == {Source.OBSERVER_INFERRED}
     assert not rule.user_verified
+    assert (rule.needs_review, finding.needs_review) == (False, True)
     assert rule.confidence < 0.95
     (evidence,) = rule.evidence
     assert evidence.ref == "session-one"
@@ -451,6 +453,22 @@ def test_garbage_is_a_failure_or_nothing(shop: ModelSession, garbage: str) -> No
     shop.model.answers.append(garbage)
     shop.read(shop.drain(*_told(shop), shop.say.end()))  # type: ignore[arg-type]
     assert shop.by_model() == []
+
+
+def test_the_report_of_a_sub_agent_is_logged_once_and_is_not_the_user(shop: ModelSession) -> None:
+    told = "The queue keeps jobs for three days."
+    shop.ends(
+        shop.say.prompt("Ask around"),
+        shop.say.call("Task", ToolKind.TASK, output=told),
+        shop.say.agent_end("a-1", "explorer", told),
+        answer=memories(
+            item("The queue keeps jobs for three days.", "queue keeps jobs", type="requirement"),
+            item("The queue keeps jobs for three days.", "queue keeps jobs", importance=1),
+        ),
+    )
+    assert shop.model.asked[0].partition("Events:")[2].count(told) == 1
+    (fact,) = shop.by_model()
+    assert (fact.type, fact.importance, fact.needs_review) == (MemoryType.FACT, 0.5, True)
 
 
 def test_edits_are_logged_by_name_and_reads_not_at_all(shop: ModelSession) -> None:

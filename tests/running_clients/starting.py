@@ -67,9 +67,9 @@ class Machine:
             **_QUIET,
         }
 
-    def wellkept(self, *arguments: str) -> str:
-        """Run Wellkept's own command line; its output."""
-        return self._run([sys.executable, "-m", "wellkept.cli", *arguments]).stdout
+    def wellkept(self, *arguments: str, **more: str) -> str:
+        """Run Wellkept's own command line, with more variables; its output."""
+        return self._run([sys.executable, "-m", "wellkept.cli", *arguments], **more).stdout
 
     def json(self, *arguments: str) -> Any:
         """The same, with the JSON that it prints."""

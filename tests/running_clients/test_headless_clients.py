@@ -116,6 +116,39 @@ def test_a_client_that_gets_no_answer_is_left(
     assert caught.value.cause in causes
 
 
+SAID = "The zebra house belongs to Kofi"
+FACT = {
+    "type": "fact",
+    "content": "The zebra house belongs to Kofi.",
+    "evidence": [{"event": "e1", "quote": SAID}],
+}
+
+
+@pytest.mark.parametrize("client", every_client()[:1])
+@pytest.mark.feature("C3", "C8")
+def test_claude_code_reads_its_own_sessions_and_never_itself(
+    machine: Machine, client: Client
+) -> None:
+    machine.wellkept("install", client.name)
+    machine.wellkept("config", "set", "text_model.provider", "claude")
+    machine.wellkept("config", "set", "text_model.command", str(ROOT / client.program))
+    answer = json.dumps({"memories": [FACT]})
+    with Endpoint([Say("All done.")], without_tools=answer) as endpoint:
+        machine.start(client, endpoint, f"{SAID}, say hello")
+        address = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": endpoint.address}
+        made: list[str] = []
+        for _ in range(60):
+            # The hooks started a drain already; whichever comes first asks the model.
+            machine.wellkept("spool", "drain", **address)
+            rows = machine.json("list", "--type", "fact")["items"]
+            made = [row["content"] for row in rows if row["author"] == "model:claude/haiku"]
+            if made:
+                break
+    assert made == [FACT["content"]]
+    assert len(machine.json("sessions")["items"]) == 1
+    assert len(machine.json("list", "--type", "prompt")["items"]) == 1
+
+
 def _files(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file()}
 

@@ -183,7 +183,9 @@ class Observer:
         scratchpad = record_verdict(engine, session_id, verdict, detail=detail, task=task)
         session = engine.store.get_session(session_id)
         assert session is not None
-        rules = self._rules(session, complexity=size)
+        # Somebody waits for this, too long for a client to start.
+        tokens = 0 if self._services.chat_choice.is_client else None
+        rules = self._rules(session, tokens=tokens, complexity=size)
         made = save_issues(
             engine,
             issues,

@@ -17,7 +17,8 @@ from wellkept.core.types import Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.rules import Conclusion, key_of
 from wellkept.observe.learning.scoring import Score
-from wellkept.observe.model.budget import spend_tokens
+from wellkept.observe.model.budget import refund_tokens, spend_tokens
+from wellkept.observe.model.grounding import is_permission, outcomes_are_seen
 
 MAX_REWORDED, _ANSWER_TOKENS = 20, 1_500
 _MAX_CHARS = 600
@@ -69,8 +70,13 @@ def ask_for_strings(
         return []
     try:
         answer = model.complete(prompt, max_tokens=answer_tokens)
+    except ProviderError as error:
+        if error.cause == "wait":
+            refund_tokens(engine, cost)
+        return []
+    try:
         value: object = json.loads(answer[answer.find("[") : answer.rfind("]") + 1])
-    except (ProviderError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return []
     items = cast("list[object]", value) if isinstance(value, list) else []
     return [item.strip() for item in items if isinstance(item, str)]
@@ -87,9 +93,12 @@ def _model_texts(engine: Engine, fresh: Sequence[Conclusion], daily_tokens: int)
 
 
 def keeps_facts(rule_text: str, text: str) -> bool:
-    """Whether a text names exactly the files and commands that the rule's text named."""
+    """Whether a text names exactly the files and commands that the rule's text named, and tells of
+    no outcome or way around a safeguard that the rule's text does not."""
     return (
         0 < len(text) <= _MAX_CHARS
+        and outcomes_are_seen(text, (), rule_text)
+        and (is_permission(rule_text) or not is_permission(text))
         and all(span in text for span in _SPAN.findall(rule_text))
         and set(_SPAN.findall(text)) <= set(_SPAN.findall(rule_text))
     )

@@ -89,11 +89,14 @@ def append(store: KeyValueStore, session_id: str, events: Sequence[Event]) -> No
         return
     log, done = _load(store, session_id), _progress(store, session_id)
     known = {event.id for event in log}
+    # The report of a sub-agent comes twice: as the result of a tool and as its own end.
+    texts = {event.text for event in log if event.who is Speaker.AGENT}
     number = max(done, log[-1].number if log else 0)
     kept = [event for event in log if event.number > done]
     for event in fresh:
-        if event.id not in known:
+        if event.id not in known and event.text not in texts:
             number += 1
+            texts |= {event.text} if event.who is Speaker.AGENT else set()
             kept.append(replace(event, number=number))
     value = _Log(tuple(_bounded(kept)))
     store.put_value(_LOG, session_id, cast("Json", record_to_json(value)))

@@ -138,6 +138,7 @@ class _Work:
                 type=kind,
                 importance=_within(item.get("importance"), *band),
                 confidence=0.7 if stated else 0.5,
+                needs_review=not stated,
                 files=self._files(item.get("files")),
             ),
             quotations,
