@@ -127,9 +127,9 @@ def test_the_model_is_offered_the_tools_and_calls_them(machine: Machine, client:
     machine.wellkept("install", client.name)
     turns = [
         # A server may come up after the first turn.
-        Until("memory_recall", client.runs("sleep 1")),
+        Until("memory_search", client.runs("sleep 1")),
         client.asks("memory_store", content="The giraffe is greeted last", type="convention"),
-        client.asks("memory_recall", query="giraffe"),
+        client.asks("memory_search", query="giraffe"),
         Say("Done."),
     ]
     with Endpoint(turns) as endpoint:
@@ -154,7 +154,7 @@ def test_a_slash_command_tells_the_model_what_to_do(fresh: Machine, client: Clie
     with Endpoint([]) as endpoint:
         fresh.start(client, endpoint, *words)
     assert re.search(r'Question: (?:\\")?greeting of zebras', endpoint.last)
-    assert "memory_recall" in endpoint.last
+    assert "memory_search" in endpoint.last
 
 
 def _no_folder(machine: Machine, client: Client) -> None:
