@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wellkept.core.generated_skills import SkillRun, skill_stats
+from wellkept.core.records import replace
 from wellkept.core.session_steps import MAX_STEPS, SessionStep, StepPurpose, with_step
 from wellkept.skills.documents.spec_rules import is_specified_name
 from wellkept.skills.generation.document import code, free_name, name_for, prose
@@ -131,6 +132,22 @@ def test_a_session_that_goes_on_or_did_one_thing_is_passed_over() -> None:
     assert skip_reason(told(edit("a"), TEST, tool_count=2)) is not None
     assert skip_reason(told(TEST)) == "it has no procedure of several steps"
     assert skip_reason(told(edit("a"), TEST)) is None
+
+
+@pytest.mark.parametrize(
+    ("request_text", "is_told"),
+    [
+        ("14", False),
+        ("commit", False),
+        ("yes", False),
+        ("Add a route for invoices", True),
+        ("修复登录错误", True),
+        ("", True),
+    ],
+)
+def test_a_request_that_names_no_task_makes_no_skill(request_text: str, *, is_told: bool) -> None:
+    history = replace(told(edit("a"), TEST), title=None, prompts=(request_text,))
+    assert (skip_reason(history) is None) is is_told
 
 
 @pytest.mark.parametrize(

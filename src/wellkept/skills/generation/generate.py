@@ -14,7 +14,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.records import record, replace
 from wellkept.core.session_steps import SessionStep
 from wellkept.core.skills import Skill, SkillFormat
-from wellkept.core.text import first_line
+from wellkept.core.text import cjk_runs, content_words, first_line
 from wellkept.skills.authoring.edit_fields import FieldValue, new_document
 from wellkept.skills.documents.reader import read_skill
 from wellkept.skills.generation.document import (
@@ -30,6 +30,7 @@ from wellkept.skills.generation.session_history import SessionHistory, portable
 from wellkept.skills.sources.stored import GENERATED_SOURCE
 
 MIN_TOOL_CALLS: Final = 3
+MIN_REQUEST_WORDS: Final = 2
 MAX_CITED: Final = 40
 
 Redactor: TypeAlias = Callable[[str], str]
@@ -60,6 +61,8 @@ def skip_reason(history: SessionHistory) -> str | None:
         return f"it has {history.tool_count} tool calls, and {MIN_TOOL_CALLS} are needed"
     if not history.steps:
         return "its steps were not recorded"
+    if not _says_what(history):
+        return "its request does not say what was to be done"
     outcome = judge_session(history)
     if not outcome.is_success:
         return outcome.reason
@@ -68,6 +71,18 @@ def skip_reason(history: SessionHistory) -> str | None:
         if extract_procedure(history).has_several_steps
         else "it has no procedure of several steps"
     )
+
+
+def _says_what(history: SessionHistory) -> bool:
+    """Whether the request names a task: "14" or "commit" means nothing without its conversation.
+    A session without a prompt is told by its files."""
+    asked = [text for text in (history.title, *history.prompts[:1]) if text and text.strip()]
+    enough = (
+        len(content_words(text)) >= MIN_REQUEST_WORDS
+        or sum(map(len, cjk_runs(text))) >= 2 * MIN_REQUEST_WORDS
+        for text in asked
+    )
+    return not asked or any(enough)
 
 
 def draft_skill(history: SessionHistory, *, taken: Collection[str], redact: Redactor) -> SkillDraft:
