@@ -69,7 +69,9 @@ def test_http_and_mcp_give_the_same_answers(tmp_path: Path) -> None:
 
 def test_memories_are_listed_in_pages_with_filters(web: Served) -> None:
     for number in range(5):
-        web.remember(f"Fact number {number} stands alone", tags=["odd"] if number % 2 else [])
+        tags = ["odd"] if number % 2 else []
+        # With a key each: statements that differ in a number replace one another.
+        web.remember(f"Fact number {number} stands alone", key=f"k{number}", tags=tags)
     first = web.get("memories", limit=2, order="oldest")
     assert (first["total"], len(first["items"])) == (5, 2)
     rest = web.get("memories", limit=100, order="oldest", cursor=first["next_cursor"])
@@ -175,7 +177,7 @@ def test_health_and_doctor_answer(web: Served) -> None:
 
 def test_thirty_two_requests_at_once_on_one_store_all_count(web: Served) -> None:
     def work(number: int) -> str:
-        short = web.remember(f"Thing {number} was told by caller {number}", type="fact")
+        short = web.remember(f"Thing {number} was told by caller {number}", key=f"k{number}")
         web.get("search", query=f"caller {number}")
         web.get("memories", limit=5)
         return short
@@ -186,11 +188,19 @@ def test_thirty_two_requests_at_once_on_one_store_all_count(web: Served) -> None
     assert web.get("stats")["total"] == 64
 
 
+def test_callers_that_contradict_each_other_at_once_are_all_answered(web: Served) -> None:
+    def work(number: int) -> str:
+        return web.remember(f"The port is {number}", type="fact")
+
+    with ThreadPoolExecutor(16) as callers:
+        assert len(set(callers.map(work, range(32)))) == 32
+
+
 def test_two_servers_on_one_database_see_what_the_other_wrote(tmp_path: Path) -> None:
     with served_in(tmp_path) as one, served_in(tmp_path) as other:
         with ThreadPoolExecutor(8) as callers:
             told = [
-                callers.submit(web.remember, f"Written number {number} by one of two")
+                callers.submit(web.remember, f"Written number {number} by two", key=f"k{number}")
                 for number in range(20)
                 for web in ((one, other)[number % 2],)
             ]

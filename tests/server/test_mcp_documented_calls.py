@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.server.mcp_client import Talk, talking, talking_in
+from tests.server.mcp_client import Talk, memories_in, talking, talking_in
 from wellkept.app.observer.ingest import drain_and_learn
 from wellkept.app.settings.model import Settings
 from wellkept.clients.registry import translate_spooled
@@ -132,7 +132,9 @@ def test_orders_offsets_and_concepts_are_obeyed(tmp_path: Path) -> None:
     with talking_in(tmp_path, clock=clock) as talk:
         ids: list[str] = []
         for number in range(4):
-            ids.append(talk.call("memory_store", content=f"Parser fact {number}")["id"])
+            ids.append(
+                talk.call("memory_store", content=f"Parser fact {number}", key=f"k{number}")["id"]
+            )
             clock.now += timedelta(days=1)
         found = talk.call("search", query="parser", order_by="date_asc", offset=1, limit=2)
         assert [row["id"] for row in found["rows"]] == ids[1:3]
@@ -268,6 +270,28 @@ def test_names_are_read_in_any_case() -> None:
         "file_path",
         "max_depth",
     ]
+
+
+def test_types_may_be_plural_or_kinds_of_observations(talk: Talk) -> None:
+    talk.call("memory_store", content="Never edit generated files", type="gotcha")
+    talk.call("store_observation", kind="bugfix", title="Parser keeps the last line")
+    assert "generated files" in talk.text("memory_search", types=["gotchas"])
+    assert "bugfix: Parser" in talk.text("memory_search", types="bugfix")
+    assert "Choose one of" in talk.error("memory_search", types="nonsense")
+
+
+def test_habits_and_prompts_are_found_only_by_their_type(tmp_path: Path) -> None:
+    memories = memories_in(tmp_path)
+    with memories.of("") as wk:
+        wk.remember("Please look at the parser", type="prompt")
+        wk.remember("parser.py and lexer.py change together", type="causal_dependency")
+        wk.remember("The parser is recursive", type="fact")
+    memories.close()
+    with talking_in(tmp_path) as talk:
+        for found in (talk.call("memory_search"), talk.call("memory_search", query="parser")):
+            assert [row["type"] for row in found["rows"]] == ["fact"]
+        (row,) = talk.call("memory_search", types="prompts")["rows"]
+        assert row["title"] == "Please look at the parser"
 
 
 def test_null_is_no_argument(talk: Talk) -> None:

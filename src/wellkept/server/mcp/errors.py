@@ -50,6 +50,8 @@ ADVICE: Final[Mapping[type[errors.WellkeptError], str]] = MappingProxyType(
 
 
 def error_text(error: errors.WellkeptError) -> str:
-    """The text for a model: message, hint and advice."""
+    """The text for a model: message and hint; advice where the hint does not say what to do."""
+    if error.hint and isinstance(error, errors.UsageError | errors.NotFoundError):
+        return str(error)
     advice = next(ADVICE[kind] for kind in type(error).__mro__ if kind in ADVICE)
     return f"{redact(str(error)).text} {advice}"

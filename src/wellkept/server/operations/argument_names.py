@@ -6,6 +6,7 @@ these are accepted wherever the meaning is clear. Knows no models and no operati
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -24,6 +25,20 @@ CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 """The two kinds of memory that `category` tells apart."""
+# Counts and habits that planning reads, and prompts, which are kept for their order.
+_NOT_FOR_READING: Final = frozenset(
+    {
+        MemoryType.PREFETCH_PATTERN,
+        MemoryType.CAUSAL_DEPENDENCY,
+        MemoryType.CONTEXT_COST,
+        MemoryType.TASK_CALIBRATION,
+        MemoryType.WORK_UNIT_OUTCOME,
+        MemoryType.PROMPT,
+    }
+)
+READABLE: Final = tuple(one.value for one in MemoryType if one not in _NOT_FOR_READING)
+"""The types that a search means when none are named."""
+_KINDS: Final = frozenset({"bugfix", "feature", "refactor", "discovery", "change"})
 _ENTITIES: Final = MappingProxyType(
     {
         "observations": MemoryType.OBSERVATION.value,
@@ -154,15 +169,25 @@ _VALUES: Final = frozenset({"obs_type", "category", "key"})
 
 def with_types(arguments: dict[str, object]) -> dict[str, object]:
     """`category`, `obs_type` and the names of whole kinds of records, as types and tags."""
-    types = [_ENTITIES.get(one, one) for one in _texts(arguments.get("types"))]
+    types = [_type(one) for one in _list(arguments.get("types"))]
     for category in _texts(arguments.pop("category", None)):
         types += CATEGORIES.get(category.lower(), (category,))
+    kinds = [*_texts(arguments.pop("obs_type", None)), *(one for one in types if one in _KINDS)]
+    types = [one for one in types if one not in _KINDS]
+    arguments.pop("types", None)
     if types:
         arguments["types"] = types
-    if kinds := _texts(arguments.pop("obs_type", None)):
+    if kinds:
         # Tags are joined with "and"; of several kinds the first is as good as any.
         arguments["tags"] = [*_texts(arguments.get("tags")), *(kind.lower() for kind in kinds[:1])]
     return arguments
+
+
+def _type(name: str) -> str:
+    """A type by its name, also in the plural, and of whole kinds of records."""
+    plain = snake(name.strip())
+    single = plain.removesuffix("s")
+    return _ENTITIES.get(plain) or (single if single in {*MemoryType, *_KINDS} else plain)
 
 
 def with_order(arguments: dict[str, object]) -> dict[str, object]:
@@ -194,6 +219,16 @@ def as_moment(value: object) -> object:
     if not 0 <= milliseconds <= _LAST_MILLISECONDS:
         return str(value)
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
+
+
+def _list(value: object) -> list[str]:
+    """Texts, also where a list was sent as the text of a JSON array."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            return _texts(cast("object", json.loads(value)))
+        except ValueError:
+            return [value]
+    return _texts(value)
 
 
 def _texts(value: object) -> list[str]:

@@ -106,6 +106,8 @@ class FilteredInput(Input):
 
     synonyms: ClassVar[Mapping[str, str]] = names.FILTERS
     unlisted: ClassVar[frozenset[str]] = frozenset({"tags", "concepts"})
+    usual_types: ClassVar[tuple[str, ...]] = ()
+    """The types that are meant when none are named; empty means all."""
 
     types: Texts = Field(default_factory=list, description="Only these types, e.g. gotcha.")
     tags: Texts = Field(
@@ -124,7 +126,7 @@ class FilteredInput(Input):
     def filters(self) -> FilterArgs:
         """The filters as library arguments; `concepts` has no column and is checked on records."""
         return FilterArgs(
-            types=self.types,
+            types=self.types or self.usual_types,
             tags=self.tags,
             files=self.files,
             since=self.since or None,
@@ -135,6 +137,7 @@ class FilteredInput(Input):
 class SearchInput(FilteredInput):
     """Layer one: index rows."""
 
+    usual_types: ClassVar[tuple[str, ...]] = names.READABLE
     unlisted: ClassVar[frozenset[str]] = frozenset({"tags", "concepts", "offset", "order_by"})
 
     query: str = Field(default="", description="Words or a question. Empty: the newest.")
@@ -166,6 +169,7 @@ class FileChangesInput(Input):
 class TimelineInput(FilteredInput):
     """Layer two: what stands around a memory in time."""
 
+    usual_types: ClassVar[tuple[str, ...]] = (*names.READABLE, "prompt")
     synonyms: ClassVar[Mapping[str, str]] = names.TIMELINE
     unlisted: ClassVar[frozenset[str]] = frozenset(
         {"types", "tags", "files", "since", "until", "concepts"}
@@ -194,6 +198,8 @@ class GetInput(Input):
 
 class RecallInput(FilteredInput):
     """One question, answered with texts."""
+
+    usual_types: ClassVar[tuple[str, ...]] = names.READABLE
 
     query: str = Field(min_length=1)
     limit: int = Field(default=5, ge=1, le=MAX_RECORDS)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.records import replace
 from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from wellkept.memory.remember import RememberResult
 
 HIT_CHARS = 600
-_OFFSET, _PAGE = "o", "p"
+_ATTEMPTS = 16
+_OFFSET = "o"
 
 
 def search(wk: Wellkept, request: inputs.SearchInput) -> outputs.SearchOutput:
     """Layer one: what answers a question, or what is newest, as index rows."""
-    if request.concepts or request.order_by != "relevance":
+    if request.concepts or request.order_by != "relevance" or not request.query.strip():
         return _ordered(wk, request)
-    if not request.query.strip():
-        return _newest(wk, request)
     found = wk.recall(
         request.query,
         limit=request.limit,
@@ -61,19 +60,7 @@ def changes_for_file(wk: Wellkept, request: inputs.FileChangesInput) -> outputs.
 
 
 def _row(wk: Wellkept, memory: Memory) -> outputs.IndexRowOutput:
-    return outputs.IndexRowOutput.of(index_row(wk.engine, memory), content=memory.content)
-
-
-def _newest(wk: Wellkept, request: inputs.SearchInput) -> outputs.SearchOutput:
-    if request.offset and not request.cursor:
-        return _ordered(wk, request)
-    if request.cursor and not request.cursor.startswith(_PAGE):
-        raise _bad_cursor(request.cursor)
-    cursor = request.cursor.removeprefix(_PAGE) or None
-    page = wk.list(order="newest", limit=request.limit, cursor=cursor, **request.filters())
-    rows = [_row(wk, memory) for memory in page.items]
-    following = f"{_PAGE}{page.next_cursor}" if page.next_cursor else ""
-    return outputs.SearchOutput(rows=rows, next_cursor=following)
+    return outputs.IndexRowOutput.of(index_row(wk.engine, memory), memory=memory)
 
 
 def _ordered(wk: Wellkept, request: inputs.SearchInput) -> outputs.SearchOutput:
@@ -219,6 +206,15 @@ def _hit(memory: Memory, *, score: float = 0.0, stale: bool = False) -> outputs.
 
 def store(wk: Wellkept, request: inputs.RememberInput) -> outputs.RememberOutput:
     """Keep a statement: new, merged with what it repeats, or in place of what it contradicts."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return _store_once(wk, request)
+        except ConflictError:
+            continue  # another caller changed what this one repeats or contradicts
+    return _store_once(wk, request)
+
+
+def _store_once(wk: Wellkept, request: inputs.RememberInput) -> outputs.RememberOutput:
     result = wk.remember(
         request.content,
         type=request.type,

@@ -15,6 +15,7 @@ from pydantic import Field
 from wellkept.core.codec import Json, record_to_json
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import Observation, Prompt, SessionSummary
+from wellkept.core.text import estimate_tokens
 from wellkept.memory.context.packing import FRAME, quoted
 from wellkept.memory.recall.progressive import IndexRow
 from wellkept.server.operations.inputs import Model
@@ -42,6 +43,7 @@ class IndexRowOutput(Model):
 
     id: str
     type: str
+    kind: str = Field(default="", description="Of an observation: bugfix, feature, ...")
     date: str
     tokens: int = Field(
         default=0, description="What reading it in full costs; 0: the title is all of it."
@@ -50,15 +52,22 @@ class IndexRowOutput(Model):
     stale: bool = False
 
     @classmethod
-    def of(cls, row: IndexRow, *, content: str | None = None) -> IndexRowOutput:
-        """The row for a row of the index; with its content, a short memory is shown whole."""
-        whole = content is not None and len(content) <= _WHOLE_CHARS and "\n" not in content.strip()
+    def of(cls, row: IndexRow, *, memory: Memory | None = None) -> IndexRowOutput:
+        """The row for a row of the index; with its memory, a short one is shown whole."""
+        text = row.title if memory is None else memory.content.strip()
+        payload = None if memory is None else memory.payload
+        whole = (
+            estimate_tokens(text) >= row.read_tokens
+            and len(text) <= _WHOLE_CHARS
+            and "\n" not in text
+        )
         return cls(
             id=row.short,
             type=row.type.value,
+            kind=payload.kind if isinstance(payload, Observation) else "",
             date=f"{row.at:%Y-%m-%d}",
             tokens=0 if whole else row.read_tokens,
-            title=quoted(content.strip() if whole and content else row.title),
+            title=quoted(text if whole else row.title),
             stale=row.stale,
         )
 
@@ -66,7 +75,7 @@ class IndexRowOutput(Model):
         """The row as text."""
         mark = " (stale)" if self.stale else ""
         more = f" (+{self.tokens} tokens)" if self.tokens else ""
-        return f"{self.id} {self.date} {self.type}{mark}: {self.title}{more}"
+        return f"{self.id} {self.date} {self.kind or self.type}{mark}: {self.title}{more}"
 
 
 class SearchOutput(Output):
@@ -140,7 +149,7 @@ class MemoryOutput(Model):
             ("key", self.key),
             ("files", ", ".join(self.files)),
             ("tags", ", ".join(self.tags)),
-            ("evidence", "; ".join(self.evidence)),
+            ("evidence", "; ".join(one for one in self.evidence if not _is_internal(one))),
             ("no longer believed since", self.closed),
             ("superseded by", self.superseded_by),
         )
@@ -149,6 +158,11 @@ class MemoryOutput(Model):
         known = [self.type, self.at[:10], f"confidence {self.confidence:g}", *mark, *told]
         extra = [json.dumps(self.details, ensure_ascii=False)] if self.details else []
         return "\n".join([f"[m:{self.id}] {' | '.join(known)}", self.content, *extra])
+
+
+def _is_internal(evidence: str) -> bool:
+    """Whether evidence is an id that means nothing outside the store."""
+    return evidence.split(" ", 1)[0] in {"observation", "session", "merged"}
 
 
 class MemoriesOutput(Output):

@@ -131,8 +131,7 @@ class SkillRowOutput(Model):
     def line(self) -> str:
         """The row as text."""
         hint = f" {self.argument_hint}" if self.argument_hint else ""
-        why = f" ({self.why})" if self.why else ""
-        return f"{self.name}{hint}: {self.description}{why}"
+        return f"{self.name}{hint}: {self.description}"
 
 
 class SkillRowsOutput(Output):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wellkept.core.errors import UsageError
+from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.skills import Skill, SkillKind
 from wellkept.server.operations.skill_records import (
     CommandRowOutput,
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 MAX_PROMPTS = 100
 _MAX_NOTES = 20
+# What scores less than this part of the best is noise.
+_NEAR_BEST = 0.5
 
 # -- Operations -----------------------------------------------------------------------------------
 
@@ -46,9 +48,11 @@ def skill_search(wk: Wellkept, request: FindSkillsInput) -> SkillRowsOutput:
         return skill_detect(wk, request)
     found = wk.skills.search(request.query, limit=request.limit, include_tags=request.tags)
     offered = [choice for choice in found.choices if _for_models(choice.skill)]
+    best = max((choice.score for choice in offered), default=0.0)
     rows = [
         SkillRowOutput.of(one.skill, why=one.reasons[0] if one.reasons else "", score=one.score)
         for one in offered
+        if one.score >= best * _NEAR_BEST
     ]
     return SkillRowsOutput(skills=rows, notes=list(found.notes))
 
@@ -62,7 +66,11 @@ def skill_detect(wk: Wellkept, request: FindSkillsInput) -> SkillRowsOutput:
 
 def skill_run(wk: Wellkept, request: RunSkillInput) -> SkillTextOutput:
     """Run a command as a model."""
-    return _run(wk, request, by="model")
+    try:
+        return _run(wk, request, by="model")
+    except NotFoundError as error:
+        hint = f"{error.hint or ''} skill_search finds those that fit.".strip()
+        raise NotFoundError(error.message, hint=hint) from None
 
 
 def skill_command(wk: Wellkept, request: RunSkillInput) -> SkillTextOutput:
