@@ -142,7 +142,7 @@ class SearchInput(FilteredInput):
 
     query: str = Field(default="", description="Words or a question. Empty: the newest.")
     limit: int = Field(default=10, ge=1, le=MAX_ROWS)
-    cursor: str = Field(default="", description="next_cursor of the page before.")
+    cursor: str = Field(default="", description="What the page before gives after More:.")
     offset: int = Field(default=0, ge=0, le=10_000)
     order_by: Literal["relevance", "date_desc", "date_asc"] = "relevance"
 

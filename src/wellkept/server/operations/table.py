@@ -230,7 +230,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         name="skill_search",
         title="Find skills",
         description="Instructions that people or earlier sessions wrote for a kind of work "
-        "(release, migration, review, ...). Use before such work.",
+        "(release, migration, review, ...). Use before such work, not before plain edits.",
         takes=skill_records.FindSkillsInput,
         gives=skill_records.SkillRowsOutput,
         run=skills.skill_search,
@@ -240,7 +240,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
     Operation(
         name="skill_run",
         title="Run a skill",
-        description="One skill in full, for you to follow.",
+        description="One skill in full, by the name that skill_search gives, for you to follow.",
         takes=skill_records.RunSkillInput,
         gives=skill_records.SkillTextOutput,
         run=skills.skill_run,
