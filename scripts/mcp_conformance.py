@@ -24,8 +24,8 @@ SUITES = (
 INSPECTED = (
     ("tools/list",),
     ("tools/call", "--tool-name", "memory_store", "--tool-arg", "content=Releases are on Mondays"),
-    ("tools/call", "--tool-name", "memory_recall", "--tool-arg", "query=releases"),
-    ("tools/call", "--tool-name", "memory_recall"),
+    ("tools/call", "--tool-name", "memory_search", "--tool-arg", "query=releases"),
+    ("tools/call", "--tool-name", "memory_get"),
     ("resources/list",),
     ("resources/templates/list",),
     ("resources/read", "--uri", "wellkept://stats"),
