@@ -49,7 +49,7 @@ def test_open_ends_are_told_at_the_next_start(wk: wellkept.Wellkept) -> None:
     assert "Fix the rounding of refunds" in text
     assert "Edited after the last commit: src/ledger.py" in text
     assert "Failed 3x and never worked: `git commit`: fatal: failed to write" in text
-    assert "Passed: `pytest tests/test_ledger.py`" in text
+    assert "Checks: `pytest tests/test_ledger.py` passed" in text
 
 
 def test_what_was_committed_is_no_open_end(wk: wellkept.Wellkept) -> None:

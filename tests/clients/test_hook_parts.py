@@ -47,7 +47,6 @@ class TestQuestions:
         ("event", "moment", "query", "files"),
         [
             (SessionStarted(origin=ORIGIN), "session", "", ()),
-            (SubagentStarted(origin=ORIGIN, agent_type="x"), "session", "", ()),
             (PromptSubmitted(origin=ORIGIN, text=" why? "), "prompt", "why?", ()),
             (tool(ToolKind.READ, files=("a.py",)), "file", "", ("a.py",)),
             (tool(ToolKind.EDIT, files=("a.py", "b.py")), "file", "", ("a.py", "b.py")),
@@ -70,6 +69,7 @@ class TestQuestions:
             tool(ToolKind.READ),
             tool(ToolKind.SEARCH, files=("a.py",)),
             SessionEnded(origin=ORIGIN, reason="other"),
+            SubagentStarted(origin=ORIGIN, agent_type="x"),
         ],
     )
     def test_other_events_ask_nothing(self, event: Event) -> None:
@@ -94,7 +94,7 @@ class TestQuestions:
 
     def test_a_sub_agent_has_a_session_of_its_own(self) -> None:
         origin = dataclasses.replace(ORIGIN, agent="a-1")
-        asked = context_request(SubagentStarted(origin=origin, agent_type="x"))
+        asked = context_request(PromptSubmitted(origin=origin, text="Look at a.py"))
         assert asked is not None
         assert asked.session == "s/a-1"
 

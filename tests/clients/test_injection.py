@@ -89,13 +89,11 @@ MOMENTS: list[tuple[str, str, Callable[[Path], dict[str, Any]], str]] = [
         _tool("Bash", {"command": "make"}, error=f"Exit code 1\n{FAILURE}"),
         TRAP,
     ),
-    ("claude-code", "SubagentStart", _plain(agent_id="a1", agent_type="Explore"), RULE),
     ("codex", "SessionStart", _plain(source="startup"), RULE),
     ("codex", "UserPromptSubmit", ASKING, RULE),
     ("codex", "PostToolUse", _tool("apply_patch", {"command": PATCH}, tool_response="Done"), TRAP),
     ("codex", "PreToolUse", _tool("apply_patch", {"command": PATCH}), TRAP),
     ("codex", "PreToolUse", _tool("Bash", {"command": "make deploy"}), FAILS),
-    ("codex", "SubagentStart", _plain(agent_id="a1", agent_type="worker"), RULE),
     ("gemini", "SessionStart", _plain(source="startup"), RULE),
     ("gemini", "BeforeAgent", ASKING, RULE),
     (
@@ -135,7 +133,6 @@ MOMENTS: list[tuple[str, str, Callable[[Path], dict[str, Any]], str]] = [
         _tool("bash", {"command": "make"}, tool_response=FAILURE, exit_code=1),
         TRAP,
     ),
-    ("opencode", "SubagentStart", _plain(agent_id="a1", agent_type="general"), RULE),
 ]
 
 
@@ -166,11 +163,47 @@ def test_a_session_from_any_source_is_told_what_stands(known: Machine, source: s
     assert RULE in _told(known, "claude-code", "SessionStart", source=source)
 
 
-def test_a_subagent_is_told_what_its_session_was_told_already(known: Machine) -> None:
-    assert RULE in _told(known, "claude-code", "SessionStart", source="startup")
+def test_a_subagent_starts_in_silence_and_is_told_what_its_session_was_told_already(
+    known: Machine,
+) -> None:
     who = {"agent_id": "a1", "agent_type": "Explore"}
-    assert RULE in _told(known, "claude-code", "SubagentStart", **who)
     assert _told(known, "claude-code", "SubagentStart", **who) == ""
+    reads = _tool("Read", FILE, tool_response="pass")(known.project)
+    assert TRAP in _told(known, "claude-code", "PostToolUse", **reads)
+    assert TRAP in _told(known, "claude-code", "PostToolUse", **reads, **who)
+    assert _told(known, "claude-code", "PostToolUse", **reads, **who) == ""
+
+
+def test_a_resumed_session_still_has_what_it_was_told(known: Machine) -> None:
+    assert RULE in _told(known, "claude-code", "SessionStart", source="startup")
+    assert _told(known, "claude-code", "SessionStart", source="resume") == ""
+    assert RULE in _told(known, "claude-code", "SessionStart", source="compact")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["6", "yeah", "deploy staging cluster", "<task-notification>deploys to staging done</x>"],
+)
+def test_a_prompt_of_a_few_words_or_of_the_client_is_answered_with_silence(
+    known: Machine, prompt: str
+) -> None:
+    assert _told(known, "claude-code", "UserPromptSubmit", prompt=prompt) == ""
+
+
+def test_a_brief_of_another_agent_brings_only_what_is_tied_to_its_files(known: Machine) -> None:
+    brief = '<teammate-message teammate_id="lead">Deploys to the staging cluster: fix {}'
+    named = brief.format("src/pay.py and test it</teammate-message>")
+    plain = brief.format("them</teammate-message>")
+    assert _told(known, "claude-code", "UserPromptSubmit", prompt=plain) == ""
+    told = _told(known, "claude-code", "UserPromptSubmit", prompt=named)
+    assert TRAP in told
+    assert RULE not in told
+
+
+def test_what_the_client_loads_by_itself_is_not_told_again(known: Machine) -> None:
+    (known.project / "CLAUDE.md").write_text(f"# Rules\n\n- {RULE.lower()}.\n")
+    assert RULE not in _told(known, "claude-code", "SessionStart", source="startup")
+    assert RULE in _told(known, "codex", "SessionStart", source="startup")
 
 
 def test_what_was_said_is_said_again_only_when_it_changed(known: Machine) -> None:

@@ -77,8 +77,11 @@ def test_a_hook_logs_each_line_that_it_injects(known: Machine) -> None:
 
 
 def test_a_sub_agent_is_logged_with_its_session(known: Machine) -> None:
-    asked = known.payload(agent_id="a1", agent_type="Explore")
-    assert responder(known)("claude-code", "SubagentStart", asked)
+    known.remember("Amounts are in cents", type="gotcha", files=("pay.py",))
+    (known.project / "pay.py").write_text("pass")
+    file = {"file_path": str(known.project / "pay.py")}
+    asked = known.payload(agent_id="a1", tool_name="Read", tool_input=file)
+    assert responder(known)("claude-code", "PostToolUse", asked)
     drained(known)
     (found,) = logged(known)
     assert (found.session_id, found.agent) == ("s-1", "a1")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from wellkept.core.changes import PutScratchpad
+from wellkept.core.changes import PutScratchpad, Replace
 from wellkept.core.codec import Payload
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.payloads import (
@@ -79,7 +79,7 @@ def test_of_many_warnings_the_four_that_weigh_most_are_said(engine: Engine) -> N
     assert shown(engine) == traps[:4]
 
 
-def test_what_a_file_needs_beside_it_is_said_once_several_sessions_showed_it(
+def test_files_that_go_together_are_a_habit_and_said_only_when_a_person_confirmed_it(
     engine: Engine,
 ) -> None:
     needs: dict[str, object] = {
@@ -92,7 +92,10 @@ def test_what_a_file_needs_beside_it_is_said_once_several_sessions_showed_it(
     inferred(engine, told, "s1", **needs)
     assert shown(engine) == []
     pair = inferred(engine, told, "s2", **needs)
-    assert shown(engine) == [pair]
+    assert shown(engine) == []
+    memory = engine.store.get([pair])[0]
+    confirmed = replace(memory, user_verified=True, needs_review=False)
+    engine.store.apply([Replace(confirmed, expected_updated_at=memory.updated_at)])
     trap = keep(engine, "Amounts are in cents here", type=MemoryType.GOTCHA)
     assert shown(engine) == [trap, pair]
 

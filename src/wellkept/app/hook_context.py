@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError, WellkeptError
 from wellkept.core.hook_context import ContextLine, HookContext, HookContextRequest
+from wellkept.core.records import replace
 
 if TYPE_CHECKING:
     from wellkept.app.wellkept import Wellkept
@@ -21,7 +22,16 @@ if TYPE_CHECKING:
 
 MAX_OPEN_PROJECTS = 8
 MAX_CHARS = 9_000
-SMALL_BUDGET_TOKENS = 250
+PROMPT_BUDGET_TOKENS = 120
+COMMAND_BUDGET_TOKENS = 200
+_BUDGETS = {
+    "session": None,
+    "prompt": PROMPT_BUDGET_TOKENS,
+    "file": PROMPT_BUDGET_TOKENS,
+    "command": COMMAND_BUDGET_TOKENS,
+    "failure": COMMAND_BUDGET_TOKENS,
+}
+"""Room for what nobody asked for; None is the setting."""
 SKILL_TIMEOUT_S = 0.15
 
 
@@ -46,6 +56,10 @@ class HookContextProvider:
         """Context for a request, without the ids in `shown`."""
         from wellkept.memory.context.packing import render_context
 
+        asked = _silenced(request, shown)
+        if asked is None:
+            return HookContext()
+        request, quiet = asked
         wk = self._project(Path(request.cwd) if request.cwd else Path.cwd())
         if wk is None:
             return HookContext()
@@ -54,12 +68,15 @@ class HookContextProvider:
                 request.query,
                 moment=request.moment,
                 files=request.files,
-                budget_tokens=None if request.moment == "session" else SMALL_BUDGET_TOKENS,
+                budget_tokens=_BUDGETS.get(request.moment),
                 max_chars=MAX_CHARS,
                 shown=shown,
                 session=request.session,
                 skills_within_s=self._skill_timeout_s,
                 output=request.output,
+                reading=request.reading,
+                quiet=quiet,
+                client=request.client,
             )
         except UsageError:
             # A file outside the project, or a deleted folder.
@@ -92,6 +109,33 @@ class HookContextProvider:
             # Resolve the project under the lock, so that only one thread opens the store.
             _ = wk.project
         return wk
+
+
+def _silenced(
+    request: HookContextRequest, shown: frozenset[str]
+) -> tuple[HookContextRequest, bool] | None:
+    """The request as it is answered and whether quietly; None for silence.
+
+    A resumed session still has what it was told at its start.
+    """
+    if request.moment == "session":
+        return None if shown and not request.fresh else (request, False)
+    if request.moment != "prompt":
+        return request, False
+    from wellkept.app.observer.unasked import PromptKind, named_files, prompt_kind
+
+    # The prompt of a sub-agent is the brief of the agent that started it.
+    match PromptKind.BRIEF if request.agent else prompt_kind(request.query):
+        case PromptKind.NOTICE:
+            return None
+        case PromptKind.BRIEF:
+            files = named_files(request.query, cwd=request.cwd)
+            told = replace(request, moment="file", query="", files=files, reading=True)
+            return (told, False) if files else None
+        case PromptKind.SHORT:
+            return request, True
+        case PromptKind.PLAIN:
+            return request, False
 
 
 def injected_lines(pack: ContextPack) -> tuple[ContextLine, ...]:

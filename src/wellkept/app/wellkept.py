@@ -405,22 +405,28 @@ class Wellkept(MaintenanceMethods, DataMethods):
         skills_within_s: float | None = None,
         output: str = "",
         reading: bool = False,
+        quiet: bool = False,
         session_limit: int | None = None,
         observation_limit: int | None = None,
         days: int | None = None,
         branch: str | None = None,
+        client: str | None = None,
     ) -> ContextPack:
         """What to inject now, within a token budget.
 
         `moment` defaults to prompt with a query, file with files, else session. At a failure, the
         query is the command line and `output` what it printed; `reading` when a file is only read.
+        With `quiet`, only what is at stake in this session is told.
         Matching skills are listed unless the settings turn that off; `skills_within_s` limits the
         time to find them. `session_limit`, `observation_limit` and `days` limit how much earlier
         work a session start tells of. With `branch`, that branch is taken in place of the one
         checked out, and git is not asked.
+        What `client` loads by itself is left out; without a name, what any client loads.
         """
+        from wellkept.app.observer.client_files import ClientFiles
         from wellkept.app.observer.context_sources import way_outs
-        from wellkept.app.observer.session_start import start_sections
+        from wellkept.app.observer.session_start import session_start
+        from wellkept.app.observer.unasked import foreign_files, open_failures
         from wellkept.memory.context.build import ContextRequest, Moment, build_context
         from wellkept.memory.file_presence import exists_below
         from wellkept.memory.recall.requests import SearchMode
@@ -439,6 +445,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
             session=session,
             mode=parse_choice(SearchMode, self.settings.recall_mode, what="mode"),
             reading=reading,
+            quiet=quiet,
             days=self.settings.context_days if days is None else days,
         )
         options = self._start_options(
@@ -447,14 +454,24 @@ class Wellkept(MaintenanceMethods, DataMethods):
             days=request.days,
             branch=branch,
         )
+        loaded = ClientFiles(client, root=self.root, environment=self._services.environment)
+        start = session_start(self.engine, request, options=options, files=loaded)
+        request = replace(request, sessions=start.sessions)
         extras = self._skill_lines(request, within_s=skills_within_s)
         return build_context(
             self.engine,
             request,
             exists=exists_below(self.root),
+            is_loaded=loaded.has,
             extras=extras,
-            vouched=way_outs(self.engine, request, command=query, output=output),
-            sections=start_sections(self.engine, request, options=options),
+            vouched=(
+                *way_outs(self.engine, request, command=query, output=output),
+                *open_failures(self.engine, request),
+            ),
+            sections=(
+                *start.sections,
+                *foreign_files(self.engine, request, root=self.root, read_tree=options.read_tree),
+            ),
         )
 
     def _start_options(

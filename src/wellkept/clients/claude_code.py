@@ -49,7 +49,7 @@ HOOKS: Final = (
     Hook("PostToolUse", HookMode.ANSWER, matcher=f"Bash|{_FILE_TOOLS}"),
     Hook("PostToolUseFailure", HookMode.BOTH),
     Hook("PreToolUse", HookMode.ANSWER, matcher=f"Bash|{_CHANGING_TOOLS}", before=True),
-    Hook("SubagentStart", HookMode.BOTH),
+    Hook("SubagentStart"),
     Hook("SubagentStop"),
     Hook("PostCompact"),
     Hook("Stop"),

@@ -26,7 +26,7 @@ HOOKS: Final = (
     Hook("PostToolUse"),
     Hook("PostToolUse", HookMode.ANSWER, matcher="Bash|apply_patch"),
     Hook("PreToolUse", HookMode.ANSWER, matcher="Bash|apply_patch", before=True),
-    Hook("SubagentStart", HookMode.BOTH),
+    Hook("SubagentStart"),
     Hook("SubagentStop"),
     Hook("PostCompact"),
     Hook("Stop"),

@@ -11,7 +11,7 @@ from wellkept.core.records import record
 @record(kw_only=True)
 class HookContextRequest:
     """One request for context. `fresh` when the agent has lost what it was shown before; `output`
-    is what a failed command printed."""
+    is what a failed command printed; `reading` when a file is only read."""
 
     client: str
     session: str
@@ -22,6 +22,7 @@ class HookContextRequest:
     output: str = ""
     files: tuple[str, ...] = ()
     fresh: bool = False
+    reading: bool = False
 
 
 @record

@@ -23,14 +23,14 @@ def way_outs(
 ) -> tuple[ContextCandidate, ...]:
     """Ways out for the command at hand: after it failed, or before it runs."""
     if request.moment is Moment.FAILURE:
-        found = _after_failure(engine, project=request.project, command=command, output=output)
+        found = after_failure(engine, project=request.project, command=command, output=output)
         return tuple(found)
     if request.moment is Moment.COMMAND:
         return tuple(_before_run(engine, project=request.project, command=command))
     return ()
 
 
-def _after_failure(
+def after_failure(
     engine: Engine, *, project: str, command: str, output: str
 ) -> Iterator[ContextCandidate]:
     """What worked after the same failure, once one success has proved it."""

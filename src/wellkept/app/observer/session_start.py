@@ -16,10 +16,12 @@ from wellkept.memory.context.sections import Section, SectionLine, SectionLines
 from wellkept.memory.engine import Engine
 
 if TYPE_CHECKING:
+    from wellkept.app.observer.client_files import ClientFiles
     from wellkept.core.work_tree import WorkTree
     from wellkept.observe.session.left_off import WorkNote
 
 _MAX_NOTES = 200
+_MAX_COMMANDS = 4
 ReadTree: TypeAlias = "Callable[[Path, Sequence[str]], WorkTree | None]"
 """Folder and the paths that matter most -> what git says now."""
 
@@ -48,36 +50,48 @@ def no_tree(folder: Path, paths: Sequence[str]) -> WorkTree | None:  # noqa: ARG
     return None
 
 
-def start_sections(
-    engine: Engine, request: ContextRequest, *, options: StartOptions
-) -> list[SectionLines]:
-    """Sections for the start of a session that asks nothing else."""
+@record
+class SessionStart:
+    """Sections without a memory, and the sessions they tell of; None when nobody looked."""
+
+    sections: tuple[SectionLines, ...] = ()
+    sessions: frozenset[str] | None = None
+
+
+def session_start(
+    engine: Engine, request: ContextRequest, *, options: StartOptions, files: ClientFiles
+) -> SessionStart:
+    """What the start of a session that asks nothing else is told of earlier ones."""
     if request.moment is not Moment.SESSION or request.query.strip() or request.files:
-        return []
-    found = [_left_off(engine, request, options=options), _commands(engine, request)]
-    return [one for one in found if one is not None]
+        return SessionStart()
+    left_off, sessions = _left_off(engine, request, options=options)
+    found = (left_off, _commands(engine, request, files=files))
+    return SessionStart(tuple(one for one in found if one is not None), sessions)
 
 
-def _commands(engine: Engine, request: ContextRequest) -> SectionLines | None:
-    """Commands in the form that last worked here."""
+def _commands(
+    engine: Engine, request: ContextRequest, *, files: ClientFiles
+) -> SectionLines | None:
+    """Commands in the form that last worked here; not those that the client's files name."""
     from wellkept.observe.failures.working_commands import working_commands
 
-    known = working_commands(engine, project=request.project)
+    known = working_commands(engine, project=request.project, limit=2 * _MAX_COMMANDS)
+    told = [one for one in known if one.fails or not files.has_command(one.command)]
     lines = tuple(
         SectionLine.of(Section.COMMANDS, one.text, reason=f"{one.kind} command", name=one.command)
-        for one in known
+        for one in told[:_MAX_COMMANDS]
     )
     return SectionLines(Section.COMMANDS, lines) if lines else None
 
 
 def _left_off(
     engine: Engine, request: ContextRequest, *, options: StartOptions
-) -> SectionLines | None:
+) -> tuple[SectionLines | None, frozenset[str]]:
     if options.sessions <= 0:
-        return None
+        return None, frozenset()
     known = engine.store.sessions(project=request.project, limit=4 * options.sessions + 1)
     if all(one.id == request.session for one in known):
-        return None
+        return None, frozenset()
     from wellkept.app.projects.git_repository import current_branch
     from wellkept.observe.session.left_off import (
         Limits,
@@ -96,7 +110,7 @@ def _left_off(
     )
     works = recent_work(known, at=here, limits=limits)
     if not works:
-        return None
+        return None, frozenset()
     tree = options.read_tree(options.root, works[0].edited)
     told = {work.session.id for work in works}
     others = [open_ends(one) for one in known if one.id not in told and one.id != request.session]
@@ -108,9 +122,9 @@ def _left_off(
         limits=limits,
     )
     if found is None:
-        return None
+        return None, frozenset(told)
     lines = tuple(SectionLine.of(Section.LEFT_OFF, text, reason="session") for text in found.lines)
-    return SectionLines(Section.LEFT_OFF, lines, title=found.title)
+    return SectionLines(Section.LEFT_OFF, lines, title=found.title), frozenset(told)
 
 
 def _notes(engine: Engine, project: str, sessions: tuple[str, ...]) -> list[WorkNote]:

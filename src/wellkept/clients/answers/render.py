@@ -23,12 +23,11 @@ CONTEXT_EVENTS: dict[str, tuple[str, ...]] = {
         "PreToolUse",
         "PostToolUse",
         "PostToolUseFailure",
-        "SubagentStart",
     ),
-    "codex": ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart"),
+    "codex": ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"),
     "gemini": ("SessionStart", "BeforeAgent", "AfterTool"),
     "cursor": ("sessionStart", "postToolUse"),
-    "opencode": ("SessionStart", "UserPromptSubmit", "PostToolUse", "SubagentStart"),
+    "opencode": ("SessionStart", "UserPromptSubmit", "PostToolUse"),
 }
 """Client -> events whose hook output goes to the model."""
 

@@ -20,7 +20,6 @@ from wellkept.core.events import (
     Origin,
     PromptSubmitted,
     SessionStarted,
-    SubagentStarted,
     ToolCalled,
     ToolKind,
     ToolStarting,
@@ -86,8 +85,6 @@ def context_request(event: Event) -> HookContextRequest | None:
     match event:
         case SessionStarted(origin=origin, source=source):
             return _request(origin, "session", fresh=source in _FRESH_SOURCES)
-        case SubagentStarted(origin=origin):
-            return _request(origin, "session")
         case PromptSubmitted(origin=origin, text=text) if text.strip():
             return _request(origin, "prompt", query=text)
         case ToolStarting(origin=origin, kind=ToolKind.SHELL, command=str(command)):
@@ -100,7 +97,7 @@ def context_request(event: Event) -> HookContextRequest | None:
             output = _ends(f"{event.error or ''}\n{event.output}")
             return _request(origin, "failure", query=command, output=output)
         case ToolCalled(origin=origin, kind=kind, files=files) if files and kind in _FILE_KINDS:
-            return _request(origin, "file", files=files)
+            return _request(origin, "file", files=files, reading=kind is ToolKind.READ)
         case _:
             return None
 
@@ -113,6 +110,7 @@ def _request(
     output: str = "",
     files: tuple[str, ...] = (),
     fresh: bool = False,
+    reading: bool = False,
 ) -> HookContextRequest:
     # A sub-agent has its own conversation, in which nothing was shown yet.
     session = f"{origin.session_id}/{origin.agent}" if origin.agent else origin.session_id
@@ -126,6 +124,7 @@ def _request(
         output=output,
         files=files,
         fresh=fresh,
+        reading=reading,
     )
 
 

@@ -20,6 +20,7 @@ from wellkept.core.types import MemoryType, Phase, Scope
 from wellkept.memory.context.candidates import (
     INJECTED_TYPES,
     NEVER_INJECTED,
+    WARNING_TYPES,
     ContextCandidate,
     co_change_warnings,
     command_warnings,
@@ -31,9 +32,11 @@ from wellkept.memory.context.candidates import (
     qa_memories,
     session_notes,
 )
+from wellkept.memory.context.matching import Prompt
 from wellkept.memory.context.packing import ContextItem, ContextPack, ExtraLine, pack_items
 from wellkept.memory.context.sections import Section, SectionLines
 from wellkept.memory.context.standing import (
+    RULE_TYPES,
     module_map,
     section_of,
     standing_memories,
@@ -60,6 +63,18 @@ _PLANNING = (
 )
 
 
+_TOLD_AT_PROMPT = (
+    *RULE_TYPES,
+    MemoryType.FACT,
+    MemoryType.DECISION,
+    MemoryType.PATTERN,
+    MemoryType.WORKFLOW,
+    MemoryType.GOTCHA,
+    MemoryType.ERROR_PATTERN,
+    MemoryType.DEAD_END,
+)
+
+
 class Moment(StrEnum):
     """The event that context is built for."""
 
@@ -71,13 +86,18 @@ class Moment(StrEnum):
     PLAN = "plan"
 
 
+_UNASKED_TYPES = {Moment.PROMPT: _TOLD_AT_PROMPT, Moment.FAILURE: WARNING_TYPES}
+"""Nobody asks at these moments: only statements that hold, and only about what is at hand."""
 _MAX_ITEMS = {Moment.FILE: MAX_AT_FILE, Moment.COMMAND: 2, Moment.FAILURE: 2}
 
 
 @record(kw_only=True)
 class ContextRequest:
-    """The current situation and the limits of the answer. `reading` when a file is only read;
-    `days` is how far back decisions are told."""
+    """The current situation and the limits of the answer.
+
+    `reading` when a file is only read; `quiet` when only what is vouched for may be said. `days` is
+    how far back decisions are told, `sessions` in which sessions they were made (None: any).
+    """
 
     project: str
     moment: Moment = Moment.SESSION
@@ -91,7 +111,9 @@ class ContextRequest:
     mode: SearchMode = SearchMode.HYBRID
     count_access: bool = False
     reading: bool = False
+    quiet: bool = False
     days: int = DEFAULT_DAYS
+    sessions: frozenset[str] | None = None
 
 
 def build_context(
@@ -140,7 +162,10 @@ def _chosen(
     vouched: Sequence[ContextCandidate],
 ) -> list[ContextCandidate]:
     """The candidates to pack, best first: what is vouched for, then what may be injected."""
-    candidates = sorted(_gather(engine, request), key=lambda c: (-c.weight, c.memory.id))
+    # Of equal weight the newest goes first.
+    gathered = () if request.quiet else _gather(engine, request)
+    newest = sorted(gathered, key=lambda c: c.memory.id, reverse=True)
+    candidates = sorted(newest, key=lambda c: -round(c.weight, 2))
     # Filter before removing duplicates; memories already shown still suppress their duplicates.
     allowed = [c for c in candidates if _is_allowed(c.memory, request, exists)]
     first = {one.memory.id: one for one in vouched}
@@ -262,7 +287,9 @@ def _gather(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidat
         if request.moment is Moment.FAILURE:
             yield from _relevant(engine, request)
         return
-    standing = standing_memories(engine, request.project, days=request.days)
+    standing = standing_memories(
+        engine, request.project, days=request.days, sessions=request.sessions
+    )
     if request.moment is Moment.SESSION:
         yield from standing
         yield from unfinished_work(engine, request.project)
@@ -282,9 +309,7 @@ def _for_files(engine: Engine, request: ContextRequest) -> Iterator[ContextCandi
     at_start = request.moment is Moment.SESSION
     if files:
         at_file = request.moment is Moment.FILE
-        yield from file_memories(
-            engine, project, files, warnings_only=at_file, reading=request.reading
-        )
+        yield from file_memories(engine, project, files, warnings_only=at_file)
         if not request.reading:
             yield from co_change_warnings(engine, project, files)
     if request.session and (files or at_start):
@@ -295,11 +320,13 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandid
     """Recall hits above a minimum score. Raw session records are never injected, and are so many
     that they would leave no room for others."""
     planning, at_start = request.moment is Moment.PLAN, request.moment is Moment.SESSION
+    types = _UNASKED_TYPES.get(request.moment, INJECTED_TYPES)
+    prompt = Prompt.of(request.query) if request.moment in _UNASKED_TYPES else None
     found = recall(
         engine,
         RecallRequest(
             query=request.query,
-            where=Filter(project=request.project, types=INJECTED_TYPES, stale=False, raw=False),
+            where=Filter(project=request.project, types=types, stale=False, raw=False),
             limit=20,
             phase=request.phase or (Phase.DEFINE if planning else None),
             mode=request.mode,
@@ -308,6 +335,8 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandid
         ),
     )
     for hit in found:
+        if prompt is not None and not prompt.is_about(hit.memory):
+            continue
         if hit.score >= MIN_RELEVANCE and not is_way_out(hit.memory):
             bonus = 0.5 if planning and hit.memory.type in _PLANNING else 0.0
             yield ContextCandidate(

@@ -99,16 +99,10 @@ def weight(memory: Memory) -> float:
 
 
 def file_memories(
-    engine: Engine,
-    project: str,
-    files: Sequence[str],
-    *,
-    warnings_only: bool,
-    reading: bool = False,
+    engine: Engine, project: str, files: Sequence[str], *, warnings_only: bool
 ) -> Iterator[ContextCandidate]:
     """Memories linked to the files: warnings first, then causal dependencies, then the rest. With
-    `warnings_only`, of the rest only rules, decisions, and what a person said; while `reading`, no
-    causal dependencies."""
+    `warnings_only`, of all others only rules, decisions, and what a person said."""
     where = Filter(project=project, stale=False)
     named = (*files, *(one for path in files for one in patterns_of(path)))
     hits = engine.store.search_links(files=named, modules=(), where=where, limit=_SEARCH_CAP)
@@ -119,8 +113,8 @@ def file_memories(
                 yield ContextCandidate(
                     memory, 3.0 + weight(memory), f"{memory.type.value} for {path}"
                 )
-        elif memory.type is MemoryType.CAUSAL_DEPENDENCY:
-            if memory.confidence >= MIN_WARNING_CONFIDENCE and not reading:
+        elif memory.type is MemoryType.CAUSAL_DEPENDENCY and not _is_from_person(memory):
+            if memory.confidence >= MIN_WARNING_CONFIDENCE and not warnings_only:
                 yield ContextCandidate(memory, 2.5 + weight(memory), f"goes together with {path}")
         elif not warnings_only or memory.type in _STATED_TYPES or _is_from_person(memory):
             yield ContextCandidate(memory, 1.5 + weight(memory), f"about {path}")

@@ -11,11 +11,13 @@ from datetime import timedelta
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import replace
+from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.context.candidates import (
     WARNING_TYPES,
     ContextCandidate,
     is_way_out,
+    may_be_injected,
     weight,
 )
 from wellkept.memory.context.sections import Section
@@ -28,26 +30,51 @@ RULE_TYPES = (
     MemoryType.REQUIREMENT,
 )
 MIN_TRAP_IMPORTANCE = 0.6
-_MAX_RULES, _MAX_TAUGHT, _MAX_OTHERS = 40, 20, 20
+_MAX_RULES, _MAX_TAUGHT, _MAX_OTHERS, _MAX_DECISIONS = 40, 8, 20, 3
+_DECISION_CHARS = 160
 # Records of work, not statements that hold.
 _RECORDS = frozenset(
     {MemoryType.OBSERVATION, MemoryType.PROMPT, MemoryType.TIMELINE, MemoryType.WORK_STATE}
 )
 
 
-def standing_memories(engine: Engine, project: str, *, days: int) -> Iterator[ContextCandidate]:
-    """Rules, traps and the decisions of the last days."""
+def standing_memories(
+    engine: Engine, project: str, *, days: int, sessions: frozenset[str] | None
+) -> Iterator[ContextCandidate]:
+    """Rules, traps and the decisions of the last days; of decisions that were made in a session
+    only those of these `sessions`, unless None is given."""
     here = Filter(project=project, stale=False)
     yield from _rules(engine, here)
     traps = replace(here, types=WARNING_TYPES, min_importance=MIN_TRAP_IMPORTANCE)
     for memory in engine.store.list(traps, order=Order.IMPORTANCE, limit=_MAX_OTHERS).items:
-        if not is_way_out(memory):
+        if not is_way_out(memory) and not _is_guessed_error(memory):
             reason = f"important {memory.type.value}"
             yield ContextCandidate(memory, weight(memory), reason, section=Section.TRAPS)
     since = engine.clock() - timedelta(days=days)
     decided = replace(here, types=(MemoryType.DECISION,), since=since)
-    for memory in engine.store.list(decided, order=Order.UPDATED, limit=_MAX_OTHERS).items:
-        yield ContextCandidate(memory, weight(memory), "decided lately", section=Section.DECISIONS)
+    page = engine.store.list(decided, order=Order.UPDATED, limit=_MAX_OTHERS)
+    fitting = [one for one in page.items if may_be_injected(one) and _is_recent(one, sessions)]
+    for memory in fitting[:_MAX_DECISIONS]:
+        yield ContextCandidate(
+            memory,
+            weight(memory),
+            "decided lately",
+            text=shorten(memory.content, limit=_DECISION_CHARS),
+            section=Section.DECISIONS,
+        )
+
+
+def _is_recent(memory: Memory, sessions: frozenset[str] | None) -> bool:
+    """Whether a decision belongs to the work at hand, or to no session."""
+    if sessions is None or memory.session_id is None or memory.pinned:
+        return True
+    return memory.session_id in sessions
+
+
+def _is_guessed_error(memory: Memory) -> bool:
+    """A recurring error without a way out; it is told when it comes up, not before."""
+    is_guessed = memory.source is Source.OBSERVER_INFERRED and not memory.user_verified
+    return memory.type is MemoryType.ERROR_PATTERN and is_guessed
 
 
 def unfinished_work(engine: Engine, project: str) -> Iterator[ContextCandidate]:
@@ -78,7 +105,7 @@ def _rules(engine: Engine, here: Filter) -> Iterator[ContextCandidate]:
         yield _rule(memory, first, f"{memory.type.value}, {where_from}")
     taught = replace(here, sources=(Source.USER_TAUGHT,))
     for memory in engine.store.list(taught, order=Order.UPDATED, limit=_MAX_TAUGHT).items:
-        if memory.type not in _RECORDS:
+        if memory.type not in _RECORDS and memory.type is not MemoryType.DECISION:
             yield _rule(memory, 0.6, "taught")
 
 

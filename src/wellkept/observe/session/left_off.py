@@ -34,6 +34,7 @@ _HERE_WITHIN_ON_TRUNK = timedelta(hours=2)
 _EARLIER_WITHIN = timedelta(hours=24)
 _EARLIER_ON_BRANCH = timedelta(days=7)
 _TRUNKS = frozenset({"main", "master", "develop", "dev", "trunk", "default"})
+_TEAM_WITHIN = timedelta(minutes=3)
 _RUNNING_WITHIN = timedelta(minutes=10)
 _MAX_FILES = 6
 _MAX_FOREIGN = 4
@@ -98,6 +99,8 @@ def recent_work(
         for one in sessions
         if one.id != at.current and (at.now - one.last_event_at).days <= limits.days
     ]
+    if any(_is_starting_team(one, at) for one in recent):
+        return []
     told = [one for one in recent if one.has_content and not _is_running(one, at)]
     here = [one for one in told if at.branch is None or one.session.branch in (at.branch, None)]
     # Work on a branch of its own goes on there; everything begins and ends on a trunk.
@@ -225,8 +228,8 @@ def _checks(work: OpenEnds, *, skip: set[str]) -> Iterator[str]:
     passed = [step for step in checks if step.ok][-_MAX_CHECKS:]
     if passed:
         since = " (files were edited since)" if work.edits_since > passed[-1].at_ms else ""
-        told = ", ".join(f"`{_command(step)}` {_time(step)}" for step in passed)
-        yield f"Passed: {told}{since}"
+        told = ", ".join(f"`{_command(step)}` passed {_time(step)}" for step in passed)
+        yield f"Checks: {told}{since}"
 
 
 def _still_failing(checks: Sequence[SessionStep]) -> list[SessionStep]:
@@ -281,6 +284,17 @@ def _is_running(work: OpenEnds, at: Situation) -> bool:
         work.state.captured_from is not None
         and work.session.is_open
         and at.now - work.session.last_event_at <= _RUNNING_WITHIN
+    )
+
+
+def _is_starting_team(work: OpenEnds, at: Situation) -> bool:
+    """Whether a team-mate's session began just now: the one that starts is of the same team, and
+    its brief says what it needs."""
+    return (
+        work.is_team
+        and bool(work.edited)
+        and at.now - work.session.started_at <= _TEAM_WITHIN
+        and at.now - work.session.last_event_at <= _TEAM_WITHIN
     )
 
 

@@ -61,6 +61,7 @@ _NOT_OPEN = re.compile(
     r"|\bpre-existing (?:warning|lint)",
     re.IGNORECASE,
 )
+_COMPOUND = re.compile(r"[|;&<>\n]")
 _ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"'*-])|\n+")
 _MARKUP = re.compile(r"^[\s#>*|-]+|\*\*|__|\|?\s*$")
 
@@ -85,6 +86,11 @@ class OpenEnds:
             return True
         runs = [step for step in self.steps if step.kind == "run"]
         return bool(self.failing) or (len(runs) >= _MIN_RUNS and bool(self.requests))
+
+    @property
+    def is_team(self) -> bool:
+        """Whether no person asked: the session of a team-mate or sub-agent."""
+        return not self.session.prompt_count and self.session.title is not None
 
     @property
     def requests(self) -> list[str]:
@@ -220,9 +226,12 @@ def _sentences(message: str) -> Iterator[str]:
 
 
 def shown_command(step: SessionStep, *, limit: int) -> str:
-    """The command of a step with the folder it ran in."""
+    """The command of a step in the form that was run, with its folder; of a long line or a pipe its
+    main command."""
+    line = step.line
+    is_plain = len(line) <= limit and not _COMPOUND.search(line) and step.purpose != "commit"
     folder = f"cd {step.folder} && " if step.folder else ""
-    return shorten(f"{folder}{step.what}", limit=limit)
+    return shorten(f"{folder}{line if is_plain else step.what}", limit=limit)
 
 
 def editors(works: Sequence[OpenEnds]) -> dict[str, OpenEnds]:

@@ -1,0 +1,77 @@
+"""Whether a memory is about what a prompt says, and not only made of the same common words.
+
+Recall ranks; what is told unasked must also share something specific: a name from the code, or
+words that make up a good part of the memory. Words of everyday work ("fix", "test", "file") do not
+count.
+"""
+
+from __future__ import annotations
+
+import re
+
+from wellkept.core.memory import Memory
+from wellkept.core.records import record
+from wellkept.core.text import content_words, identifiers, stem
+
+MIN_SHARED = 2
+MIN_SHARE = 0.34
+LONG_PROMPT_WORDS = 60
+MIN_SHARED_LONG = 3
+MIN_SHARE_LONG = 0.5
+_MIN_NAME_CHARS = 4
+_QUOTED = re.compile(r"`(?=[^`\n]{4,120}`)([^`\s]+ [^`\n]+)`")
+"""A command of several words that a memory quotes."""
+_COMMON = frozenset(
+    map(
+        stem,
+        """add also app apply bug build call change check code come comment comments commit context
+        create current do does done error fail feature file find first fix follow get give go help
+        implement issue keep know let line like list look make merge need new next now ok one open
+        page part phase plan please point pr problem project pull push put read ready request result
+        review run say see seem set should show start state step still sure take task tell test
+        thing think time todo try turn type update use user valid want way well work write wrong
+        yeah yes""".split(),
+    )
+)
+
+
+@record
+class Prompt:
+    """The words of a prompt that can tell what it is about."""
+
+    text: str
+    stems: frozenset[str]
+    names: frozenset[str]
+    is_long: bool
+
+    @classmethod
+    def of(cls, text: str) -> Prompt:
+        """The telling words of a text."""
+        found = content_words(text)
+        plain = " ".join(text.split()).casefold()
+        return cls(plain, _stems(found), _names(text), len(found) > LONG_PROMPT_WORDS)
+
+    def is_about(self, memory: Memory) -> bool:
+        """Whether a memory shares something specific with the prompt."""
+        if self.names & (_names(memory.content) | frozenset(memory.files)):
+            return True
+        if any(quoted.casefold() in self.text for quoted in _QUOTED.findall(memory.content)):
+            return True
+        stems = _stems(content_words(memory.content))
+        shared = len(stems & self.stems)
+        if self.is_long:
+            return shared >= MIN_SHARED_LONG and shared >= MIN_SHARE_LONG * len(stems)
+        return shared >= MIN_SHARED and shared >= MIN_SHARE * len(stems)
+
+
+def _stems(found: list[str]) -> frozenset[str]:
+    return frozenset(map(stem, found)) - _COMMON
+
+
+def _names(text: str) -> frozenset[str]:
+    """Names from code; versions and numbers are none."""
+    return frozenset(
+        name.casefold()
+        for name in identifiers(text)
+        if len(name) >= _MIN_NAME_CHARS and any(part.isalpha() for part in name[:2])
+    )

@@ -1,0 +1,106 @@
+"""When context nobody asked for is told, and when silence is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import wellkept
+from tests.app.git_repositories import GitRepository
+from tests.app.test_way_outs import CAUSE, shipping, take
+from tests.observe.learning_steps import Work
+from wellkept.app.hook_context import HookContextProvider
+from wellkept.app.observer.unasked import PromptKind, named_files, prompt_kind
+from wellkept.app.settings.model import Settings
+from wellkept.core.events import Event
+from wellkept.core.hook_context import HookContextRequest
+
+pytestmark = pytest.mark.feature("B9", "D12", "C4")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> GitRepository:
+    return GitRepository.create(tmp_path / "repo")
+
+
+@pytest.fixture
+def wk(repo: GitRepository) -> wellkept.Wellkept:
+    return wellkept.open(cwd=repo.root, settings=Settings(embedding_provider="none"))
+
+
+def told(wk: wellkept.Wellkept, prompt: str, *, session: str = "session-009") -> str:
+    request = HookContextRequest(
+        client="claude-code", session=session, moment="prompt", cwd=str(wk.root), query=prompt
+    )
+    return HookContextProvider(lambda _: wk)(request, frozenset()).text
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("6", PromptKind.SHORT),
+        ("commit this", PromptKind.SHORT),
+        ("да, давай", PromptKind.SHORT),
+        ("why is the build red", PromptKind.PLAIN),
+        ("<task-notification>done</task-notification>", PromptKind.NOTICE),
+        ("[Request interrupted by user]", PromptKind.NOTICE),
+        ('<teammate-message teammate_id="lead">Fix it', PromptKind.BRIEF),
+    ],
+)
+def test_the_kind_of_a_prompt(text: str, kind: PromptKind) -> None:
+    assert prompt_kind(text) is kind
+
+
+def test_files_that_a_brief_names() -> None:
+    text = "Edit /work/app/src/a.ts, src/[id]/(x)/page.tsx:12 and /etc/passwd.txt; see ../up.py"
+    assert named_files(text, cwd="/work/app") == ("src/a.ts", "src/[id]/(x)/page.tsx")
+    assert named_files("a/" * 5_000, cwd=None) == ()
+
+
+def open_failure(number: int = 9) -> list[Event]:
+    w = Work(number)
+    return [w.prompt("Ship the new release"), w.run("make ship", error=f"Exit code 2\n{CAUSE}")]
+
+
+def test_a_short_prompt_gets_the_way_out_of_the_sessions_open_failure(
+    wk: wellkept.Wellkept,
+) -> None:
+    take(wk, shipping(1))
+    assert told(wk, "commit") == ""
+    take(wk, open_failure())
+    assert "`SHIP_REGION=eu-west make ship`" in told(wk, "commit")
+    assert told(wk, "commit", session="another") == ""
+
+
+def test_a_failure_that_was_solved_in_the_session_is_not_open(wk: wellkept.Wellkept) -> None:
+    take(wk, shipping(1))
+    w = Work(9)
+    events = [
+        w.prompt("Ship the new release"),
+        w.run("make ship", error=f"Exit code 2\n{CAUSE}"),
+        w.run("SHIP_REGION=eu-west make ship"),
+    ]
+    take(wk, events)
+    assert told(wk, "yeah") == ""
+
+
+def at_work(path: str, *, name: str) -> list[Event]:
+    w = Work(9, name=name)
+    return [w.prompt("Rewrite this part of the shop"), w.change(path)]
+
+
+def test_before_a_commit_files_of_another_session_are_named(
+    wk: wellkept.Wellkept, repo: GitRepository
+) -> None:
+    repo.commit("first", mine="1", theirs="1")
+    take(wk, at_work("theirs.txt", name="other"))
+    take(wk, at_work("mine.txt", name="session"))
+    repo.write("mine.txt", "2")
+    repo.write("theirs.txt", "2")
+    text = told(wk, "commit")
+    assert "Edited in this session: mine.txt." in text
+    assert "not yours: theirs.txt" in text
+    assert told(wk, "yeah") == ""
+    repo.git("commit", "-qm", "theirs", "theirs.txt")
+    assert told(wk, "commit") == ""
