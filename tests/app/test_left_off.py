@@ -48,7 +48,7 @@ def test_open_ends_are_told_at_the_next_start(wk: wellkept.Wellkept) -> None:
     assert "Where we left off" in text
     assert "Fix the rounding of refunds" in text
     assert "Edited after the last commit: src/ledger.py" in text
-    assert "Failed 3x and never worked: `git commit`: fatal: failed to write" in text
+    assert "Failed 3x and never worked: `git commit`: error: gpg failed to sign" in text
     assert "Checks: `pytest tests/test_ledger.py` passed" in text
 
 

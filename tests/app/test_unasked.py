@@ -76,7 +76,7 @@ def test_a_short_prompt_gets_the_way_out_of_the_sessions_open_failure(
 def test_a_failure_that_was_solved_in_the_session_is_not_open(wk: wellkept.Wellkept) -> None:
     take(wk, shipping(1))
     w = Work(9)
-    events = [
+    events: list[Event] = [
         w.prompt("Ship the new release"),
         w.run("make ship", error=f"Exit code 2\n{CAUSE}"),
         w.run("SHIP_REGION=eu-west make ship"),

@@ -17,6 +17,7 @@ from wellkept.observe.session.left_off import (
     Limits,
     Situation,
     WorkNote,
+    is_team_starting,
     left_off,
     recent_work,
 )
@@ -259,3 +260,13 @@ def test_earlier_work_is_one_line_a_day_with_what_reading_costs() -> None:
 def test_nothing_known_is_nothing_to_tell() -> None:
     assert left_off([], at=HERE) is None
     assert isinstance(open_ends(session(fixing())), OpenEnds)
+
+
+def test_a_session_that_starts_among_team_mates_is_one_of_them() -> None:
+    w = Work(1, name="mate")
+    brief = '<teammate-message teammate_id="lead">Fix src/a.py</teammate-message>'
+    mate = session([w.prompt(brief), w.change("src/a.py")])
+    just_now = replace(HERE, now=mate.last_event_at + timedelta(seconds=30))
+    assert is_team_starting([mate], at=just_now)
+    assert not is_team_starting([mate], at=HERE)
+    assert not is_team_starting([session(fixing())], at=just_now)

@@ -456,7 +456,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
         )
         loaded = ClientFiles(client, root=self.root, environment=self._services.environment)
         start = session_start(self.engine, request, options=options, files=loaded)
-        request = replace(request, sessions=start.sessions)
+        request = replace(request, sessions=start.sessions, quiet=quiet or start.is_silent)
         extras = self._skill_lines(request, within_s=skills_within_s)
         return build_context(
             self.engine,

@@ -17,8 +17,9 @@ from wellkept.memory.engine import Engine
 
 if TYPE_CHECKING:
     from wellkept.app.observer.client_files import ClientFiles
+    from wellkept.core.sessions import SessionRecord
     from wellkept.core.work_tree import WorkTree
-    from wellkept.observe.session.left_off import WorkNote
+    from wellkept.observe.session.left_off import Situation, WorkNote
 
 _MAX_NOTES = 200
 _MAX_COMMANDS = 4
@@ -52,10 +53,12 @@ def no_tree(folder: Path, paths: Sequence[str]) -> WorkTree | None:  # noqa: ARG
 
 @record
 class SessionStart:
-    """Sections without a memory, and the sessions they tell of; None when nobody looked."""
+    """Sections without a memory, and the sessions they tell of; None when nobody looked.
+    `is_silent` when nothing at all shall be told."""
 
     sections: tuple[SectionLines, ...] = ()
     sessions: frozenset[str] | None = None
+    is_silent: bool = False
 
 
 def session_start(
@@ -64,9 +67,39 @@ def session_start(
     """What the start of a session that asks nothing else is told of earlier ones."""
     if request.moment is not Moment.SESSION or request.query.strip() or request.files:
         return SessionStart()
-    left_off, sessions = _left_off(engine, request, options=options)
-    found = (left_off, _commands(engine, request, files=files))
-    return SessionStart(tuple(one for one in found if one is not None), sessions)
+    # Also with no session to tell of: whether a team starts shows in the latest ones.
+    known = [
+        one
+        for one in engine.store.sessions(
+            project=request.project, limit=4 * max(1, options.sessions) + 1
+        )
+        if one.id != request.session
+    ]
+    here = _situation(engine, request, options=options) if known else None
+    if here is None:
+        return SessionStart(_sections(_commands(engine, request, files=files)), frozenset())
+    from wellkept.observe.session.left_off import is_team_starting
+
+    if is_team_starting(known, at=here):
+        return SessionStart(is_silent=True)
+    left_off, sessions = _left_off(engine, request, known, here, options=options)
+    return SessionStart(_sections(left_off, _commands(engine, request, files=files)), sessions)
+
+
+def _sections(*found: SectionLines | None) -> tuple[SectionLines, ...]:
+    return tuple(one for one in found if one is not None)
+
+
+def _situation(engine: Engine, request: ContextRequest, *, options: StartOptions) -> Situation:
+    from wellkept.app.projects.git_repository import current_branch
+    from wellkept.observe.session.left_off import Situation
+
+    return Situation(
+        now=engine.clock(),
+        branch=options.branch or current_branch(options.root),
+        root=str(options.root),
+        current=request.session,
+    )
 
 
 def _commands(
@@ -85,35 +118,23 @@ def _commands(
 
 
 def _left_off(
-    engine: Engine, request: ContextRequest, *, options: StartOptions
+    engine: Engine,
+    request: ContextRequest,
+    known: Sequence[SessionRecord],
+    here: Situation,
+    *,
+    options: StartOptions,
 ) -> tuple[SectionLines | None, frozenset[str]]:
-    if options.sessions <= 0:
-        return None, frozenset()
-    known = engine.store.sessions(project=request.project, limit=4 * options.sessions + 1)
-    if all(one.id == request.session for one in known):
-        return None, frozenset()
-    from wellkept.app.projects.git_repository import current_branch
-    from wellkept.observe.session.left_off import (
-        Limits,
-        Situation,
-        left_off,
-        recent_work,
-    )
+    from wellkept.observe.session.left_off import Limits, left_off, recent_work
     from wellkept.observe.session.open_ends import open_ends
 
     limits = Limits(sessions=options.sessions, observations=options.observations, days=options.days)
-    here = Situation(
-        now=engine.clock(),
-        branch=options.branch or current_branch(options.root),
-        root=str(options.root),
-        current=request.session,
-    )
     works = recent_work(known, at=here, limits=limits)
     if not works:
         return None, frozenset()
     tree = options.read_tree(options.root, works[0].edited)
     told = {work.session.id for work in works}
-    others = [open_ends(one) for one in known if one.id not in told and one.id != request.session]
+    others = [open_ends(one) for one in known if one.id not in told]
     found = left_off(
         works,
         at=replace(here, tree=tree, branch=(tree.branch if tree else None) or here.branch),

@@ -99,8 +99,6 @@ def recent_work(
         for one in sessions
         if one.id != at.current and (at.now - one.last_event_at).days <= limits.days
     ]
-    if any(_is_starting_team(one, at) for one in recent):
-        return []
     told = [one for one in recent if one.has_content and not _is_running(one, at)]
     here = [one for one in told if at.branch is None or one.session.branch in (at.branch, None)]
     # Work on a branch of its own goes on there; everything begins and ends on a trunk.
@@ -287,14 +285,15 @@ def _is_running(work: OpenEnds, at: Situation) -> bool:
     )
 
 
-def _is_starting_team(work: OpenEnds, at: Situation) -> bool:
-    """Whether a team-mate's session began just now: the one that starts is of the same team, and
-    its brief says what it needs."""
-    return (
-        work.is_team
-        and bool(work.edited)
-        and at.now - work.session.started_at <= _TEAM_WITHIN
-        and at.now - work.session.last_event_at <= _TEAM_WITHIN
+def is_team_starting(sessions: Sequence[SessionRecord], *, at: Situation) -> bool:
+    """Whether team-mates' sessions began just now: the one that starts is of the same team, and its
+    brief says what it needs."""
+    return any(
+        open_ends(one).is_team
+        for one in sessions
+        if one.id != at.current
+        and at.now - one.started_at <= _TEAM_WITHIN
+        and at.now - one.last_event_at <= _TEAM_WITHIN
     )
 
 
