@@ -358,7 +358,8 @@ def _told(work: OpenEnds, notes: Sequence[WorkNote], *, room: int) -> str:
         last = commits[-1]
         more = f" (+{len(commits) - 1})" if len(commits) > 1 else ""
         return f"{_subject(last.title)} {(last.commit or '')[:_SHA_CHARS]}{more}"
-    noted = [one for one in notes if one.kind in NOTED_KINDS][-1:] if room > 0 else []
+    decided = [one for one in notes if one.kind == "decision"][-1:] if room > 0 else []
+    noted = decided or ([] if work.requests or room <= 0 else list(notes[-1:]))
     what = noted[0].title if noted else next(filter(None, work.requests), "")
     cite = f" {noted[0].cite}" if noted and noted[0].cite else ""
     return f"{_subject(what)}{cite}" if len(content_words(what)) > 1 else ""
