@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wellkept.observe.session.left_off import Situation, WorkNote
 
 _MAX_NOTES = 200
-_MAX_COMMANDS = 4
+_MAX_COMMANDS = 3
 ReadTree: TypeAlias = "Callable[[Path, Sequence[str]], WorkTree | None]"
 """Folder and the paths that matter most -> what git says now."""
 

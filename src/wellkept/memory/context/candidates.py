@@ -33,8 +33,8 @@ _BETWEEN = r"&&|\|\||[;|\n]"
 _QA_CHARS = 2_000
 _QA_KINDS = ("precondition", "test_sequence", "timing", "mcp_gotcha", "ui_behavior")
 _QA = (
-    r"\b(?:qa|e2e|end[- ]to[- ]end|smoke[- ]test|acceptance test|playwright|puppeteer|selenium"
-    r"|in (?:the|a) browser|click through"
+    r"\b(?:^qa|qa (?:the|this|it|a)|(?:run|do|start) (?:the )?(?:qa|e2e|end[- ]to[- ]end)"
+    r"|smoke[- ]test|acceptance test|in (?:the|a) browser|click through"
     r"|(?:test|check|verify|validate) the (?:ui|app|page|screen))\b"
 )
 NEVER_INJECTED = frozenset(

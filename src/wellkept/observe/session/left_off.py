@@ -42,8 +42,10 @@ _MAX_COMMITS = 3
 _MAX_CHECKS = 3
 _MAX_FAILING = 2
 _MIN_CITED = 3
-_REQUEST_CHARS = 120
-_SUBJECT_CHARS = 72
+_REQUEST_CHARS = 110
+_SUBJECT_CHARS = 64
+_MAX_COMMITTED = 2
+_UNCOMMITTED_ROOM = 3
 _ERROR_CHARS = 120
 _COMMAND_CHARS = 110
 _SHA_CHARS = 9
@@ -329,10 +331,14 @@ def _earlier(
     """Older work, one line for each day, with what it costs to read more."""
     days: dict[str, list[str]] = {}
     cited: list[WorkNote] = []
-    for work in works:
-        if not _belongs(work, last):
-            continue
+    # What is committed also stands in git's log; what is not stands nowhere else.
+    committed = max(_MAX_COMMITTED, limits.sessions - _UNCOMMITTED_ROOM)
+    for work in [one for one in works if _belongs(one, last)]:
         mine = [one for one in notes if one.session == work.session.id]
+        if any(one.commit for one in mine):
+            committed -= 1
+            if committed < 0:
+                continue
         told = _told(work, mine, room=limits.observations - len(cited))
         cited += [one for one in mine if one.cite and one.cite in told]
         if told:
