@@ -16,7 +16,7 @@ from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
 from wellkept.core.records import record, replace
 from wellkept.core.text import content_words, jaccard
-from wellkept.core.types import MemoryType, Phase, Scope
+from wellkept.core.types import MemoryType, Phase, Scope, Source
 from wellkept.memory.context.candidates import (
     INJECTED_TYPES,
     NEVER_INJECTED,
@@ -135,6 +135,8 @@ def build_context(
     chosen = _chosen(engine, request, exists=exists, vouched=vouched)
     if is_loaded is not None:
         chosen = [c for c in chosen if c.is_session_note or not is_loaded(c.memory.content)]
+    if any(one.section is Section.LEFT_OFF for one in sections):
+        chosen = [c for c in chosen if not _is_seen_work_state(c.memory)]
     if request.moment is Moment.SESSION and not request.query.strip():
         known = len(chosen) + sum(len(one.lines) for one in sections)
         chosen += _modules(engine, request, exists=exists) if known < MIN_KNOWN else []
@@ -175,6 +177,11 @@ def _chosen(
     if request.moment in _MAX_ITEMS:
         chosen = _few(chosen, _MAX_ITEMS[request.moment])
     return chosen
+
+
+def _is_seen_work_state(memory: Memory) -> bool:
+    """Unfinished work as the observer saw it: the sessions' own records say it better."""
+    return memory.type is MemoryType.WORK_STATE and memory.source is Source.OBSERVER_INFERRED
 
 
 def _modules(

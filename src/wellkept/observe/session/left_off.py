@@ -8,9 +8,8 @@ agent: short, dated, in exact form, and none when there is nothing to say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from wellkept.core.clock import from_ms
 from wellkept.core.records import record
 from wellkept.core.session_steps import SessionStep
 from wellkept.core.sessions import SessionRecord
@@ -22,7 +21,16 @@ from wellkept.observe.session.open_ends import (
     editors,
     is_question,
     open_ends,
-    shown_command,
+)
+from wellkept.observe.session.work_lines import (
+    command_of,
+    day_of,
+    ended,
+    files_of,
+    period,
+    short_request,
+    short_subject,
+    time_of,
 )
 
 MAX_SESSIONS = 5
@@ -36,18 +44,14 @@ _EARLIER_ON_BRANCH = timedelta(days=7)
 _TRUNKS = frozenset({"main", "master", "develop", "dev", "trunk", "default"})
 _TEAM_WITHIN = timedelta(minutes=3)
 _RUNNING_WITHIN = timedelta(minutes=10)
-_MAX_FILES = 6
 _MAX_FOREIGN = 4
 _MAX_COMMITS = 3
 _MAX_CHECKS = 3
 _MAX_FAILING = 2
 _MIN_CITED = 3
-_REQUEST_CHARS = 110
-_SUBJECT_CHARS = 64
 _MAX_COMMITTED = 2
 _UNCOMMITTED_ROOM = 3
 _ERROR_CHARS = 120
-_COMMAND_CHARS = 110
 _SHA_CHARS = 9
 
 
@@ -105,7 +109,9 @@ def recent_work(
     here = [one for one in told if at.branch is None or one.session.branch in (at.branch, None)]
     # Work on a branch of its own goes on there; everything begins and ends on a trunk.
     within = _HERE_WITHIN_ON_TRUNK if at.branch in _TRUNKS else _HERE_WITHIN
-    first = here[0] if here and _end(told[0]) - _end(here[0]) <= within else next(iter(told), None)
+    first = (
+        here[0] if here and ended(told[0]) - ended(here[0]) <= within else next(iter(told), None)
+    )
     ordered = [first, *(one for one in told if one is not first)] if first else []
     return ordered[: limits.sessions]
 
@@ -142,7 +148,7 @@ def _title(work: OpenEnds, at: Situation) -> str:
         where = ", this branch" if branch == at.branch else f", branch {branch}"
         where += f", you are on {at.branch}" if at.branch and branch != at.branch else ""
     request = f", PR #{work.pull_request}" if work.pull_request else ""
-    return f"Where we left off ({_period(work.session, at.now)}{where}{request})"
+    return f"Where we left off ({period(work.session, at.now)}{where}{request})"
 
 
 def _last(work: OpenEnds, commits: Sequence[WorkNote], at: Situation) -> Iterator[str]:
@@ -150,13 +156,13 @@ def _last(work: OpenEnds, commits: Sequence[WorkNote], at: Situation) -> Iterato
     if asked or done:
         yield " ".join(filter(None, (asked, done)))
     if work.unanswered:
-        yield f"Asked last, nothing was run or edited since: “{_short(work.unanswered)}”"
+        yield f"Asked last, nothing was run or edited since: “{short_request(work.unanswered)}”"
     yield from _operation(at.tree)
     yield from _uncommitted(work, at)
     failing = work.failing[:_MAX_FAILING]
     for step, times in failing:
         why = f": {shorten(step.error, limit=_ERROR_CHARS)}" if step.error else ""
-        yield f"Failed {times}x and never worked: `{_command(step)}`{why}"
+        yield f"Failed {times}x and never worked: `{command_of(step)}`{why}"
     yield from _checks(work, skip={step.what for step, _ in failing})
     if work.last_words:
         yield f"The agent's last words: “{work.last_words}”"
@@ -174,15 +180,15 @@ def _asked(work: OpenEnds, commits: Sequence[WorkNote]) -> str:
     ]
     if not telling:
         return ""
-    return "Asked: " + ", then ".join(f"“{_short(one)}”" for one in telling) + "."
+    return "Asked: " + ", then ".join(f"“{short_request(one)}”" for one in telling) + "."
 
 
 def _done(work: OpenEnds, commits: Sequence[WorkNote], at: Situation) -> str:
     if not work.state.summary.commits:
         return ""
-    told = [f"{(one.commit or '')[:_SHA_CHARS]} “{_subject(one.title)}”" for one in commits]
+    told = [f"{(one.commit or '')[:_SHA_CHARS]} “{short_subject(one.title)}”" for one in commits]
     if not told:
-        told = [f"“{_subject(one)}”" for one in work.state.summary.commits]
+        told = [f"“{short_subject(one)}”" for one in work.state.summary.commits]
     others = len(told) - _MAX_COMMITS
     more = f"{counted(others, 'commit')}, then " if others > 0 else ""
     return f"Done: {more}{'; '.join(told[-_MAX_COMMITS:])} ({_push_state(work, at)})."
@@ -200,7 +206,7 @@ def _push_state(work: OpenEnds, at: Situation) -> str:
 def _operation(tree: WorkTree | None) -> Iterator[str]:
     if tree is None or not tree.operation:
         return
-    conflicts = f", conflicts in {_files(tree.conflicts)}" if tree.conflicts else ""
+    conflicts = f", conflicts in {files_of(tree.conflicts)}" if tree.conflicts else ""
     yield f"A {tree.operation} is in progress{conflicts}"
 
 
@@ -208,15 +214,15 @@ def _uncommitted(work: OpenEnds, at: Situation) -> Iterator[str]:
     """Files of the session that are not committed: as git says now, else as its log says."""
     if at.tree is None or not _is_same_tree(work, at):
         if work.uncommitted:
-            yield f"Edited after the last commit: {_files(work.uncommitted)}"
+            yield f"Edited after the last commit: {files_of(work.uncommitted)}"
         return
     mine = work.edited
     staged = [path for path in mine if path in at.tree.staged]
     if staged:
-        yield f"STAGED, not committed: {_files(staged)}"
+        yield f"STAGED, not committed: {files_of(staged)}"
     changed = [path for path in mine if at.tree.is_dirty(path) and path not in staged]
     if changed:
-        yield f"Not committed: {_files(changed)}"
+        yield f"Not committed: {files_of(changed)}"
 
 
 def _checks(work: OpenEnds, *, skip: set[str]) -> Iterator[str]:
@@ -224,11 +230,11 @@ def _checks(work: OpenEnds, *, skip: set[str]) -> Iterator[str]:
     checks = [step for step in work.checks if step.what not in skip]
     for step in _still_failing(checks)[-_MAX_FAILING:]:
         why = f": {shorten(step.error, limit=_ERROR_CHARS)}" if step.error else ""
-        yield f"Last run of `{_command(step)}` failed {_time(step)}{why}"
+        yield f"Last run of `{command_of(step)}` failed {time_of(step)}{why}"
     passed = [step for step in checks if step.ok][-_MAX_CHECKS:]
     if passed:
         since = " (files were edited since)" if work.edits_since > passed[-1].at_ms else ""
-        told = ", ".join(f"`{_command(step)}` passed {_time(step)}" for step in passed)
+        told = ", ".join(f"`{command_of(step)}` passed {time_of(step)}" for step in passed)
         yield f"Checks: {told}{since}"
 
 
@@ -254,16 +260,16 @@ def _foreign(last: OpenEnds, others: Sequence[OpenEnds], at: Situation) -> Itera
     for work in beside:
         if _is_running(work, at) and work.edited:
             yield (
-                f"Another session is at work here ({_period(work.session, at.now)}): not yours are"
-                f" {_files(work.edited, most=_MAX_FOREIGN)}"
+                f"Another session is at work here ({period(work.session, at.now)}): not yours are"
+                f" {files_of(work.edited, most=_MAX_FOREIGN)}"
             )
     if at.tree is None:
         for work in beside:
             left = [path for path in work.uncommitted if path not in mine]
             if left and _overlap(work, last) and not _is_running(work, at):
                 yield (
-                    f"A parallel session ({_period(work.session, at.now)}) left uncommitted, not"
-                    f" yours: {_files(left, most=_MAX_FOREIGN)}"
+                    f"A parallel session ({period(work.session, at.now)}) left uncommitted, not"
+                    f" yours: {files_of(left, most=_MAX_FOREIGN)}"
                 )
         return
     owner = editors([one for one in beside if not _is_running(one, at)])
@@ -272,10 +278,10 @@ def _foreign(last: OpenEnds, others: Sequence[OpenEnds], at: Situation) -> Itera
     left = [path for path in dirty if path not in mine and path not in running]
     theirs = [path for path in left if path in owner]
     if theirs:
-        yield f"Not committed by other sessions: {_files(theirs, most=_MAX_FOREIGN)}"
+        yield f"Not committed by other sessions: {files_of(theirs, most=_MAX_FOREIGN)}"
     unknown = [path for path in left if path not in owner]
     if unknown:
-        yield f"Changed outside these sessions: {_files(unknown, most=_MAX_FOREIGN)}"
+        yield f"Changed outside these sessions: {files_of(unknown, most=_MAX_FOREIGN)}"
 
 
 def _is_running(work: OpenEnds, at: Situation) -> bool:
@@ -300,7 +306,7 @@ def is_team_starting(sessions: Sequence[SessionRecord], *, at: Situation) -> boo
 
 
 def _overlap(one: OpenEnds, other: OpenEnds) -> bool:
-    return one.session.started_at < _end(other) and other.session.started_at < _end(one)
+    return one.session.started_at < ended(other) and other.session.started_at < ended(one)
 
 
 def _is_same_tree(work: OpenEnds, at: Situation) -> bool:
@@ -342,7 +348,7 @@ def _earlier(
         told = _told(work, mine, room=limits.observations - len(cited))
         cited += [one for one in mine if one.cite and one.cite in told]
         if told:
-            days.setdefault(_day(_end(work), at.now), []).append(f"{_end(work):%H:%M} {told}")
+            days.setdefault(day_of(ended(work), at.now), []).append(f"{ended(work):%H:%M} {told}")
     for day, told in days.items():
         yield f"Earlier {day}: {'; '.join(told)}"
     if len(cited) >= _MIN_CITED:
@@ -354,7 +360,7 @@ def _belongs(work: OpenEnds, last: OpenEnds) -> bool:
     """Whether earlier work still says where work stands: shortly before, or on the same branch."""
     branch = work.session.branch
     is_line = branch is not None and branch not in _TRUNKS and branch == last.session.branch
-    return abs(_end(last) - _end(work)) <= (_EARLIER_ON_BRANCH if is_line else _EARLIER_WITHIN)
+    return abs(ended(last) - ended(work)) <= (_EARLIER_ON_BRANCH if is_line else _EARLIER_WITHIN)
 
 
 def _told(work: OpenEnds, notes: Sequence[WorkNote], *, room: int) -> str:
@@ -363,12 +369,12 @@ def _told(work: OpenEnds, notes: Sequence[WorkNote], *, room: int) -> str:
     if commits:
         last = commits[-1]
         more = f" (+{len(commits) - 1})" if len(commits) > 1 else ""
-        return f"{_subject(last.title)} {(last.commit or '')[:_SHA_CHARS]}{more}"
+        return f"{short_subject(last.title)} {(last.commit or '')[:_SHA_CHARS]}{more}"
     decided = [one for one in notes if one.kind == "decision"][-1:] if room > 0 else []
     noted = decided or ([] if work.requests or room <= 0 else list(notes[-1:]))
     what = noted[0].title if noted else next(filter(None, work.requests), "")
     cite = f" {noted[0].cite}" if noted and noted[0].cite else ""
-    return f"{_subject(what)}{cite}" if len(content_words(what)) > 1 else ""
+    return f"{short_subject(what)}{cite}" if len(content_words(what)) > 1 else ""
 
 
 def _commits_by_session(notes: Sequence[WorkNote]) -> Mapping[str, list[WorkNote]]:
@@ -377,44 +383,3 @@ def _commits_by_session(notes: Sequence[WorkNote]) -> Mapping[str, list[WorkNote
         if one.commit:
             found.setdefault(one.session, []).append(one)
     return found
-
-
-# -- Words ----------------------------------------------------------------------------------------
-
-
-def _end(work: OpenEnds) -> datetime:
-    return work.session.last_event_at.astimezone(UTC)
-
-
-def _period(session: SessionRecord, now: datetime) -> str:
-    begin, end = session.started_at.astimezone(UTC), session.last_event_at.astimezone(UTC)
-    if begin.date() == end.date():
-        return f"{_day(end, now)} {begin:%H:%M}-{end:%H:%M} UTC"
-    return f"{_day(begin, now)} {begin:%H:%M} to {_day(end, now)} {end:%H:%M} UTC"
-
-
-def _day(when: datetime, now: datetime) -> str:
-    if when.date() == now.astimezone(UTC).date():
-        return "today"
-    return f"{when:%m-%d}" if when.year == now.year else f"{when:%Y-%m-%d}"
-
-
-def _time(step: SessionStep) -> str:
-    return f"{from_ms(step.at_ms).astimezone(UTC):%H:%M}"
-
-
-def _command(step: SessionStep) -> str:
-    return shown_command(step, limit=_COMMAND_CHARS)
-
-
-def _short(request: str) -> str:
-    return shorten(request, limit=_REQUEST_CHARS)
-
-
-def _subject(text: str) -> str:
-    return shorten(text, limit=_SUBJECT_CHARS)
-
-
-def _files(paths: Sequence[str], *, most: int = _MAX_FILES) -> str:
-    more = f" and {len(paths) - most} more" if len(paths) > most else ""
-    return ", ".join(paths[-most:]) + more

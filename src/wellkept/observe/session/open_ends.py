@@ -23,6 +23,7 @@ _MIN_LAST_FAILURES = 2
 _LAST_RUNS = 3
 _MIN_REQUEST_WORDS = 3
 _MIN_RUNS = 4
+_REDACTED = "REDACTED"
 _SENTENCE_CHARS = 240
 _MAX_SENTENCES = 2
 _PULL_REQUEST = re.compile(
@@ -110,7 +111,8 @@ class OpenEnds:
     @property
     def edited(self) -> list[str]:
         """Every file that was edited, the last one last."""
-        return list(dict.fromkeys(step.what for step in reversed(self.steps) if step.is_edit))[::-1]
+        named = [step.what for step in reversed(self.steps) if step.is_edit and _is_named(step)]
+        return list(dict.fromkeys(named))[::-1]
 
     @property
     def uncommitted(self) -> list[str]:
@@ -119,7 +121,7 @@ class OpenEnds:
         for step in self.steps:
             if ran_git(step, "commit"):
                 files = {}
-            elif step.is_edit:
+            elif step.is_edit and _is_named(step):
                 files.pop(step.what, None)
                 files[step.what] = None
         return list(files)
@@ -208,6 +210,11 @@ def _is_telling(request: str) -> bool:
     if request.startswith("<") or (few and _APPROVAL.match(request)):
         return False
     return len(content_words(request)) >= _MIN_REQUEST_WORDS
+
+
+def _is_named(step: SessionStep) -> bool:
+    """Whether the path of an edit was kept whole: redaction may have cut it."""
+    return _REDACTED not in step.what
 
 
 def ran_git(step: SessionStep, verb: str) -> bool:
