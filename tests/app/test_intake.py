@@ -327,12 +327,15 @@ def test_merges_and_bulk_changes_count_for_little(engine: Engine, repository: Gi
     repository.git("checkout", "-q", "-b", "other")
     repository.commit("Other work", other="x")
     repository.git("checkout", "-q", "main")
-    repository.git("merge", "-q", "--no-ff", "-m", "Release 2\n\nWith other work.", "other")
+    repository.git("merge", "-q", "--no-ff", "-m", "Join both\n\nWith other work.", "other")
+    repository.commit("Release 2.0")
+    repository.commit("chore(deps): bump widget from 1 to 2")
     repository.commit("Format all", **{f"file{n}": "x" for n in range(40)})
     report = take(engine, repository.root)
     importance = {m.content.split("\n")[0]: m.importance for m in found(engine).values()}
     assert "Merge branch 'side'" not in importance
-    assert importance["Release 2"] == 0.1
+    assert not any("2" in subject for subject in importance)
+    assert importance["Join both"] == 0.1
     assert importance["Format all"] == 0.15
     assert importance["Side work"] == 0.3
     linked = engine.store.linked_files(PROJECT, ["file1.txt"], min_weight=0.0, limit=5)

@@ -8,7 +8,8 @@ from wellkept.core.events import Edit
 from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import error_line, read_tests
 from wellkept.observe.reading.environment import relative
-from wellkept.observe.reading.prompt_rules import decisions, intent_of, next_steps
+from wellkept.observe.reading.commit_messages import commit_points, says_something
+from wellkept.observe.reading.prompt_rules import decisions, intent_of, next_steps, tells
 from wellkept.observe.reading.shell import (
     installed_packages,
     main_command,
@@ -216,6 +217,73 @@ def test_what_a_prompt_is_after() -> None:
     assert intent_of("Please rename Foo to Bar") == "refactor"
     assert intent_of("Add a login page") == "feature"
     assert intent_of("How does this work?") == "other"
+    assert intent_of("ok can you fix the device approvals gap?") == "fix"
+    assert intent_of("Add error handling to the broken import") == "feature"
+    plan = "Implement the following plan:\n\n# Plan-first pipeline\n\nFix the bug that fails."
+    assert intent_of(plan) == "other"
+
+
+@pytest.mark.parametrize("text", ["y", "6", "commit", "yeah lets do it", "да", "ok", "all there"])
+def test_a_prompt_that_only_goes_on_tells_nothing(text: str) -> None:
+    assert not tells(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Fix the login bug", "rename parser", "why is the total wrong for refunds?"]
+)
+def test_a_prompt_that_names_its_work_tells(text: str) -> None:
+    assert tells(text)
+
+
+@pytest.mark.feature("B9")
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "Merge branch 'main' into x",
+        "chore: bump version to 1.2.3",
+        "v1.2.3",
+        "chore(deps): bump lodash from 1 to 2",
+        "Bump actions/checkout from 3 to 4",
+        "release/0.3.0",
+        "Release version 0.3.0",
+        "wip",
+        "fix typo",
+        "chore: update dependencies",
+        "Initial commit",
+    ],
+)
+def test_a_commit_message_without_content_says_nothing(subject: str) -> None:
+    assert not says_something(subject)
+
+
+@pytest.mark.feature("B9")
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "fix(auth): keep the session after a refresh",
+        "Merge sort for the large tables",
+        "Release the lock before waiting",
+        "Update the retry limit because the API is slow",
+        "Test the parser with empty input",
+    ],
+)
+def test_a_commit_message_with_content_says_something(subject: str) -> None:
+    assert says_something(subject)
+
+
+@pytest.mark.feature("B9")
+def test_the_body_of_a_commit_is_read_in_points_without_trailers() -> None:
+    body = (
+        "Keep the session.\nIt was lost.\n\n- first point that\n  goes on\n- second\n\n"
+        "Co-Authored-By: Some One <a@b.c>\n🤖 Generated with a tool"
+    )
+    assert commit_points(body) == [
+        "Keep the session. It was lost.",
+        "first point that goes on",
+        "second",
+    ]
+    assert says_something("wip", body)
+    assert not says_something("Bump version to 1.2", body)
 
 
 def test_decisions_need_a_choice_and_a_reason() -> None:

@@ -148,3 +148,15 @@ def test_a_transcript_teaches_the_same(engine: Engine, tmp_path: Path) -> None:
         f"{QUESTION} Cents (Whole numbers)",
         "links go to the docs host, not the API host",
     ]
+
+
+def test_a_prompt_that_tells_nothing_is_kept_but_not_listed(
+    engine: Engine, spooler: Spooler
+) -> None:
+    say = Teller()
+    spooler.catch(say.prompt("Fix the login bug"), say.prompt("yes"))
+    drained(engine, spooler)
+    listed = engine.store.list(Filter(project=None, types=(MemoryType.PROMPT,))).items
+    assert [m.content for m in listed] == ["Fix the login bug"]
+    every = engine.store.list(Filter(project=None, types=(MemoryType.PROMPT,), archived=None)).items
+    assert {m.content for m in every} == {"Fix the login bug", "yes"}

@@ -32,7 +32,12 @@ class SessionView:
 def view_session(engine: Engine, name: str, *, project: str | None = None) -> SessionView:
     """A session by id or unique prefix; `project` None means any project."""
     record = find_session(engine.store, name, project=project)
-    where = Filter(project=record.project, include_user=False, sessions=(record.id,))
+    where = Filter(
+        project=record.project,
+        include_user=False,
+        sessions=(record.id,),
+        archived=None,
+    )
     rows = engine.store.list(where, order=Order.EVENT, limit=MAX_SHOWN).items
     return SessionView(
         record,

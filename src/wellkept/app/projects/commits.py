@@ -17,12 +17,15 @@ from wellkept.core.memory import Evidence, MemoryDraft
 from wellkept.core.records import record, replace
 from wellkept.core.text import clean, shorten
 from wellkept.core.types import EvidenceKind, MemoryType, Source
+from wellkept.observe.reading.commit_messages import says_something
 
 MAX_MESSAGE_CHARS = 2_000
 MAX_FILES = 40
 MAX_PATH_CHARS = 400
 BULK_FILES = 30
 LOG_TIMEOUT_S = 120.0
+_SUBJECT_IMPORTANCE, _BODY_IMPORTANCE = 0.25, 0.35
+_TELLING_BODY_CHARS = 80
 
 _LOG = ("log", "-z", "--no-color", "--format=%H%n%P%n%at%n%aN%n%B")
 _DIFF = (
@@ -82,17 +85,19 @@ def read_past(
 
 
 def commit_draft(commit: Commit) -> MemoryDraft | None:
-    """A commit as a draft; None when its message is automatic."""
+    """A commit as a draft; None when its message says nothing (merges, version bumps)."""
     message = _message(commit)
-    if not message:
+    subject, _, body = message.partition("\n")
+    if not message or not says_something(subject, body):
         return None
+    importance = _BODY_IMPORTANCE if len(body) >= _TELLING_BODY_CHARS else _SUBJECT_IMPORTANCE
     return MemoryDraft(
         content=message,
         type=MemoryType.MODULE_INSIGHT,
         key=f"commit:{commit.sha}",
         tags=("commit",),
         files=commit.files[:MAX_FILES],
-        importance=0.1 if commit.is_merge else 0.15 if commit.is_bulk else 0.3,
+        importance=0.1 if commit.is_merge else 0.15 if commit.is_bulk else importance,
         source=Source.COMMIT_AUTO,
         author=commit.author or None,
         commit_sha=commit.sha,

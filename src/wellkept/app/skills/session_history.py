@@ -32,7 +32,12 @@ def is_over(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> b
 def load_history(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> SessionHistory:
     """Everything stored about a session that can be learned from."""
     state = load_state(session.work)
-    where = Filter(project=session.project, include_user=False, sessions=(session.id,))
+    where = Filter(
+        project=session.project,
+        include_user=False,
+        sessions=(session.id,),
+        archived=None,
+    )
     rows = engine.store.list(where, order=Order.EVENT, limit=MAX_ROWS).items
     made_commit = any(step.purpose == "commit" and step.ok for step in state.steps)
     commit = session.commit_sha if made_commit else None

@@ -193,7 +193,13 @@ def _just_taught(engine: Engine, said_by: Speaker, *, project: str) -> list[Memo
         return []
     sessions = (said_by.session_id,)
     prompts = engine.store.list(
-        Filter(project=project, types=(MemoryType.PROMPT,), sessions=sessions, until=said_by.at),
+        Filter(
+            project=project,
+            types=(MemoryType.PROMPT,),
+            sessions=sessions,
+            until=said_by.at,
+            archived=None,
+        ),
         order=Order.EVENT_LATEST,
         limit=_MESSAGES_BACK,
     ).items

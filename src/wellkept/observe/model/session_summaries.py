@@ -51,7 +51,12 @@ class Sources:
 
 def session_memories(engine: Engine, session: SessionRecord) -> list[Memory]:
     """The latest prompts and observations of a session, oldest first."""
-    where = Filter(project=session.project, include_user=False, sessions=(session.id,))
+    where = Filter(
+        project=session.project,
+        include_user=False,
+        sessions=(session.id,),
+        archived=None,
+    )
     kinds = (MemoryType.OBSERVATION, MemoryType.PROMPT)
     rows = engine.store.list(replace(where, types=kinds), order=Order.EVENT_LATEST, limit=60).items
     return list(reversed(rows))

@@ -13,8 +13,10 @@ _MADE_BY_CLIENT = re.compile(
     r"\s*(?:\[Request interrupted|Caveat: The messages below|(?:Stop|\w+) hook feedback:"
     r"|Base directory for this skill:|This session is being continued from a previous"
     r"|Another Claude session sent a message|A message from (?:agent|teammate)\b"
-    r"|\[(?:Auto|SYSTEM|System)[ -])"
+    r"|\[(?:Auto|SYSTEM|System)[ -]|Read the output file to retrieve the result:)"
 )
+_COMMAND = re.compile(r"<command-name>\s*(?P<name>/?[^<]{1,80}?)\s*</command-name>")
+_NOTICE = re.compile(r"^Read the output file to retrieve the result: .*$", re.MULTILINE)
 # Arguments of a slash command are typed by the person; its name and body are not.
 _ARGUMENTS = re.compile(r"<command-args>(?P<args>.*?)</command-args>", re.DOTALL)
 # Tags of clients have a hyphen or underscore in their name; a person's markup hardly ever. Only
@@ -44,8 +46,16 @@ def own_words(prompt: str) -> str:
     arguments = _ARGUMENTS.search(prompt)
     if arguments is not None and prompt.lstrip().startswith("<command-"):
         return arguments["args"].strip()
-    left = _EMPTY_TAG.sub("", _BLOCK.sub(_kept, prompt))
+    left = _NOTICE.sub("", _EMPTY_TAG.sub("", _BLOCK.sub(_kept, prompt)))
     return _ATTACHMENT.sub("", left).strip()
+
+
+def slash_command(prompt: str) -> str | None:
+    """The slash command of a prompt with its arguments, as the person typed it."""
+    name = _COMMAND.search(prompt) if prompt.lstrip().startswith("<command-") else None
+    if name is None:
+        return None
+    return f"/{name['name'].lstrip('/')} {own_words(prompt)}".strip()
 
 
 def agent_task(prompt: str) -> str | None:

@@ -10,32 +10,51 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from wellkept.core.text import first_line, shorten
+from wellkept.core.text import words as words_of
 
 Intent: TypeAlias = Literal["fix", "feature", "refactor", "other"]
 REQUEST_CHARS = 140
 _MAX_STEPS, _MAX_DECISIONS = 4, 2
 
+# The first verb of a request decides; what it is about ("error handling") does not.
+_FIX = (
+    r"fix(?:es|ed|ing)?|debug|hotfix|repair|resolve|solve|correct|address|unbreak|investigate why"
+)
+_REFACTOR = (
+    r"refactor\w*|rename|extract|simplif\w+|clean ?up|tidy|restructure|split|reorgani[sz]e|move"
+    r"|dedupe|deduplicate|inline|consolidate"
+)
+_FEATURE = (
+    r"add|implement|create|build|introduce|support|write|make|allow|enable|insert|provide|extend"
+    r"|display|show|set up|generate|mark|upload"
+)
+_LEADING = re.compile(
+    rf"\W*(?:(?:ok(?:ay)?|yes|yeah|please|pls|now|also|and|so|then|great|good|let'?s|lets|can you"
+    rf"|could you|can we|we (?:need|have) to|i (?:want|need) (?:you )?to|i'd like (?:you )?to|you"
+    rf"|to|go ahead and|just|next)\b\W*)*(?:(?P<fix>{_FIX})|(?P<refactor>{_REFACTOR})"
+    rf"|(?P<feature>{_FEATURE}))\b",
+    re.I,
+)
 _INTENTS: tuple[tuple[Intent, re.Pattern[str]], ...] = (
     (
         "fix",
         re.compile(
-            r"\b(?:fix(?:es)?|bugs?|broken|crash\w*|regression|debug|hotfix|repair|wrong|error"
-            r"|fail(?:s|ing|ed)|doesn't work|does not work|not working)\b",
+            rf"\b(?:{_FIX}|bugs?|broken|crash\w*|regression|fail(?:s|ing|ed)|wrong"
+            r"|doesn't work|does not work|not working|not visible)\b",
             re.I,
         ),
     ),
-    (
-        "refactor",
-        re.compile(
-            r"\b(?:refactor\w*|rename|extract|simplif\w+|clean ?up|tidy|restructure|split up"
-            r"|reorgani[sz]e|move \w+ (?:in)?to|dedupe|deduplicate)\b",
-            re.I,
-        ),
-    ),
-    (
-        "feature",
-        re.compile(r"\b(?:add|implement|create|build|introduce|support|write|make|allow)\b", re.I),
-    ),
+    ("refactor", re.compile(rf"\b(?:{_REFACTOR})\b", re.I)),
+    ("feature", re.compile(rf"\b(?:{_FEATURE})\b", re.I)),
+)
+_MIN_TELLING_WORDS = 3
+# Words that agree, go on or start a sentence; they tell nothing of the work.
+_IDLE = frozenset(
+    """ok okay yes yeah yep no nope please pls do it lets let's go ahead on continue proceed great
+    good nice cool thanks thank you perfect sure commit push merge now then next all there done this
+    that sounds looks fine right same again one get back make so and the a to for me we i can could
+    да нет ок давай хорошо продолжай 好 好的 是 继续 可以 はい 続けて oui non merci ja nein weiter
+    sí vale""".split()
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
 _DECISION = re.compile(
@@ -77,13 +96,23 @@ def request_of(prompt: str) -> str | None:
     return first_line(prompt, limit=REQUEST_CHARS) or None
 
 
+def tells(request: str | None) -> bool:
+    """Whether a request says what the work is; "commit", "6" and "yeah lets do it" do not."""
+    if not request:
+        return False
+    words = [word for word in words_of(request) if word not in _IDLE and not word.isdigit()]
+    return len(words) >= _MIN_TELLING_WORDS or (len(words) == 2 and len("".join(words)) >= 10)
+
+
 def intent_of(prompt: str) -> Intent:
-    """The intent of a prompt, by its first lines."""
-    head = prompt[:600]
-    for intent, rule in _INTENTS:
-        if rule.search(head):
-            return intent
-    return "other"
+    """The intent of a request, by its first verb, else by what it speaks of. Of a pasted document
+    only the title counts."""
+    request = request_of(prompt) or ""
+    leading = _LEADING.match(request)
+    if leading is not None:
+        kinds: tuple[Intent, ...] = ("fix", "refactor", "feature")
+        return next(kind for kind in kinds if leading[kind])
+    return next((intent for intent, rule in _INTENTS if rule.search(request)), "other")
 
 
 def decisions(text: str | None) -> list[str]:

@@ -8,8 +8,10 @@ from wellkept.core.changes import Change, Insert, Replace
 from wellkept.core.memory import Memory, MemoryDraft
 from wellkept.core.payloads import SessionSummary
 from wellkept.core.records import replace
+from wellkept.core.types import MemoryType
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
+from wellkept.observe.reading.prompt_rules import tells
 from wellkept.observe.session.drafts import summary_key
 from wellkept.observe.session.reducer import SessionUpdate
 
@@ -20,7 +22,7 @@ def memory_changes(engine: Engine, update: SessionUpdate) -> list[Change]:
     fresh: list[Memory] = []
     again: list[tuple[Memory, Memory]] = []
     for draft in _once_per_key(update.drafts):
-        memory = _composed(engine, draft, project=project)
+        memory = _kept_aside(_composed(engine, draft, project=project))
         old = memory.key and engine.store.find_key(memory.key, project=project, user_scope=False)
         if old:
             again.append((old, rewritten(old, memory)))
@@ -36,6 +38,14 @@ def memory_changes(engine: Engine, update: SessionUpdate) -> list[Change]:
         is_due = update.trigger is not None
         changes += summary_changes(engine, update.summary, project=project, is_due=is_due)
     return changes
+
+
+def _kept_aside(memory: Memory) -> Memory:
+    """A prompt that says nothing by itself is kept for the order of the session, but archived, so
+    that it is neither listed nor ranked by default."""
+    if memory.type is not MemoryType.PROMPT or tells(memory.content[:200]):
+        return memory
+    return replace(memory, archived_at=memory.created_at)
 
 
 def rewritten(old: Memory, new: Memory) -> Memory:

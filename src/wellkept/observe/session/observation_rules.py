@@ -15,6 +15,7 @@ from wellkept.core.payloads import Observation
 from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
 from wellkept.observe.reading.command_results import short_test_name
+from wellkept.observe.reading.commit_messages import commit_points, says_something
 from wellkept.observe.reading.shell import ParsedCommit, ShellCommand
 from wellkept.observe.session.edits import combined
 from wellkept.observe.session.keywords import concepts_of
@@ -26,6 +27,7 @@ from wellkept.observe.session.state import (
     joined,
 )
 from wellkept.observe.session.titles import (
+    MAX_TITLE_CHARS,
     change_fact,
     change_title,
     changed_names,
@@ -38,6 +40,8 @@ Kind: TypeAlias = Literal["decision", "bugfix", "feature", "refactor", "discover
 MAX_SEPARATE_FILES = 6
 MORE_WITHIN_PROMPTS = 5
 MAX_REPORTED = 16
+_FEW_FILES = 3
+_MIN_ASKED_CHARS = 20
 _COMMIT_KINDS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (re.compile(r"^(?:fix|bugfix|hotfix)\b|\bfix(?:es|ed)?\b", re.I), "bugfix"),
     (
@@ -83,12 +87,15 @@ class ObservationNote:
 def change_notes(
     work: AgentWork, changes: Sequence[FileChange], *, prompt: PromptContext
 ) -> tuple[AgentWork, tuple[ObservationNote, ...]]:
-    """Observations for file changes: one for each file, or one for very many files."""
+    """Observations for file changes: one for each file with named changes, and together those of
+    which only the lines are known; one for very many files."""
     notes: list[ObservationNote] = []
     groups = _grouped(changes)
     if len(groups) > MAX_SEPARATE_FILES:
         groups = [list(changes)]
-    for group in groups:
+    named = [group for group in groups if _is_named(_leading(group))]
+    unnamed = [change for group in groups if group not in named for change in group]
+    for group in [*named, *([unnamed] if unnamed else [])]:
         work, note = _change_note(work, group, prompt=prompt)
         notes.append(note)
     return work, tuple(notes)
@@ -192,9 +199,8 @@ def commit_note(
     work: AgentWork, commit: ParsedCommit, *, files: tuple[str, ...], prompt: PromptContext
 ) -> tuple[AgentWork, ObservationNote]:
     """A commit: the best evidence of what was done."""
-    body = [line.strip(" -*") for line in commit.body.splitlines() if line.strip(" -*")]
-    body = [line for line in body if not re.match(r"[A-Z][\w-]*-by: |🤖", line)]
-    facts = [*body[:5], *(change_fact(w) for w in work.changes[:8])]
+    body = commit_points(commit.body)
+    facts = [*body[:6], *(change_fact(w) for w in work.changes[:8])]
     if work.verified_by:
         facts.append(f"Verified by {work.verified_by}")
     prompt = replace(
@@ -204,7 +210,8 @@ def commit_note(
     return _note(
         work, work.changes, prompt=prompt, kind=commit_kind(commit.subject), head=commit.subject,
         subtitle=f"Commit {commit.sha}" if commit.sha else "Commit",
-        facts=facts, narrative=_narrative(prompt, shorten(commit.body, limit=600)), importance=0.65,
+        facts=facts, narrative=_narrative(prompt, ""),
+        importance=0.65 if says_something(commit.subject, commit.body) else 0.3,
         modified=paths[:40], extra="commit",
     )  # fmt: skip
 
@@ -261,7 +268,8 @@ def _change_note(
 ) -> tuple[AgentWork, ObservationNote]:
     """Changes to one file with its tests, or to very many. Work that goes on soon after it
     was reported updates that observation under the same key."""
-    many = len(changes) > MAX_SEPARATE_FILES
+    is_named = _is_named(_leading(changes))
+    many = len(changes) > MAX_SEPARATE_FILES or (len(changes) > 1 and not is_named)
     kind = _change_kind(changes, prompt, many=many)
     earlier = None if many else _reported_before(work, _leading(changes), kind, prompt)
     whole = [
@@ -277,7 +285,7 @@ def _change_note(
         facts.append(f"Verified by {work.verified_by}")
     work, note = _note(
         work, changes, prompt=prompt, kind=kind,
-        head=_change_head(lead, whole, many=many), subtitle=prompt.request, facts=facts,
+        head=_change_head(lead, whole, prompt, many=many), subtitle=prompt.request, facts=facts,
         narrative=_narrative(prompt, ""), importance=0.5,
     )  # fmt: skip
     if many:
@@ -307,13 +315,36 @@ def _reported_before(
     return None
 
 
-def _change_head(lead: FileChange, changes: Sequence[FileChange], *, many: bool) -> str:
-    if many:
-        verb = "Create" if _mostly_new(changes) else "Change"
-        return f"{verb} {len(changes)} files {_common_folder(changes)}"
+def _change_head(
+    lead: FileChange, changes: Sequence[FileChange], prompt: PromptContext, *, many: bool
+) -> str:
+    """What was done; when only files and lines are known, what was asked says more."""
+    if many or not _is_named(lead):
+        what = _changed_files(lead, changes)
+        asked = shorten(prompt.request or "", limit=MAX_TITLE_CHARS - 4 - len(what)).rstrip(" .:…")
+        return f"{asked} ({what})" if len(asked) >= _MIN_ASKED_CHARS else _first_upper(what)
     head = change_title(lead)
     tested = lead.kind != "test" and any(w.kind == "test" for w in changes)
     return f"{head}, with tests" if tested and len(head) < 86 else head
+
+
+def _changed_files(lead: FileChange, changes: Sequence[FileChange]) -> str:
+    if len(changes) == 1:
+        return change_title(lead)
+    verb = "create" if _mostly_new(changes) else "change"
+    if len(changes) <= _FEW_FILES:
+        return f"{verb} {listed([short_path(change.path) for change in changes], most=3)}"
+    return f"{verb} {len(changes)} files {_common_folder(changes)}"
+
+
+def _is_named(change: FileChange) -> bool:
+    """Whether it is known what changed, not only in how many lines."""
+    names = change.added or change.changed or change.removed or change.renamed
+    return bool(names or change.created or change.deleted or change.moved_from)
+
+
+def _first_upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _change_kind(changes: Sequence[FileChange], prompt: PromptContext, *, many: bool) -> Kind:
@@ -353,7 +384,7 @@ def _note(
         title=title(head),
         subtitle=shorten(subtitle, limit=160) if subtitle else None,
         facts=tuple(shorten(" ".join(f.split()), limit=300) for f in facts),
-        narrative=narrative or None,
+        narrative=None if _is_said_twice(narrative, subtitle) else narrative or None,
         concepts=concepts_of(f"{head} {names} {extra}", paths),
         files_read=work.files_read,
         files_modified=paths,
@@ -375,6 +406,11 @@ def _note(
 def _narrative(prompt: PromptContext, text: str) -> str | None:
     asked = f'Asked: "{prompt.request}".' if prompt.request else ""
     return " ".join(part for part in (asked, text.strip()) if part) or None
+
+
+def _is_said_twice(narrative: str | None, subtitle: str | None) -> bool:
+    """Whether a narrative only repeats the request that is the subtitle."""
+    return subtitle is not None and narrative == f'Asked: "{subtitle}".'
 
 
 def _grouped(changes: Sequence[FileChange]) -> list[list[FileChange]]:

@@ -35,7 +35,7 @@ from wellkept.core.text import shorten
 from wellkept.observe.failures.episodes import Before, way_outs_of
 from wellkept.observe.failures.way_out import WayOut
 from wellkept.observe.failures.working_commands import CommandRun, runs_of_step
-from wellkept.observe.reading.client_text import agent_task, own_words
+from wellkept.observe.reading.client_text import agent_task, own_words, slash_command
 from wellkept.observe.reading.environment import (
     Environment,
     ToolContext,
@@ -44,7 +44,7 @@ from wellkept.observe.reading.environment import (
     relative_folder,
 )
 from wellkept.observe.reading.failure_cause import is_setup_cause
-from wellkept.observe.reading.prompt_rules import decisions, intent_of, request_of
+from wellkept.observe.reading.prompt_rules import decisions, intent_of, request_of, tells
 from wellkept.observe.reading.sanitize import cleaned, cleaned_call
 from wellkept.observe.reading.shell import ShellCommand
 from wellkept.observe.reading.tool_steps import call_tokens, needs_output, read_step
@@ -108,6 +108,11 @@ def close_idle(session: SessionRecord, *, environment: Environment) -> SessionUp
     reducer = _Reducer(session, environment=environment, turns_between=0)
     reducer.close("idle")
     return reducer.result()
+
+
+def _better_title(title: str | None, request: str) -> str:
+    """The title of a session: its first request that says something."""
+    return title if title is not None and (tells(title) or not tells(request)) else request
 
 
 def _new_session(origin: Origin, environment: Environment) -> SessionRecord:
@@ -240,12 +245,14 @@ class _Reducer:
             return
         number = self._session.prompt_count + 1
         self._put(prompt_count=number)
-        request = request_of(text)
+        request = request_of(slash_command(event.text) or text)
         if request is None:
             return
         self._signals.prompt(text, request=request, at=self._at)
-        self._put(title=self._session.title or shorten(request, limit=100))
-        self._state = replace(self._state, intent=intent_of(text))
+        self._put(title=_better_title(self._session.title, shorten(request, limit=100)))
+        if tells(request):
+            # "yes, do it" goes on with the work before it.
+            self._state = replace(self._state, intent=intent_of(text))
         self._summarise(requests=(request,))
         self._drafts.append(prompt_draft(text, number=number, ref=self._next_ref()))
         self._said.append(replace(event, text=text))
@@ -432,7 +439,7 @@ class _Reducer:
         return PromptContext(
             intent=self._state.intent,
             prompt_number=self._session.prompt_count,
-            request=requests[-1] if requests else None,
+            request=next((one for one in reversed(requests) if tells(one)), None),
             branch=self._session.branch,
             commit=None,
         )

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from wellkept.core.payloads import SessionSummary
 from wellkept.core.sessions import SessionRecord
-from wellkept.core.text import content_words, counted, shorten
+from wellkept.core.text import shorten
 from wellkept.observe.reading.command_results import short_test_name
-from wellkept.observe.reading.prompt_rules import next_steps, plain
+from wellkept.observe.reading.prompt_rules import next_steps, plain, tells
 from wellkept.observe.session.state import SessionState, SummaryInput
 from wellkept.observe.session.titles import listed, short_path
 
 MAX_PART_CHARS = 900
+_OPENING_WORDS = re.compile(
+    r"(?:perfect|great|excellent|good|ok|now|done|here|let me|i (?:now )?have|summary|based on|api error)\b",
+    re.I,
+)
 
 
 def summarize(session: SessionRecord, state: SessionState) -> SessionSummary | None:
@@ -26,7 +31,7 @@ def summarize(session: SessionRecord, state: SessionState) -> SessionSummary | N
         learned=_part("; ".join(summary.learned[-8:])),
         completed=_part(_completed(summary)),
         next_steps=_part("; ".join([*next_steps(summary.last_message), *_unsolved(state)][:6])),
-        notes=_part(_notes(session, summary)),
+        notes=_part(_notes(summary)),
         files_read=summary.files_read,
         files_modified=summary.files_modified,
         branch=session.branch,
@@ -37,7 +42,9 @@ def summarize(session: SessionRecord, state: SessionState) -> SessionSummary | N
 def _request(summary: SummaryInput) -> str:
     """The first request and the latest ones, without short ones such as "continue"."""
     first, *later = summary.requests or ("",)
-    informative = [request for request in later if len(content_words(request)) > 2][-3:]
+    informative = [request for request in later if tells(request)][-3:]
+    if not tells(first) and informative:
+        first, *informative = informative
     return f"{first} Then: {' / '.join(informative)}" if informative else first
 
 
@@ -71,14 +78,21 @@ def _unsolved(state: SessionState) -> Sequence[str]:
     ]
 
 
-def _notes(session: SessionRecord, summary: SummaryInput) -> str:
+def _notes(summary: SummaryInput) -> str:
+    """The agent's last words, if they say more than that it goes on."""
     said = plain(summary.last_message or "")
+    reports = [one for one in summary.agents if _is_report(one)]
     parts = [
-        f"{counted(session.turn_count, 'turn')}, {counted(session.tool_count, 'tool call')}",
-        *([f"sub-agents: {listed(summary.agents, most=4)}"] if summary.agents else ()),
-        *([f"last words: {shorten(said, limit=300)}"] if said else ()),
+        *([f"sub-agents: {listed(reports, most=3)}"] if reports else ()),
+        *([f"last words: {shorten(said, limit=300)}"] if tells(said) else ()),
     ]
     return "; ".join(parts)
+
+
+def _is_report(agent: str) -> bool:
+    """Whether a sub-agent's last line says what it did, not only that it is done."""
+    _, _, said = agent.partition(": ")
+    return tells(said) and _OPENING_WORDS.match(said) is None
 
 
 def _part(text: str) -> str | None:
