@@ -7,8 +7,8 @@ import pytest
 from wellkept.core.events import Edit
 from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import error_line, read_tests
-from wellkept.observe.reading.environment import relative
 from wellkept.observe.reading.commit_messages import commit_points, says_something
+from wellkept.observe.reading.environment import relative
 from wellkept.observe.reading.prompt_rules import decisions, intent_of, next_steps, tells
 from wellkept.observe.reading.shell import (
     installed_packages,

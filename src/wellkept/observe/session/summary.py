@@ -15,7 +15,8 @@ from wellkept.observe.session.titles import listed, short_path
 
 MAX_PART_CHARS = 900
 _OPENING_WORDS = re.compile(
-    r"(?:perfect|great|excellent|good|ok|now|done|here|let me|i (?:now )?have|summary|based on|api error)\b",
+    r"(?:perfect|great|excellent|good|ok|now|done|here|let me|i (?:now )?have|summary|based on"
+    r"|api error)\b",
     re.I,
 )
 
