@@ -83,7 +83,7 @@ def test_edits_of_which_only_lines_are_known_are_one_record_named_by_the_request
         )
     )
     assert [one.title for one in seen] == [
-        "Mark the impact of evaluations in the page (change a.css and b.css)"
+        "Mark the impact of evaluations in the page (a.css and b.css)"
     ]
     assert seen[0].files_modified == ("a.css", "b.css")
 

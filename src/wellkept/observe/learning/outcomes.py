@@ -25,7 +25,7 @@ from wellkept.core.scratchpad import (
     TaskScratchpad,
 )
 from wellkept.core.sessions import SessionRecord
-from wellkept.core.text import shorten
+from wellkept.core.text import counted, shorten
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember
@@ -98,8 +98,9 @@ def _outcome(
     shas = [c.sha for one in tasks for c in one.commits if c.sha and not c.undone]
     evidence = [Evidence(EvidenceKind.SESSION, session.id, at=session.last_event_at)]
     evidence += [Evidence(EvidenceKind.COMMIT, sha, at=session.last_event_at) for sha in shas[-5:]]
+    count = counted(len(files), "file")
     return MemoryDraft(
-        content=f"{shorten(label, limit=160)}: passed ({by}); {len(files)} files changed.",
+        content=f"{shorten(label, limit=160)}: passed ({by}); {count} changed.",
         type=MemoryType.WORK_UNIT_OUTCOME,
         key=f"observer:outcome:{digest(session.id, task or '')}",
         tags=("observer", "outcome"),

@@ -32,6 +32,7 @@ _OF_AN_AGENT = re.compile(
     r"(?P<inside>.*?)(?:</(?P=tag)\s*>|\Z)",
     re.DOTALL,
 )
+_SUBJECT = re.compile(r"\"(?:subject|title)\"\s*:\s*\"(?P<subject>[^\"\\]+)")
 _SUMMARY = re.compile(r"\bsummary=\"(?P<summary>[^\"]+)\"")
 _TYPED_BY_PERSON = frozenset({"user_query", "command-args", "user-prompt", "user_prompt"})
 _ATTACHMENT = re.compile(r"\[(?:Image|Pasted text|File|Attachment)[^\]\n]{0,120}\]")
@@ -63,8 +64,12 @@ def agent_task(prompt: str) -> str | None:
     message = _OF_AN_AGENT.match(prompt)
     if message is None:
         return None
+    inside = message["inside"].strip()
+    if inside.startswith("{"):
+        subject = _SUBJECT.search(inside)
+        return subject["subject"] if subject else None
     summary = _SUMMARY.search(message["attributes"] or "")
-    return (summary["summary"] if summary else message["inside"]).strip() or None
+    return (summary["summary"] if summary else inside) or None
 
 
 def _kept(block: re.Match[str]) -> str:

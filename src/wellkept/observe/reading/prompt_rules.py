@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from wellkept.core.text import first_line, shorten
-from wellkept.core.text import words as words_of
+from wellkept.core.text import content_words, first_line, shorten
 
 Intent: TypeAlias = Literal["fix", "feature", "refactor", "other"]
 REQUEST_CHARS = 140
@@ -100,7 +99,7 @@ def tells(request: str | None) -> bool:
     """Whether a request says what the work is; "commit", "6" and "yeah lets do it" do not."""
     if not request:
         return False
-    words = [word for word in words_of(request) if word not in _IDLE and not word.isdigit()]
+    words = [w for w in content_words(request) if w not in _IDLE and not w.isdigit()]
     return len(words) >= _MIN_TELLING_WORDS or (len(words) == 2 and len("".join(words)) >= 10)
 
 
@@ -112,7 +111,10 @@ def intent_of(prompt: str) -> Intent:
     if leading is not None:
         kinds: tuple[Intent, ...] = ("fix", "refactor", "feature")
         return next(kind for kind in kinds if leading[kind])
-    return next((intent for intent, rule in _INTENTS if rule.search(request)), "other")
+    for intent, rule in _INTENTS:
+        if rule.search(request):
+            return intent
+    return "other"
 
 
 def decisions(text: str | None) -> list[str]:

@@ -16,6 +16,7 @@ from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import TestResult, short_test_name
 from wellkept.observe.reading.shell import ShellCommand
 from wellkept.observe.reading.tool_steps import CommandFailure
+from wellkept.observe.session.failure_causes import prepares, tells_cause
 from wellkept.observe.session.observation_rules import (
     ObservationNote,
     PromptContext,
@@ -95,13 +96,16 @@ def close_failure(
     changes = tuple(change for change in work.changes if change.step > failure.step)
     verified = verification(command, tests)
     is_same = failure.command == shorten(command.call, limit=MAX_COMMAND_CHARS)
+    if not tells_cause(failure):
+        # Nothing can be learned from it; the changes are reported at the end of the turn.
+        return rest, work, ()
     if changes:
         work, note = fix_note(work, failure, changes, verified=verified, prompt=prompt)
     elif not is_same and not failure.names:
         work, note = variant_note(work, failure, command.call, prompt=prompt)
     elif failure.is_test and not failure.commands_since:
         work, note = flaky_note(work, failure, verified=verified, prompt=prompt)
-    elif failure.commands_since:
+    elif failure.commands_since and prepares(failure.commands_since[-1]):
         work, note = variant_note(work, failure, None, prompt=prompt)
     else:
         return rest, work, ()

@@ -17,6 +17,7 @@ from wellkept.core.text import shorten
 from wellkept.observe.reading.command_results import short_test_name
 from wellkept.observe.reading.commit_messages import commit_points, says_something
 from wellkept.observe.reading.shell import ParsedCommit, ShellCommand
+from wellkept.observe.session.change_titles import change_head, is_named, mostly_new
 from wellkept.observe.session.edits import combined
 from wellkept.observe.session.keywords import concepts_of
 from wellkept.observe.session.state import (
@@ -27,12 +28,10 @@ from wellkept.observe.session.state import (
     joined,
 )
 from wellkept.observe.session.titles import (
-    MAX_TITLE_CHARS,
     change_fact,
     change_title,
     changed_names,
     listed,
-    short_path,
     title,
 )
 
@@ -40,8 +39,6 @@ Kind: TypeAlias = Literal["decision", "bugfix", "feature", "refactor", "discover
 MAX_SEPARATE_FILES = 6
 MORE_WITHIN_PROMPTS = 5
 MAX_REPORTED = 16
-_FEW_FILES = 3
-_MIN_ASKED_CHARS = 20
 _COMMIT_KINDS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (re.compile(r"^(?:fix|bugfix|hotfix)\b|\bfix(?:es|ed)?\b", re.I), "bugfix"),
     (
@@ -93,7 +90,7 @@ def change_notes(
     groups = _grouped(changes)
     if len(groups) > MAX_SEPARATE_FILES:
         groups = [list(changes)]
-    named = [group for group in groups if _is_named(_leading(group))]
+    named = [group for group in groups if is_named(_leading(group))]
     unnamed = [change for group in groups if group not in named for change in group]
     for group in [*named, *([unnamed] if unnamed else [])]:
         work, note = _change_note(work, group, prompt=prompt)
@@ -268,8 +265,8 @@ def _change_note(
 ) -> tuple[AgentWork, ObservationNote]:
     """Changes to one file with its tests, or to very many. Work that goes on soon after it
     was reported updates that observation under the same key."""
-    is_named = _is_named(_leading(changes))
-    many = len(changes) > MAX_SEPARATE_FILES or (len(changes) > 1 and not is_named)
+    together = len(changes) > 1 and not is_named(_leading(changes))
+    many = together or len(changes) > MAX_SEPARATE_FILES
     kind = _change_kind(changes, prompt, many=many)
     earlier = None if many else _reported_before(work, _leading(changes), kind, prompt)
     whole = [
@@ -280,12 +277,13 @@ def _change_note(
     if earlier is not None:
         work = replace(work, files_read=joined(earlier.files_read, work.files_read))
     read = work.files_read
+    head = change_head(lead, whole, prompt.request, many=many)
     facts = [change_fact(w) for w in whole[:12]]
     if work.verified_by:
         facts.append(f"Verified by {work.verified_by}")
     work, note = _note(
         work, changes, prompt=prompt, kind=kind,
-        head=_change_head(lead, whole, prompt, many=many), subtitle=prompt.request, facts=facts,
+        head=head, subtitle=prompt.request, facts=facts,
         narrative=_narrative(prompt, ""), importance=0.5,
     )  # fmt: skip
     if many:
@@ -315,38 +313,6 @@ def _reported_before(
     return None
 
 
-def _change_head(
-    lead: FileChange, changes: Sequence[FileChange], prompt: PromptContext, *, many: bool
-) -> str:
-    """What was done; when only files and lines are known, what was asked says more."""
-    if many or not _is_named(lead):
-        what = _changed_files(lead, changes)
-        asked = shorten(prompt.request or "", limit=MAX_TITLE_CHARS - 4 - len(what)).rstrip(" .:…")
-        return f"{asked} ({what})" if len(asked) >= _MIN_ASKED_CHARS else _first_upper(what)
-    head = change_title(lead)
-    tested = lead.kind != "test" and any(w.kind == "test" for w in changes)
-    return f"{head}, with tests" if tested and len(head) < 86 else head
-
-
-def _changed_files(lead: FileChange, changes: Sequence[FileChange]) -> str:
-    if len(changes) == 1:
-        return change_title(lead)
-    verb = "create" if _mostly_new(changes) else "change"
-    if len(changes) <= _FEW_FILES:
-        return f"{verb} {listed([short_path(change.path) for change in changes], most=3)}"
-    return f"{verb} {len(changes)} files {_common_folder(changes)}"
-
-
-def _is_named(change: FileChange) -> bool:
-    """Whether it is known what changed, not only in how many lines."""
-    names = change.added or change.changed or change.removed or change.renamed
-    return bool(names or change.created or change.deleted or change.moved_from)
-
-
-def _first_upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _change_kind(changes: Sequence[FileChange], prompt: PromptContext, *, many: bool) -> Kind:
     change = _leading(changes)
     if change.moved_from or (change.renamed and not change.added):
@@ -358,7 +324,7 @@ def _change_kind(changes: Sequence[FileChange], prompt: PromptContext, *, many: 
     if prompt.intent == "refactor":
         return "refactor"
     if many:
-        return "feature" if _mostly_new(changes) else "change"
+        return "feature" if mostly_new(changes) else "change"
     return "feature" if change.created or change.added else "change"
 
 
@@ -435,22 +401,6 @@ def _leading(changes: Sequence[FileChange]) -> FileChange:
     """The change that a group is named after."""
     rank = {"code": 0, "config": 1, "other": 2, "test": 3, "document": 4}
     return min(changes, key=lambda w: (rank[w.kind], -len(w.added) - len(w.changed), -w.lines))
-
-
-def _mostly_new(changes: Sequence[FileChange]) -> bool:
-    return sum(change.created for change in changes) * 2 > len(changes)
-
-
-def _common_folder(changes: Sequence[FileChange]) -> str:
-    folders = [PurePosixPath(w.path).parent.parts for w in changes]
-    shared: list[str] = []
-    for parts in zip(*folders, strict=False):
-        if len(set(parts)) > 1:
-            break
-        shared.append(parts[0])
-    return (
-        f"in {'/'.join(shared)}" if shared else f"({listed([short_path(w.path) for w in changes])})"
-    )
 
 
 def _failing_thing(failure: OpenFailure) -> str:

@@ -439,7 +439,7 @@ class _Reducer:
         return PromptContext(
             intent=self._state.intent,
             prompt_number=self._session.prompt_count,
-            request=next((one for one in reversed(requests) if tells(one)), None),
+            request=next((one for one in reversed(requests) if tells(one)), self._session.title),
             branch=self._session.branch,
             commit=None,
         )

@@ -5,6 +5,7 @@ Invariant: a title is one line of fewer than 100 characters.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
@@ -15,11 +16,28 @@ MAX_TITLE_CHARS = 99
 _SHOWN_NAMES = 2
 _LONG_NAME_CHARS = 48
 _MANY_NAMES = 8
+_POLITE = re.compile(
+    r"(?:(?:ok(?:ay)?|yes|yeah|yep|great|good|hm+|hi|hello|hey|please|pls|so|and|also|then|now|well"
+    r"|can you|could you|can we|could we|would you|lets|let's|maybe|we (?:need|have|want) to"
+    r"|i think (?:that )?(?:we|you) (?:must|should|need to)"
+    r"|i (?:want|need|would like|'d like) you to)\b[,.!:]?\s+)+",
+    re.I,
+)
+_FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 def title(text: str) -> str:
     """The text as a title."""
     return shorten(" ".join(text.split()), limit=MAX_TITLE_CHARS)
+
+
+def request_title(request: str, *, limit: int = MAX_TITLE_CHARS) -> str:
+    """A request as a title: its first sentence without politeness, cut between words."""
+    plain = _POLITE.sub("", _FIRST_SENTENCE.split(" ".join(request.split()), maxsplit=1)[0])
+    text = plain[:1].upper() + plain[1:]
+    if len(text) > limit:
+        text = text[: max(limit, 0)].rpartition(" ")[0]
+    return text.rstrip(" .,:;…-(")
 
 
 def listed(names: Sequence[str], *, most: int = _SHOWN_NAMES) -> str:
