@@ -37,6 +37,14 @@ def test_background_before_the_question_is_left_out_unless_the_question_points_t
     assert pointing.content.startswith("Saves come every second.")
 
 
+def test_a_question_without_a_subject_takes_its_heading_or_is_none() -> None:
+    vague = Answer("Which approach?", "Hybrid", is_choice=True)
+    assert decision_in(vague) is None
+    headed = decision_in(Answer("Which approach?", "Hybrid", is_choice=True, topic="Sharing"))
+    assert headed is not None
+    assert headed.content == "Sharing: Which approach? Hybrid"
+
+
 @pytest.mark.parametrize(
     ("question", "answer"),
     [

@@ -160,3 +160,25 @@ def test_a_prompt_that_tells_nothing_is_kept_but_not_listed(
     assert [m.content for m in listed] == ["Fix the login bug"]
     every = engine.store.list(Filter(project=None, types=(MemoryType.PROMPT,), archived=None)).items
     assert {m.content for m in every} == {"Fix the login bug", "yes"}
+
+
+def test_a_correction_without_a_subject_names_what_it_corrects(
+    engine: Engine, spooler: Spooler
+) -> None:
+    say = Teller()
+    spooler.catch(
+        say.prompt("Call the orders service"),
+        say.turn_end("Done. The client calls /v1/orders. Anything else?"),
+        say.prompt("that's wrong, it's the v2 endpoint"),
+    )
+    drained(engine, spooler)
+    (rule,) = taught(engine)
+    assert rule.content == 'it\'s the v2 endpoint (about: "The client calls /v1/orders.")'
+
+
+def test_a_decision_in_a_pasted_plan_is_not_the_persons(engine: Engine, spooler: Spooler) -> None:
+    plan = "Implement the following plan:\n\n# Plan\n\nWe decided to use Redis because it is fast."
+    spooler.catch(Teller().prompt(plan))
+    drained(engine, spooler)
+    found = engine.store.list(Filter(project=None, types=(MemoryType.OBSERVATION,))).items
+    assert list(found) == []

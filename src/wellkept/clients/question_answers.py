@@ -63,7 +63,8 @@ def _answer(question: Fields, asked: str, answer: str) -> Answer:
             meanings.append(text(option, "description"))
     is_choice = bool(meanings) and not left.strip(" ,;")
     meaning = meanings[0] if is_choice and len(meanings) == 1 else ""
-    return Answer(asked, answer.strip(), is_choice=is_choice, meaning=meaning)
+    topic = text(question, "header")
+    return Answer(asked, answer.strip(), is_choice=is_choice, meaning=meaning, topic=topic)
 
 
 def _as_text(raw: object) -> str:

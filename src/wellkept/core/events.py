@@ -61,13 +61,15 @@ class Edit:
 class Answer:
     """A person's answer to a question of the agent.
 
-    `is_choice` when it is one of the options offered; `meaning` is the description of that option.
+    `is_choice` when it is one of the options offered; `meaning` is the description of that option;
+    `topic` is the heading of the question.
     """
 
     question: str
     answer: str
     is_choice: bool = False
     meaning: str = ""
+    topic: str = ""
 
 
 @record(kw_only=True)

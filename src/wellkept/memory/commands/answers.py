@@ -11,7 +11,7 @@ from functools import cache
 
 from wellkept.core.events import Answer
 from wellkept.core.records import record
-from wellkept.core.text import shorten
+from wellkept.core.text import content_words, shorten
 from wellkept.memory.text.rule_data import read_rules
 
 MAX_QUESTION_CHARS, MAX_ANSWER_CHARS, MAX_MEANING_CHARS = 300, 240, 200
@@ -20,6 +20,11 @@ _RECOMMENDED = re.compile(
     re.I,
 )
 _ENOUGH = 40
+_MIN_SUBJECT_WORDS = 2
+_VAGUE = frozenset(
+    """approach approaches option options way direction tradeoff tradeoffs comparison based
+    details strategy choice handle given prefer one""".split()
+)
 _POINTS_BACK = re.compile(r"\b(?:this|that|it|they|them|these|those)\b", re.I)
 _QUOTED = re.compile(r"'[^'\n]{1,60}'|\"[^\"\n]{1,60}\"|`[^`\n]{1,60}`")
 _BACKGROUND = re.compile(r"(?<=[.!])\s+(?=\S)")
@@ -44,6 +49,11 @@ def decision_in(answer: Answer) -> Decided | None:
     meaning = shorten(answer.meaning.strip(" ."), limit=MAX_MEANING_CHARS)
     if _RECOMMENDED.sub("", meaning).strip(" .").casefold() == chosen.casefold():
         meaning = ""
+    if len(set(content_words(question)) - _VAGUE) < _MIN_SUBJECT_WORDS:
+        # "Which approach?" says nothing without its heading.
+        if not answer.topic:
+            return None
+        question = f"{answer.topic}: {question}"
     content = f"{question} {shorten(chosen, limit=MAX_ANSWER_CHARS)}"
     return Decided(question, f"{content} ({meaning})" if meaning else content)
 

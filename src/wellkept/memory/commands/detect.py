@@ -23,7 +23,7 @@ from wellkept.memory.commands.command_rules import (
     rules_for,
 )
 from wellkept.memory.commands.statements import SentenceContext, goes_on, read_statement
-from wellkept.memory.commands.user_text import Sentence, mask_quotations, sentences
+from wellkept.memory.commands.user_text import MASK, Sentence, mask_quotations, sentences
 
 # A message with more unquoted characters is a pasted document.
 DOCUMENT_CHARS = 1500
@@ -81,6 +81,18 @@ def detect_commands(message: str) -> list[MemoryCommand]:
     written = _without_pasted_middle(sentences(mask_quotations(message)))
     orders = [clause for one in written for clause in _clauses(one, rules)]
     return list(_Detector(message, orders, rules).commands())
+
+
+def own_sentences(message: str) -> list[str]:
+    """The sentences that the person wrote, without quotations, pasted text and what a line such as
+    "Implement this plan:" introduces."""
+    said: list[str] = []
+    for sentence in _without_pasted_middle(sentences(mask_quotations(message))):
+        if sentence.masked.endswith((":", "：")):
+            break
+        if MASK not in sentence.masked:
+            said.append(sentence.masked)
+    return said
 
 
 def infer_type(content: str, *, default: MemoryType = MemoryType.FACT) -> MemoryType:

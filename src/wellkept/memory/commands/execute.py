@@ -8,6 +8,7 @@ what the message before taught. Questions recall. Invariant: any other message c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -36,6 +37,8 @@ DECIDED_IMPORTANCE = 0.6
 _MESSAGES_BACK = 2
 _MAX_WORDS_CHARS = 400
 _RULE_TYPES = (MemoryType.PREFERENCE, MemoryType.CONVENTION, MemoryType.CORRECTION)
+_PRONOUN = re.compile(r"(?:it|they|that|those)(?:'s|'re| is| are|s)\b", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _PREFERENCES = frozenset({"preference", "preferences", "préférences"})
 
 
@@ -52,12 +55,14 @@ class CommandResult:
 @record(kw_only=True)
 class Speaker:
     """Who says it, in which session and when (None: now); `earlier` are the times of messages
-    before it that are not stored yet; `find_named` finds what the words name in the project."""
+    before it that are not stored yet; `answers_to` is the agent's message before it; `find_named`
+    finds what the words name in the project."""
 
     author: str | None = None
     session_id: str | None = None
     at: datetime | None = None
     earlier: tuple[datetime, ...] = ()
+    answers_to: str | None = None
     find_named: FindNamed = nothing_named
 
 
@@ -139,7 +144,7 @@ def apply_answers(
 def _draft(command: Remember, said_by: Speaker, *, words: str) -> MemoryDraft:
     named = said_by.find_named(command.content)
     return MemoryDraft(
-        content=command.content,
+        content=_with_subject(command.content, said_by.answers_to),
         type=command.type,
         tags=named.tags,
         files=named.files,
@@ -152,6 +157,16 @@ def _draft(command: Remember, said_by: Speaker, *, words: str) -> MemoryDraft:
         evidence=(_evidence(said_by, words),),
         valid_from=said_by.at,
     )
+
+
+def _with_subject(content: str, answers_to: str | None) -> str:
+    """A correction such as "it's the v2 endpoint", with the sentence of the agent that it is about:
+    the last one that is no question."""
+    if not answers_to or _PRONOUN.match(content) is None:
+        return content
+    told = [one.strip(" -*#`") for one in _SENTENCE_END.split(answers_to[-2_000:]) if one.strip()]
+    about = next((one for one in reversed(told) if not one.endswith(("?", ":"))), None)
+    return f'{content} (about: "{shorten(about, limit=140)}")' if about else content
 
 
 def _evidence(said_by: Speaker, words: str) -> Evidence:

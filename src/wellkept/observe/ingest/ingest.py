@@ -14,7 +14,7 @@ from functools import partial
 from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPosition
 from wellkept.core.clock import whole_ms
 from wellkept.core.errors import ConflictError, ProviderError, StoreError, UsageError, WellkeptError
-from wellkept.core.events import Event, PromptSubmitted, ToolCalled
+from wellkept.core.events import Event, PromptSubmitted
 from wellkept.core.records import field, record
 from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
@@ -31,6 +31,7 @@ from wellkept.observe.reading.environment import Environment
 from wellkept.observe.session.memory_changes import memory_changes
 from wellkept.observe.session.reducer import (
     TURNS_BETWEEN_SUMMARIES,
+    Said,
     SessionUpdate,
     apply_events,
     close_idle,
@@ -164,11 +165,12 @@ class EventIngester:
         lost they would be for good."""
         earlier: list[datetime] = []
         for said in result.said if self.rules.commands is not CommandPolicy.NONE else ():
-            if said.origin.event_id not in self._applied:
-                self._applied.add(said.origin.event_id)
+            origin = said.event.origin
+            if origin.event_id not in self._applied:
+                self._applied.add(origin.event_id)
                 self._apply_one(result, said, earlier=tuple(earlier))
-            if isinstance(said, PromptSubmitted):
-                earlier.append(whole_ms(said.origin.at))
+            if isinstance(said.event, PromptSubmitted):
+                earlier.append(whole_ms(origin.at))
 
     def _log_for_model(self, result: SessionUpdate, events: Sequence[Event]) -> None:
         """Before the commit, as commands are: an event is logged once, however often it comes."""
@@ -192,29 +194,31 @@ class EventIngester:
     def _apply_one(
         self,
         result: SessionUpdate,
-        said: PromptSubmitted | ToolCalled,
+        said: Said,
         *,
         earlier: tuple[datetime, ...],
     ) -> None:
         session = result.session
-        roots = self.environment.locate(said.origin.cwd or session.cwd).roots
+        event = said.event
+        roots = self.environment.locate(event.origin.cwd or session.cwd).roots
         speaker = Speaker(
             author="user",
             session_id=session.id,
-            at=whole_ms(said.origin.at),
+            at=whole_ms(event.origin.at),
             earlier=earlier,
+            answers_to=said.before,
             find_named=partial(self.environment.named, roots[0]) if roots else nothing_named,
         )
         only = self.rules.commands is CommandPolicy.REMEMBER
         project = session.project
         try:
-            if isinstance(said, PromptSubmitted):
+            if isinstance(event, PromptSubmitted):
                 apply_commands(
-                    self.engine, said.text, project=project, speaker=speaker, remember_only=only
+                    self.engine, event.text, project=project, speaker=speaker, remember_only=only
                 )
             else:
                 apply_answers(
-                    self.engine, said.answers, project=project, speaker=speaker, remember_only=only
+                    self.engine, event.answers, project=project, speaker=speaker, remember_only=only
                 )
         except UsageError as error:
             self.counts.problems.append(

@@ -35,6 +35,7 @@ from wellkept.observe.learning.rules import digest, is_obvious_pair
 from wellkept.observe.learning.save import close_running_record, put_running_record
 from wellkept.observe.methodology.protocol import Methodology, WorkContext
 from wellkept.observe.model.grounding import is_grounded
+from wellkept.observe.reading.prompt_rules import tells
 
 _MAX_FILES = 40
 _MAX_TEXTS = 50
@@ -82,6 +83,11 @@ def record_outcomes(
     return records
 
 
+def _told(*requests: str | None) -> str | None:
+    """The first request that says what the work is; else the first one."""
+    return next(filter(tells, requests), next(filter(None, requests), None))
+
+
 def _outcome(
     session: SessionRecord,
     scratchpad: Scratchpad,
@@ -94,7 +100,7 @@ def _outcome(
     edited = (f.path for one in tasks for f in one.files if f.edits)
     files = tuple(dict.fromkeys(edited))[:_MAX_FILES]
     decisions = tuple(dict.fromkeys(d for one in tasks for d in one.decisions))
-    label = task or scratchpad.request or "work"
+    label = task or _told(scratchpad.request, session.title) or "work"
     shas = [c.sha for one in tasks for c in one.commits if c.sha and not c.undone]
     evidence = [Evidence(EvidenceKind.SESSION, session.id, at=session.last_event_at)]
     evidence += [Evidence(EvidenceKind.COMMIT, sha, at=session.last_event_at) for sha in shas[-5:]]

@@ -314,9 +314,12 @@ def _write(engine: Engine, memory_id: str, basis: PromotionBasis, *, succeeded: 
         for memory in engine.store.get([memory_id]):
             if isinstance(memory.payload, WorkflowRecipe):
                 change = _succeeded if succeeded else _failed
+                now = max(engine.clock(), memory.updated_at)
                 updated = replace(
                     limit_evidence(change(memory, memory.payload, basis)),
-                    updated_at=max(engine.clock(), memory.updated_at),
+                    updated_at=now,
+                    # Marked at once, wherever it is listed; the next success clears the mark.
+                    stale_at=None if succeeded else now,
                 )
                 engine.store.apply([Replace(updated, None, memory.updated_at)])
 

@@ -33,6 +33,10 @@ _OF_AN_AGENT = re.compile(
     re.DOTALL,
 )
 _SUBJECT = re.compile(r"\"(?:subject|title)\"\s*:\s*\"(?P<subject>[^\"\\]+)")
+_ROLE = re.compile(
+    r"\AYou(?:'re| are) (?:the |a |an )?[^.\n]{2,100}\.\s+"
+    r"(?:(?:Your (?:task|job|role) is to|You(?:r task)?:?)\s+)?"
+)
 _SUMMARY = re.compile(r"\bsummary=\"(?P<summary>[^\"]+)\"")
 _TYPED_BY_PERSON = frozenset({"user_query", "command-args", "user-prompt", "user_prompt"})
 _ATTACHMENT = re.compile(r"\[(?:Image|Pasted text|File|Attachment)[^\]\n]{0,120}\]")
@@ -69,7 +73,7 @@ def agent_task(prompt: str) -> str | None:
         subject = _SUBJECT.search(inside)
         return subject["subject"] if subject else None
     summary = _SUMMARY.search(message["attributes"] or "")
-    return (summary["summary"] if summary else inside) or None
+    return (summary["summary"] if summary else _ROLE.sub("", inside)) or None
 
 
 def _kept(block: re.Match[str]) -> str:

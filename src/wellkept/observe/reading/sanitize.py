@@ -1,4 +1,5 @@
-"""Sanitise events: remove secrets, private parts and text injected by Wellkept, and bound sizes.
+"""Sanitise events: remove secrets, private parts and text injected by Wellkept, cut orders to the
+agent out of what no person wrote, and bound sizes.
 
 Invariant: only the cleaned form of an event is used. Text is bounded first, so output of any size
 costs about the same. It is cut between lines or words, so that no secret is split.
@@ -21,6 +22,7 @@ from wellkept.core.events import (
 from wellkept.core.records import replace
 from wellkept.core.text import clean, strip_invisible
 from wellkept.memory.context.packing import FRAME
+from wellkept.memory.text.orders import without_orders
 from wellkept.memory.text.redaction import redact
 
 MAX_PROMPT_CHARS = 64_000
@@ -51,9 +53,9 @@ def cleaned(event: Event) -> Event:
         case ToolCalled():
             return cleaned_call(event)
         case Compacted():
-            return replace(event, summary=_optional(event.summary))
+            return replace(event, summary=_foreign(event.summary))
         case TurnEnded() | SubagentEnded():
-            return replace(event, last_message=_optional(event.last_message))
+            return replace(event, last_message=_foreign(event.last_message))
         case _:
             return event
 
@@ -106,19 +108,21 @@ def cleaned_call(call: ToolCalled, *, with_output: bool = True) -> ToolCalled:
                 safe_text(one.answer, limit=MAX_COMMAND_CHARS),
                 one.is_choice,
                 safe_text(one.meaning, limit=MAX_COMMAND_CHARS),
+                safe_text(one.topic, limit=200),
             )
             for one in call.answers
         ),
         # What is read of the input is in the fields above.
         input="",
-        output=safe_text(call.output) if with_output else "",
-        error=_optional(call.error),
+        output=without_orders(safe_text(call.output)) if with_output else "",
+        error=_foreign(call.error),
         duration_ms=call.duration_ms,
     )
 
 
-def _optional(text: str | None) -> str | None:
-    return None if text is None else safe_text(text)
+def _foreign(text: str | None) -> str | None:
+    """Text that a tool or an agent wrote, not a person."""
+    return None if text is None else without_orders(safe_text(text))
 
 
 def _bounded(text: str, *, limit: int) -> str:

@@ -32,6 +32,7 @@ from wellkept.core.scratchpad import Scratchpad
 from wellkept.core.session_steps import with_step
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.text import shorten
+from wellkept.memory.commands.detect import own_sentences
 from wellkept.observe.failures.episodes import Before, way_outs_of
 from wellkept.observe.failures.way_out import WayOut
 from wellkept.observe.failures.working_commands import CommandRun, runs_of_step
@@ -67,6 +68,14 @@ _OWN_TOOLS = "wellkept"
 
 
 @record
+class Said:
+    """What a person said, and the agent's message before it."""
+
+    event: PromptSubmitted | ToolCalled
+    before: str | None = None
+
+
+@record
 class SessionUpdate:
     """The session after some events, and what to store.
 
@@ -80,7 +89,7 @@ class SessionUpdate:
     drafts: tuple[MemoryDraft, ...] = ()
     summary: MemoryDraft | None = None
     trigger: Trigger | None = None
-    said: tuple[PromptSubmitted | ToolCalled, ...] = ()
+    said: tuple[Said, ...] = ()
     pad: Scratchpad | None = None
     way_outs: tuple[tuple[WayOut, datetime], ...] = ()
     failed: tuple[ShellCommand, ...] = ()
@@ -145,7 +154,7 @@ class _Reducer:
         self._environment = environment
         self._turns_between = turns_between
         self._drafts: list[MemoryDraft] = []
-        self._said: list[PromptSubmitted | ToolCalled] = []
+        self._said: list[Said] = []
         self._way_outs: list[tuple[WayOut, datetime]] = []
         self._failed: list[ShellCommand] = []
         self._runs: list[CommandRun] = []
@@ -255,8 +264,9 @@ class _Reducer:
             self._state = replace(self._state, intent=intent_of(text))
         self._summarise(requests=(request,))
         self._drafts.append(prompt_draft(text, number=number, ref=self._next_ref()))
-        self._said.append(replace(event, text=text))
-        self._observe_decisions(text, agent=None, said_by="the person")
+        self._said.append(Said(replace(event, text=text), self._state.summary.last_message))
+        spoken = " ".join(own_sentences(text))
+        self._observe_decisions(spoken, agent=None, said_by="the person")
 
     def _call(self, call: ToolCalled, *, tokens: int) -> None:
         state = self._state
@@ -272,7 +282,7 @@ class _Reducer:
         if _OWN_TOOLS in call.name.lower():
             return
         if call.answers and call.origin.agent is None:
-            self._said.append(call)
+            self._said.append(Said(call, self._state.summary.last_message))
         context = self._tool_context(call.origin)
         number = max(state.step, self._pad.step) + 1
         step = read_step(
