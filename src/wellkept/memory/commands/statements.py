@@ -23,9 +23,19 @@ _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 # Words that one of the European languages has and the others do not, or hardly.
 _LANGUAGES = {
-    "de": re.compile(r"\b(?:der|die|das|wir|nicht|kein\w*|und|von|mit|nein|ist|sind)\b", re.I),
-    "fr": re.compile(r"\b(?:le|les|la|l'|on|nous|pas|non|est|sont|dans|une?|ne|n')\b", re.I),
-    "es": re.compile(r"\b(?:el|los|las|la|no|aquí|usamos|en|nunca|son|está|están)\b", re.I),
+    "de": re.compile(
+        r"\b(?:der|die|das|wir|nicht|kein\w*|und|von|mit|nein|ist|sind|darf|dürfen|muss|müssen|nie"
+        r"|niemals|immer|soll|sollen|werden)\b",
+        re.I,
+    ),
+    "fr": re.compile(
+        r"\b(?:les?|la|l'|on|nous|pas|non|est|sont|dans|une?|ne|n'|doi(?:t|vent)|jamais|toujours)\b",
+        re.I,
+    ),
+    "es": re.compile(
+        r"\b(?:el|los|las|la|no|aquí|usamos|en|nunca|son|está|están|deben?|siempre|todos|todas)\b",
+        re.I,
+    ),
 }
 
 
@@ -88,10 +98,15 @@ def _match(form: _Form, text: str) -> re.Match[str] | None:
     found = form.pattern.match(text)
     if found is None or (form.unless and form.unless.search(text)):
         return None
-    if form.precise and not (_exact().search(text) or _contrast().search(text)):
+    if form.precise and not (_is_exact(text, form.lang) or _contrast().search(text)):
         return None
     verbs = [word for name, word in found.groupdict().items() if name.startswith("verb") and word]
     return found if all(verb.lower() in _verbs() for verb in verbs) else None
+
+
+def _is_exact(text: str, lang: str) -> bool:
+    """Whether it has something exact: a path, a number, a name in code, in English also a name."""
+    return bool(_exact().search(text) or (lang == "en" and _name().search(text)))
 
 
 def _has_words(text: str) -> bool:
@@ -142,6 +157,11 @@ def _guards() -> tuple[re.Pattern[str], ...]:
 @cache
 def _exact() -> re.Pattern[str]:
     return re.compile(_raw()["words"]["exact"])
+
+
+@cache
+def _name() -> re.Pattern[str]:
+    return re.compile(_raw()["words"]["name"])
 
 
 @cache
