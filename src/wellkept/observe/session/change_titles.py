@@ -28,17 +28,25 @@ def change_head(
         asked = request_title(request or "", limit=MAX_TITLE_CHARS - 3 - len(where))
         if len(asked) >= _MIN_ASKED_CHARS:
             return f"{asked} ({where})"
-        return change_title(lead) if len(changes) == 1 else f"{_verb(changes)} {where}"
+        if len(changes) == 1:
+            return change_title(lead)
+        names = "" if _common_folder(changes) else f" ({listed(_names(changes))})"
+        return f"{_verb(changes)} {where}{names if len(changes) > _FEW_FILES else ''}"
     head = change_title(lead)
     tested = lead.kind != "test" and any(w.kind == "test" for w in changes)
     return f"{head}, with tests" if tested and len(head) < 86 else head
 
 
 def _changed_files(changes: Sequence[FileChange]) -> str:
-    names = listed([short_path(change.path) for change in changes], most=2)
+    names = listed(_names(changes))
     if len(changes) <= _FEW_FILES and len(names) <= _MAX_NAMES_CHARS:
         return names
-    return f"{len(changes)} files {_common_folder(changes)}"
+    folder = _common_folder(changes)
+    return f"{len(changes)} files in {folder}" if folder else f"{len(changes)} files"
+
+
+def _names(changes: Sequence[FileChange]) -> list[str]:
+    return [short_path(change.path) for change in changes]
 
 
 def _verb(changes: Sequence[FileChange]) -> str:
@@ -63,6 +71,4 @@ def _common_folder(changes: Sequence[FileChange]) -> str:
         if len(set(parts)) > 1:
             break
         shared.append(parts[0])
-    return (
-        f"in {'/'.join(shared)}" if shared else f"({listed([short_path(w.path) for w in changes])})"
-    )
+    return "/".join(shared)

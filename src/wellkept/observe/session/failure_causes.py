@@ -6,12 +6,13 @@ import re
 
 from wellkept.observe.session.state import OpenFailure
 
-_MIN_ERROR_LETTERS = 10
+_MIN_ERROR_LETTERS = 8
 _NO_CAUSE = re.compile(
     r"exited with|exit code|returned non-zero"
     r"|^\W*\d+ (?:\w+ )?(?:issues?|errors?|problems?|warnings?)\b|\bcommand failed\b|script failed"
     r"|husky|pre-commit|lint-staged|ELIFECYCLE|npm ERR!|make: \*\*\*"
-    r"|failed to update packages|process completed|^\w+\W*$",
+    r"|failed to update packages|process completed|^\w+\W*$|would have printed|tests? failed"
+    r"|^\d\d:\d\d |^(?:warning|info|note)\b",
     re.I,
 )
 _PREPARES = re.compile(
@@ -22,7 +23,7 @@ _PREPARES = re.compile(
 
 def tells_cause(failure: OpenFailure) -> bool:
     """Whether a failure names what went wrong: a test, or an error that is not a wrapper's."""
-    if failure.names:
+    if any(_NO_CAUSE.search(name) is None for name in failure.names):
         return True
     error = failure.error or ""
     return len(re.findall(r"[^\W\d_]", error)) >= _MIN_ERROR_LETTERS and not _NO_CAUSE.search(error)

@@ -23,6 +23,7 @@ from wellkept.observe.reading.shell import (
 )
 from wellkept.observe.reading.tool_steps import ToolStep
 from wellkept.observe.session.edits import combined, file_kind, read_edit
+from wellkept.observe.session.failure_causes import tells_cause
 from wellkept.observe.session.failures import (
     add_failure,
     add_worked,
@@ -82,7 +83,7 @@ class StepObserver:
         agent = self._work.agent
         for failure in self._failures:
             is_open = failure.agent == agent and not failure.reported
-            if is_open and (failure.names or failure.error):
+            if is_open and tells_cause(failure):
                 self._work, note = unsolved_note(self._work, failure, prompt=self._prompt)
                 self.notes.append(note)
         self._failures = tuple(
