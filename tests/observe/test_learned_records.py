@@ -82,6 +82,7 @@ def test_following_a_recipe_counts_success_once_and_failure_marks_it(engine: Eng
     assert isinstance(after.payload, WorkflowRecipe)
     assert (after.payload.failure_count, after.payload.last_validated_at) == (1, None)
     assert "recipe_failed" in after.tags
+    assert after.stale_at is not None  # marked at once, wherever it is listed
     assert after.confidence < memory.confidence
     told = stale_reason(after.payload, now=START, last_used=START)
     assert told == "following it failed the last time"
