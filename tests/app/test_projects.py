@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import closing
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
@@ -11,15 +10,11 @@ import pytest
 from tests.app.git_repositories import GitRepository
 from wellkept.app.projects.resolver import (
     ProjectKind,
-    adopt_earlier,
-    earlier_identities,
     path_identity,
     relative_path,
     resolve_project,
 )
 from wellkept.core.errors import UsageError
-from wellkept.store import open_store
-from wellkept.testing import Samples
 
 pytestmark = pytest.mark.feature("A1")
 
@@ -261,30 +256,6 @@ def test_included_configuration_and_shorthand_are_put_to_git(
     other.git("remote", "add", "origin", "gh:acme/widget")
     other.git("config", "url.https://github.com/.insteadOf", "gh:")
     assert identity(other.root) == HOSTED
-
-
-def test_what_a_project_was_called_before_is_known(repository: GitRepository):
-    root = identity(repository.root)
-    repository.git("remote", "add", "origin", "https://github.com/acme/widget")
-    project = resolve_project(repository.root)
-    assert earlier_identities(project) == (root, f"path:{repository.root.as_posix()}")
-
-
-def test_memories_of_a_folder_follow_it_when_it_gets_a_stronger_identity(
-    repository: GitRepository, tmp_path: Path
-):
-    samples = Samples(project=f"path:{repository.root.as_posix()}")
-    other = Samples(seed=1, project="path:/somewhere/else")
-    with closing(open_store(tmp_path / "memory.db")) as store:
-        store.apply([samples.insert("before git"), other.insert("not ours")])
-        first = resolve_project(repository.root)
-        assert adopt_earlier(store, first) == 1
-        repository.git("remote", "add", "origin", "https://github.com/acme/widget")
-        second = resolve_project(repository.root)
-        assert adopt_earlier(store, second) == 1
-        assert adopt_earlier(store, second) == 0
-        assert dict(store.projects()) == {HOSTED: 1, "path:/somewhere/else": 1}
-        assert store.canonical_project(first.identity) == HOSTED
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from wellkept.app.settings.sources import (
     parse_value,
     unknown_variables,
 )
-from wellkept.app.settings.toml_file import read_entries, write_entry
+from wellkept.app.settings.toml_file import MAX_BYTES, read_entries, write_entry
 from wellkept.core.errors import UsageError
 from wellkept.memory.recall.requests import DEFAULT_PROFILE, SearchMode
 from wellkept.providers.embedders.settings import CHOICES, DEFAULT_DIMENSION
@@ -65,9 +65,26 @@ def test_a_projects_file_may_not_set_what_a_stranger_could_abuse(
     key = rule_of(getattr(rule, "key", "")).key
     table, _, name = key.rpartition(".")
     text = f"[{table}]\n{name} = 'x'\n" if table else f"{name} = 'x'\n"
-    with pytest.raises(UsageError, match="may not set") as caught:
-        load_settings(_sources(tmp_path, project=text))
-    assert str(tmp_path / ".wellkept.toml") in caught.value.message
+    known = load_settings(_sources(tmp_path, project=text))
+    assert known == Settings()
+    (warning,) = known.warnings
+    assert "may not set" in warning
+    assert str(tmp_path / ".wellkept.toml") in warning
+
+
+@pytest.mark.feature("A10")
+@pytest.mark.parametrize(
+    "text", ["[recall\n", "nope = 1\n", "[recall]\nlimit = 'ten'\n", "a = " + "[" * 9999, "\x00"]
+)
+def test_nothing_in_a_projects_file_stops_the_users_own_settings(tmp_path: Path, text: str) -> None:
+    known = load_settings(_sources(tmp_path, user="[recall]\nlimit = 3\n", project=text))
+    assert known.recall_limit == 3
+    assert len(known.warnings) == 1
+
+
+def test_a_huge_settings_file_is_not_read(tmp_path: Path) -> None:
+    known = load_settings(_sources(tmp_path, project="# " + "x" * MAX_BYTES))
+    assert "larger than" in known.warnings[0]
 
 
 @pytest.mark.feature("A10")

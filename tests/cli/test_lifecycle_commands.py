@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import wellkept
+from scripts.generate_docs import JSON_FIELDS
+from tests.app.git_repositories import GitRepository
 from tests.cli.conftest import Cli
 from wellkept.cli.commands.system.maintenance import start_maintenance
 from wellkept.core.types import TYPE_RULES, MemoryType
@@ -220,3 +223,39 @@ def test_an_unclear_wish_to_forget_says_that_nothing_was_forgotten(cli: Cli) -> 
     assert "Nothing was forgotten" in unclear.err
     assert cli("list", "--json").json["total"] == 2
     assert "No matching memory" in cli("apply", "what do you remember about Mars?").err
+
+
+@pytest.mark.feature("A1", "A3")
+def test_a_folder_kept_apart_is_shown_what_it_would_see_and_joined(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WELLKEPT_PROJECT")
+    for name in ("first", "second"):
+        made = GitRepository.create(tmp_path / name)
+        made.commit(name, a=name)
+        made.git("remote", "add", "origin", "https://github.com/acme/widget")
+    monkeypatch.chdir(tmp_path / "first")
+    keep(cli, "The parser is slow")
+    monkeypatch.chdir(tmp_path / "second")
+    assert cli("list", "--json").json["total"] == 0
+    assert "kept apart" in cli("projects").err
+    assert "kept apart" in cli("doctor").out
+    assert cli("project", "join").code == 2  # asks, and there is no terminal
+    preview = cli("project", "join", "--dry-run")
+    assert "The parser is slow" in preview.out
+    assert "Would join git:github.com/acme/widget" in preview.out
+    assert cli("list", "--json").json["total"] == 0
+    joined = cli("projects", "join", "--yes", "--json").json
+    assert (joined["project"], joined["dry_run"]) == ("git:github.com/acme/widget", False)
+    assert set(JSON_FIELDS["projects join"]) == set(joined)
+    assert cli("list", "--json").json["total"] == 1
+    assert "kept apart" not in cli("projects").err
+
+
+@pytest.mark.feature("A3", "A10")
+def test_a_forbidden_setting_of_a_checkout_is_ignored_aloud(cli: Cli) -> None:
+    Path(".wellkept.toml").write_text("[store]\npath = '/tmp/elsewhere.db'\n", encoding="utf-8")
+    kept = cli("remember", "The parser is slow")
+    assert kept.code == 0
+    assert "may not set 'store.path'" in kept.err
+    assert "may not set 'store.path'" in cli("doctor").out

@@ -299,7 +299,9 @@ def test_a_projects_file_takes_only_what_is_safe(cli: Cli) -> None:
     refused = cli("config", "set", "embedding.base_url", "http://evil", "--project-file")
     assert refused.code == 2
     Path(".wellkept.toml").write_text("[store]\npath = '/tmp/x'\n", encoding="utf-8")
-    assert cli("list").code == 2
+    listed = cli("list")
+    assert listed.code == 0
+    assert "may not set 'store.path'" in listed.err
     assert "ignored: " in cli("config", "show").err
 
 
@@ -330,8 +332,9 @@ def test_completion_prints_a_script(cli: Cli, shell: str) -> None:
     assert "_WELLKEPT_COMPLETE" in script.out
 
 
-# These need a network, or a skill that was made from sessions; tests of their own call them.
-_OWN_TESTS = frozenset({"skill add", "skill refine"})
+# These need a network, a skill that was made from sessions, or a folder without a named project;
+# tests of their own call them.
+_OWN_TESTS = frozenset({"skill add", "skill refine", "projects join"})
 
 
 @pytest.mark.feature("A3")

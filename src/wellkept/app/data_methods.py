@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wellkept.app.imports.repository import RepositoryReport
     from wellkept.app.maintenance.restore import RestoreReport
     from wellkept.app.projects.delete import DeletedCounts
+    from wellkept.app.projects.join import JoinPreview
     from wellkept.app.wiring.keyword_types import FilterArgs
     from wellkept.app.wiring.services import Services
     from wellkept.core.query import Filter
@@ -120,7 +121,7 @@ class DataMethods:
         return import_repository(
             self._services.engine,
             self._services.project,
-            self._services.identity.root,
+            self._services.root,
             limit_commits=limit_commits,
             refresh=refresh,
             progress=progress,
@@ -165,7 +166,35 @@ class DataMethods:
         target = parse_identity(into) if into else self._services.project
         if dry_run:
             return dict(self.projects()).get(source, 0)
-        return self._services.store.merge_projects(source, into=target)
+        from wellkept.app.projects.placement import move_project
+
+        return move_project(self._services.store, source, into=target)
+
+    def preview_join(self, project: str | None = None) -> JoinPreview:
+        """What this folder would see if it joined a project, and what it would bring.
+
+        `project` is a name or an identity; the default is the project that this folder is kept
+        apart from, or was in before it was moved.
+        """
+        from wellkept.app.projects.join import preview_join
+
+        if not self._services.project_from_folder:
+            raise UsageError(
+                f"The project {self._services.project} is named by you, not by its folder.",
+                hint="Leave out --project, WELLKEPT_PROJECT and the setting project.",
+            )
+        return preview_join(self._services.store, self._services.folder, project=project)
+
+    def join_project(self, project: str) -> int:
+        """Join this folder to a project, with its memories; returns how many moved."""
+        from wellkept.app.projects.join import join_project
+        from wellkept.app.projects.resolver import parse_identity
+
+        moved = join_project(
+            self._services.store, self._services.folder, project=parse_identity(project)
+        )
+        self._services.reset_project()
+        return moved
 
     def clear_project(self, *, dry_run: bool = False) -> DeletedCounts:
         """Delete this project's memories, sessions and generated skills for good.

@@ -1,7 +1,8 @@
 """Context for hook requests of any project, read from its store.
 
 A long-lived process keeps the last few projects open; the hook process asks once and exits. A store
-that does not exist is not created.
+that does not exist is not created. Whose memory a folder may read is looked up, never decided here:
+a folder that nobody decided for yet gets only what the user said about themselves.
 """
 
 from __future__ import annotations
@@ -50,12 +51,11 @@ class HookContextProvider:
         self._open_project = open_project
         self._skill_timeout_s = skill_timeout_s
         self._projects: OrderedDict[Path, Wellkept] = OrderedDict()
+        self._retired: list[Wellkept] = []
         self._lock = Lock()
 
     def __call__(self, request: HookContextRequest, shown: frozenset[str]) -> HookContext:
         """Context for a request, without the ids in `shown`."""
-        from wellkept.memory.context.packing import render_context
-
         asked = _silenced(request, shown)
         if asked is None:
             return HookContext()
@@ -63,6 +63,17 @@ class HookContextProvider:
         wk = self._project(Path(request.cwd) if request.cwd else Path.cwd())
         if wk is None:
             return HookContext()
+        try:
+            return self._context(wk, request, shown, quiet=quiet)
+        finally:
+            if wk.services.is_undecided:
+                wk.close()
+
+    def _context(
+        self, wk: Wellkept, request: HookContextRequest, shown: frozenset[str], *, quiet: bool
+    ) -> HookContext:
+        from wellkept.memory.context.packing import render_context
+
         try:
             pack = wk.context(
                 request.query,
@@ -88,14 +99,20 @@ class HookContextProvider:
     def close(self) -> None:
         """Close every open project."""
         with self._lock:
-            projects, self._projects = self._projects, OrderedDict()
-        for wk in projects.values():
+            projects = [*self._projects.values(), *self._retired]
+            self._projects, self._retired = OrderedDict(), []
+        for wk in projects:
             wk.close()
 
     def _project(self, folder: Path) -> Wellkept | None:
         with self._lock:
-            wk = self._projects.pop(folder, None) or self._opened(folder)
-            if wk is not None:
+            wk = self._projects.pop(folder, None)
+            if wk is not None and not wk.services.is_current():
+                # Another thread may be using it.
+                self._retired.append(wk)
+                wk = None
+            wk = wk or self._opened(folder)
+            if wk is not None and not wk.services.is_undecided:
                 self._projects[folder] = wk
             full = len(self._projects) > MAX_OPEN_PROJECTS
             oldest = self._projects.popitem(last=False)[1] if full else None
@@ -174,8 +191,9 @@ def open_existing(
     Leave skills out in the hook process: finding them takes longer than the rest of its work.
     """
     from wellkept.app.settings.sources import SettingSources, load_settings
-    from wellkept.app.wellkept import open as open_memory
-    from wellkept.app.wiring.services import store_path
+    from wellkept.app.wellkept import Wellkept
+    from wellkept.app.wiring.services import Services, store_path
+    from wellkept.core.clock import system_clock
 
     explicit: dict[str, str | int] = {
         "store.busy_timeout_ms": busy_timeout_ms,
@@ -189,6 +207,16 @@ def open_existing(
         return None
     if not store_path(settings, environment).is_file():
         return None
-    return open_memory(
-        cwd=folder, embedder="none", settings=settings, environment=environment, read_only=True
+    return Wellkept(
+        Services(
+            settings,
+            path=store_path(settings, environment),
+            project=settings.project,
+            folder=folder,
+            embedder="none",
+            clock=system_clock,
+            environment=environment,
+            read_only=True,
+            by_files_only=True,
+        )
     )

@@ -52,7 +52,7 @@ class MaintenanceMethods:
             self._services.engine,
             project=self._services.project,
             keep=keep,
-            exists=exists_below(self._services.identity.root),
+            exists=exists_below(self._services.root),
             include_verified=include_verified,
             dry_run=dry_run,
             progress=progress,

@@ -126,9 +126,14 @@ class Wellkept(MaintenanceMethods, DataMethods):
         return self._services.identity.name
 
     @property
+    def project_note(self) -> str | None:
+        """Why this folder is kept apart from the project it names, if it is."""
+        return self._services.identity.note
+
+    @property
     def root(self) -> Path:
         """The project's folder. File paths are relative to it."""
-        return self._services.identity.root
+        return self._services.root
 
     @property
     def path(self) -> Path:

@@ -12,6 +12,7 @@ import click
 import wellkept
 from wellkept.app.settings.paths import current_folder
 from wellkept.app.settings.sources import SettingSources, inspect_settings, load_settings
+from wellkept.cli import output
 from wellkept.cli.groups import environment_colour
 from wellkept.core.query import Order
 from wellkept.core.types import MemoryType, Phase, Scope, Source
@@ -186,5 +187,7 @@ def open_wellkept(project: str | None = None, *, lenient: bool = False) -> wellk
     settings = inspect_settings(sources)[0] if lenient else load_settings(sources)
     colour = settings.output_colour
     ctx.color = environment_colour() if colour == "auto" else colour == "always"
+    for warning in settings.warnings:
+        output.note(f"Ignored: {warning}")
     store = cast("str | None", ctx.find_root().obj)
     return wellkept.open(store, project=project, settings=settings)

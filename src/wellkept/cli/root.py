@@ -84,7 +84,7 @@ SECTIONS: Final = MappingProxyType(
             "export": ("data.export_import", "Export memories to JSONL or Markdown."),
             "backup": ("data.backup", "Copy the store to a new file."),
             "restore": ("data.restore", "Replace the store with a backup."),
-            "projects": ("data.projects", "List and merge projects."),
+            "projects": ("data.projects", "List, merge and join projects."),
         },
         "Maintenance": {
             "maintain": (
@@ -126,6 +126,9 @@ COMMANDS: Final = MappingProxyType(
     {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 )
 
+ALIASES: Final = MappingProxyType({"project": "projects"})
+"""Other names of commands, not listed in the help."""
+
 
 class _LazyGroup(click.Group):
     """A group whose commands are imported when they are run."""
@@ -138,6 +141,7 @@ class _LazyGroup(click.Group):
         ctx: click.Context,  # noqa: ARG002
         cmd_name: str,
     ) -> click.Command | None:
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"wellkept.cli.commands.{COMMANDS[cmd_name][0]}")
@@ -147,7 +151,8 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        known = args and (args[0] in COMMANDS or args[0] in ALIASES)
+        if args and not known and not args[0].startswith("-"):
             from difflib import get_close_matches
 
             close = get_close_matches(args[0], list(COMMANDS), n=1)

@@ -1,7 +1,8 @@
 """Open projects of a server: opened on first use, then shared by all calls.
 
 Invariant: at most `MAX_OPEN` stay open; further projects are opened for a single call. One thread
-at a time opens a project, because services are created on first use.
+at a time opens a project, because services are created on first use. A folder whose project changed
+is opened anew.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class OpenProjects:
         self._folder = folder
         self._open: dict[tuple[Path, str | None], Wellkept] = {}
         self._names: dict[Path, str] = {}
+        self._retired: list[Wellkept] = []
         self._lock = Lock()
 
     @contextmanager
@@ -45,8 +47,9 @@ class OpenProjects:
     def close(self) -> None:
         """Flush and close all projects."""
         with self._lock:
-            opened, self._open = self._open, {}
-        for wk in opened.values():
+            opened = [*self._open.values(), *self._retired]
+            self._open, self._retired = {}, []
+        for wk in opened:
             wk.close()
 
     def _project_key(self, project: str, folder: Path) -> tuple[Path, str | None]:
@@ -67,8 +70,12 @@ class OpenProjects:
 
     def _get(self, key: tuple[Path, str | None]) -> tuple[Wellkept, bool]:
         with self._lock:
-            if known := self._open.get(key):
+            known = self._open.get(key)
+            if known is not None and known.services.is_current():
                 return known, True
+            if known is not None:
+                # Another call may be using it.
+                self._retired.append(self._open.pop(key))
             wk = self._open_in(*key)
             # Create the store and services while holding the lock.
             _ = wk.project, wk.engine

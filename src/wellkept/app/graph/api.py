@@ -311,7 +311,7 @@ class GraphApi:
 
     @cached_property
     def _root(self) -> Path:
-        return self._services.identity.root
+        return self._services.root
 
     @cached_property
     def _queries(self) -> GraphQueries:

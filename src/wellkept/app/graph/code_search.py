@@ -90,7 +90,7 @@ class CodeSearch:
 
     @cached_property
     def _root(self) -> Path:
-        return self._services.identity.root
+        return self._services.root
 
     @cached_property
     def _embeddings(self) -> CodeEmbeddings | None:

@@ -91,7 +91,7 @@ def _roots(request: SourceRequest) -> tuple[Path, ...]:
     for path in request.paths:
         if not path.is_dir():
             raise NotFoundError(f"There is no folder {path}.")
-    return request.paths or (request.services.identity.root,)
+    return request.paths or (request.services.root,)
 
 
 def _git(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
@@ -259,7 +259,7 @@ def _files(request: SourceRequest, usual: Path, *, tool: str) -> Sequence[Path]:
 
 def _in_projects(request: SourceRequest, notes: Notes) -> Iterator[ProjectNote | Skipped]:
     services, identity = request.services, request.services.identity
-    names = {name.casefold() for name in (identity.root.name, identity.name)}
+    names = {name.casefold() for name in (services.root.name, identity.name)}
     for note in notes:
         if isinstance(note, DamagedRow):
             yield Skipped(note.ref, note.reason)

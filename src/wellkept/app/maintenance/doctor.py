@@ -111,6 +111,7 @@ def _with_store(
     findings += [
         *_file_findings(services),
         *_index_findings(services, model),
+        *_project_findings(services),
         *_spool_findings(services),
     ]
     findings += _code_findings(services, deep=deep)
@@ -227,6 +228,12 @@ def _spool_findings(services: Services) -> list[Finding]:
     return found
 
 
+def _project_findings(services: Services) -> list[Finding]:
+    """A folder that is kept apart from the project that it names."""
+    note = services.identity.note
+    return [_warning("project", note)] if note else []
+
+
 def _plugin_findings(services: Services) -> list[Finding]:
     """Plugins that failed, and a configured methodology that is not installed."""
     from wellkept.app.wiring.plugins import installed_plugins
@@ -241,10 +248,12 @@ def _plugin_findings(services: Services) -> list[Finding]:
 
 def _settings_findings(services: Services) -> list[Finding]:
     sources = SettingSources.of(services.environment, cwd=services.folder)
-    _, problems = inspect_settings(sources)
+    settings, problems = inspect_settings(sources)
     unknown = unknown_variables(services.environment)
+    own = [str(problem) for problem in problems if str(problem) not in settings.warnings]
     return [
-        *(_error("settings", str(problem)) for problem in problems),
+        *(_error("settings", problem) for problem in own),
+        *(_warning("settings", f"Ignored: {warning}") for warning in settings.warnings),
         *(_warning("settings", f"{name} is set, but no such setting exists.") for name in unknown),
     ]
 

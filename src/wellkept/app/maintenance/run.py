@@ -33,7 +33,7 @@ def maintain(
     progress: Progress | None = None,
 ) -> MaintenanceReport:
     """Run every step once, in order."""
-    engine, project, root = services.engine, services.project, services.identity.root
+    engine, project, root = services.engine, services.project, services.root
     moved = follow_history(engine, project=project, root=root, dry_run=dry_run)
     archived = archive_merged(engine, project=project, root=root, dry_run=dry_run)
     with stale_reasons(services) as also_stale:
@@ -66,7 +66,7 @@ def maintain_if_due(
     engine, project = services.engine, services.project
     if not maintenance_due(engine, project=project, session_count=session_count):
         return None
-    exists = exists_below(services.identity.root)
+    exists = exists_below(services.root)
     memories = engine.store.iterate(open_in_project(project))
     has_files = any(exists(path) for memory in memories for path in memory.files)
     return maintain(

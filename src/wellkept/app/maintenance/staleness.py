@@ -34,7 +34,7 @@ def refresh_project(
     progress: Progress | None = None,
 ) -> MaintenanceReport:
     """Follow renames, then mark what is stale and clear the mark where it is not any more."""
-    root = services.identity.root
+    root = services.root
     moved = follow_history(services.engine, project=services.project, root=root, dry_run=dry_run)
     with stale_reasons(services) as also_stale:
         marked = refresh(
@@ -66,8 +66,8 @@ def stale_reasons(services: Services) -> Generator[StaleReason]:
     """A function that says why a memory is stale although its files exist."""
     graph = _built_graph(services)
     recipe = _recipe_reason(services)
-    node = _node_reason(graph, services.identity.root) if graph is not None else _no_reason
-    command = _command_reason(services.identity.root)
+    node = _node_reason(graph, services.root) if graph is not None else _no_reason
+    command = _command_reason(services.root)
     try:
         yield lambda memory: recipe(memory) or node(memory) or command(memory)
     finally:
@@ -83,7 +83,7 @@ def _recipe_reason(services: Services) -> StaleReason:
     """A recipe is stale when it failed, one of its files changed, or it was not used for long."""
     from wellkept.observe.learning.recipes import stale_reason
 
-    changed, now = changed_since(services.identity.root), services.clock()
+    changed, now = changed_since(services.root), services.clock()
 
     def reason(memory: Memory) -> str | None:
         if not isinstance(memory.payload, WorkflowRecipe):

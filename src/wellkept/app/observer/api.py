@@ -239,7 +239,7 @@ class Observer:
         return prefetch_files(
             services.store,
             project=services.project,
-            root=services.identity.root,
+            root=services.root,
             files=services.requests.files(files),
             phase=phase,
         )

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from wellkept.app.projects.resolver import resolve_project
+from wellkept.app.projects.places import locate
 from wellkept.codegraph.index.source_files import list_files
 from wellkept.observe.browser.page_files import MAX_FILES, files_of_page
 
@@ -65,7 +65,7 @@ class BrowserSources:
     @cached_property
     def _root(self) -> Path | None:
         folder = Path(self._cwd) if self._cwd and "\0" not in self._cwd else None
-        return resolve_project(folder).root if folder is not None and folder.is_dir() else None
+        return locate(folder).root if folder is not None and folder.is_dir() else None
 
     @cached_property
     def _known(self) -> Collection[str]:

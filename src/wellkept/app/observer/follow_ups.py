@@ -11,8 +11,8 @@ from pathlib import Path
 
 from wellkept.app.graph.co_change import learn_prefetch, link_sessions
 from wellkept.app.observer.browser_sources import BrowserSources
+from wellkept.app.projects.places import locate
 from wellkept.app.projects.renames import follow_history
-from wellkept.app.projects.resolver import resolve_project
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.sessions import SessionRecord
 from wellkept.memory.engine import Engine
@@ -61,7 +61,7 @@ def _learn_files(engine: Engine, project: str) -> None:
 
 
 def _follow_renames(engine: Engine, project: str, folder: Path) -> None:
-    root = resolve_project(folder).root
+    root = locate(folder).root
     follow_history(engine, project=project, root=root, mark_deleted=True)
 
 

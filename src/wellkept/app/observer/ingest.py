@@ -18,6 +18,7 @@ from wellkept.app.known_secrets import FILE_SUFFIX, know_secrets
 from wellkept.app.observer.deadline_embedder import DeadlineEmbedder
 from wellkept.app.observer.spool_folder import SpoolFolder, SpoolStatus
 from wellkept.app.projects.git import ask_git
+from wellkept.app.projects.placement import project_at
 from wellkept.app.projects.resolver import resolve_project
 from wellkept.app.settings.model import Settings
 from wellkept.app.settings.sources import SettingSources, inspect_settings
@@ -239,7 +240,10 @@ def _place(cwd: str | None, store: Store, environment: Mapping[str, str]) -> Pro
         return ProjectLocation(UNKNOWN_PROJECT)
     folder = Path(cwd)
     settings, _ = inspect_settings(SettingSources.of(environment, cwd=folder))
-    identity = resolve_project(folder, explicit_name=settings.project)
+    if settings.project is not None:
+        identity = resolve_project(folder, explicit_name=settings.project)
+    else:
+        identity = project_at(store, folder)
     root = identity.root.as_posix()
     return ProjectLocation(
         store.canonical_project(identity.identity),

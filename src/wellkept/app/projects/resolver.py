@@ -1,7 +1,8 @@
-"""Resolves a folder to its project.
+"""Resolves a folder to the project that it names.
 
 In this order: an explicit name from the settings, the normalized git remote, the root commit, the
-path. Worktrees and clones share an identity; a submodule is its own project.
+path. Worktrees and clones share an identity; a submodule is its own project. A remote is a claim:
+whether a folder may use the project is decided in `placement`.
 
 Rules where git leaves a choice:
 - remotes: `origin`, then `upstream`, then the others by name; the first that names a hosted
@@ -12,9 +13,6 @@ Rules where git leaves a choice:
 - root commit: the oldest one that a local branch reaches by first parents, so neither an orphan
   branch nor a merged-in history changes it. A shallow clone does not know it and goes by path.
 - a repository whose work tree is the home folder (kept settings) speaks for that folder alone.
-
-A folder may become a repository and then get a remote: `earlier_identities` lists its weaker
-identities, and `adopt_earlier` makes them aliases in the store.
 """
 
 from __future__ import annotations
@@ -33,7 +31,6 @@ from wellkept.core.text import fold, shorten
 
 if TYPE_CHECKING:
     from wellkept.app.projects.remote_url import RemoteName
-    from wellkept.core.ports.memories import ProjectStore
 
 MAX_NAME_CHARS = 200
 _MAX_LOCAL_HOPS = 5
@@ -67,19 +64,19 @@ class ProjectIdentity:
 
 def resolve_project(start: Path, *, explicit_name: str | None = None) -> ProjectIdentity:
     """The project that a folder (or a file) belongs to."""
-    folder = _folder(start)
-    repository = _repository_of(folder)
+    folder = folder_of(start)
+    repository = repository_of(folder)
     root = repository.root if repository else folder
     if explicit_name is not None:
         name = " ".join(explicit_name.split())
         return ProjectIdentity(f"name:{_checked_name(name)}", name, root, ProjectKind.NAME)
     if repository is None or isinstance(repository, BrokenRepository):
         note = repository.reason if repository else None
-        return ProjectIdentity(path_identity(root), _title(root), root, ProjectKind.PATH, note)
+        return ProjectIdentity(path_identity(root), title(root), root, ProjectKind.PATH, note)
     if remote := _remote_of(repository, hops=_MAX_LOCAL_HOPS):
         return ProjectIdentity(f"git:{remote.slug}", remote.title, root, ProjectKind.GIT)
     commit, note = _root_commit(repository)
-    name = _title(repository.home)
+    name = title(repository.home)
     if commit:
         return ProjectIdentity(f"root:{commit}", name, root, ProjectKind.ROOT)
     return ProjectIdentity(path_identity(repository.home), name, root, ProjectKind.PATH, note)
@@ -101,28 +98,24 @@ def parse_identity(given: str) -> str:
     return given
 
 
-def earlier_identities(project: ProjectIdentity) -> tuple[str, ...]:
-    """Weaker identities that the same folder may have had before."""
-    repository = _repository_of(project.root)
+def claimed_identity(start: Path) -> ProjectIdentity | None:
+    """The project that a folder names, by files alone; None when only git could say."""
+    folder = folder_of(start)
+    repository = repository_of(folder)
     if not isinstance(repository, Repository):
-        return () if project.kind is ProjectKind.PATH else (path_identity(project.root),)
-    commit, _ = _root_commit(repository)
-    found = [f"root:{commit}"] if commit else []
-    found.append(path_identity(repository.home))
-    return tuple(name for name in found if name != project.identity)
+        return resolve_project(folder)
+    if remote := _remote_of(repository, hops=_MAX_LOCAL_HOPS, ask=False):
+        return ProjectIdentity(f"git:{remote.slug}", remote.title, repository.root, ProjectKind.GIT)
+    return None
 
 
-def adopt_earlier(store: ProjectStore, project: ProjectIdentity) -> int:
-    """Move memories from earlier identities of this folder; returns how many moved."""
-    held = {name for name, _ in store.projects()}
-    if not any(name.startswith(("root:", "path:")) for name in held - {project.identity}):
-        return 0
-    target = store.canonical_project(project.identity)
-    moved = 0
-    for earlier in earlier_identities(project):
-        if earlier in held and store.canonical_project(earlier) != target:
-            moved += store.merge_projects(earlier, into=target)
-    return moved
+def root_identity(folder: Path) -> str | None:
+    """The identity of a repository by its first commit, when it has one of its own content."""
+    from wellkept.app.projects.history import verified
+
+    repository = repository_of(folder_of(folder))
+    commit = _root_commit(repository)[0] if isinstance(repository, Repository) else None
+    return f"root:{commit}" if commit and verified(folder, [commit]) else None
 
 
 def path_identity(path: PurePath) -> str:
@@ -167,28 +160,29 @@ def path_exists(path: Path) -> bool:
 # -- Git ------------------------------------------------------------------------------------------
 
 
-def _repository_of(folder: Path) -> Repository | BrokenRepository | None:
+def repository_of(folder: Path) -> Repository | BrokenRepository | None:
+    """The repository that a folder belongs to; the one of the home folder is only for itself."""
     found = find_repository(folder)
     if found is not None and folder != found.root and found.root == _home():
         return None
     return found
 
 
-def _remote_of(repository: Repository, *, hops: int) -> RemoteName | None:
+def _remote_of(repository: Repository, *, hops: int, ask: bool = True) -> RemoteName | None:
     """The hosted repository of a remote, following remotes on this disk."""
     # Imported here: a project with an explicit name does not need it.
     from wellkept.app.projects.remote_url import read_remote
 
-    urls = _remote_urls(repository)
+    urls = _remote_urls(repository, ask=ask)
     for name in sorted(urls, key=lambda name: (name != "origin", name != "upstream", name)):
         if remote := read_remote(urls[name]):
             return remote
-        if hops and (remote := _through_local(repository, urls[name], hops=hops)):
+        if hops and (remote := _through_local(repository, urls[name], hops=hops, ask=ask)):
             return remote
     return None
 
 
-def _remote_urls(repository: Repository) -> dict[str, str]:
+def _remote_urls(repository: Repository, *, ask: bool) -> dict[str, str]:
     from wellkept.app.projects.git_config import read_config
     from wellkept.app.projects.remote_url import is_shorthand
 
@@ -196,6 +190,8 @@ def _remote_urls(repository: Repository) -> dict[str, str]:
     urls = config.remote_urls()
     if not config.has_includes and not any(map(is_shorthand, urls.values())):
         return urls
+    if not ask:
+        return {}
     names = ask_git(repository.root, ["remote"])
     if names is None:
         return urls
@@ -208,7 +204,7 @@ def _expanded(repository: Repository, remote: str) -> str:
     return _text(answer or b"").split("\n", 1)[0]
 
 
-def _through_local(repository: Repository, url: str, *, hops: int) -> RemoteName | None:
+def _through_local(repository: Repository, url: str, *, hops: int, ask: bool) -> RemoteName | None:
     path = url.removeprefix("file://")
     if not path or "\0" in path:
         return None
@@ -218,7 +214,7 @@ def _through_local(repository: Repository, url: str, *, hops: int) -> RemoteName
     found = find_repository(folder)
     if not isinstance(found, Repository) or found.common_dir == repository.common_dir:
         return None
-    return _remote_of(found, hops=hops - 1)
+    return _remote_of(found, hops=hops - 1, ask=ask)
 
 
 def _root_commit(repository: Repository) -> tuple[str | None, str | None]:
@@ -241,7 +237,7 @@ def _text(raw: bytes) -> str:
 # -- Paths and names ------------------------------------------------------------------------------
 
 
-def _folder(start: Path) -> Path:
+def folder_of(start: Path) -> Path:
     """The real folder of a path: of a file its folder; a missing path stays as it is."""
     real = _real(start.expanduser() if str(start).startswith("~") else start)
     return real.parent if real.is_file() else real
@@ -276,7 +272,8 @@ def _native(root: Path, text: str) -> PurePath:
     return PurePosixPath(PureWindowsPath(text).as_posix())
 
 
-def _title(folder: Path) -> str:
+def title(folder: Path) -> str:
+    """The display name of a folder."""
     return folder.name or str(folder)
 
 

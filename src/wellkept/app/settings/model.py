@@ -450,6 +450,8 @@ class Settings:
     )
     origins: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     """Where each value that is not a default came from, by key."""
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+    """What was ignored in the project's file."""
 
     def origin(self, key: str) -> str:
         """Where the value of a key came from."""

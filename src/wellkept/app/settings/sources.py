@@ -1,8 +1,9 @@
 """Loads settings from files, environment and arguments.
 
 Later sources win: defaults, the user's file, the project's file, the environment, explicit
-arguments. An invalid value is reported with its location and does not hide the others. Only `app`
-reads settings; other packages get plain values.
+arguments. An invalid value is reported with its location and does not hide the others. The
+project's file comes with a checkout, so nothing in it stops anything: what it may not set, or sets
+wrongly, is ignored with a warning. Only `app` reads settings; other packages get plain values.
 """
 
 from __future__ import annotations
@@ -46,28 +47,38 @@ class SettingSources:
 def load_settings(
     sources: SettingSources, *, explicit: Mapping[str, Scalar] | None = None
 ) -> Settings:
-    """The effective settings; the first invalid value raises UsageError."""
+    """The effective settings; the first invalid value of the user's own raises UsageError."""
     settings, problems = inspect_settings(sources, explicit=explicit)
-    if problems:
-        raise problems[0]
+    own = [problem for problem in problems if str(problem) not in settings.warnings]
+    if own:
+        raise own[0]
     return settings
 
 
 def inspect_settings(
     sources: SettingSources, *, explicit: Mapping[str, Scalar] | None = None
 ) -> tuple[Settings, list[UsageError]]:
-    """The effective settings without invalid values, and the errors of those."""
+    """The effective settings without invalid values, and the errors of those.
+
+    Errors in the project's file are also in `Settings.warnings`.
+    """
     values: dict[str, Scalar | Path] = {}
     origins: dict[str, str] = {}
     problems: list[UsageError] = []
-    for key, raw, origin, by_project in _values(sources, explicit or {}, problems):
+    strange: list[UsageError] = []
+    for key, raw, origin, by_project in _values(sources, explicit or {}, problems, strange):
         value = _accepted(key, raw, where=origin, by_project=by_project)
         if isinstance(value, UsageError):
-            problems.append(value)
+            (strange if by_project else problems).append(value)
         else:
             values[attribute_of(key)] = value
             origins[key] = origin
-    return Settings(**cast("dict[str, Any]", values), origins=MappingProxyType(origins)), problems
+    settings = Settings(
+        **cast("dict[str, Any]", values),
+        origins=MappingProxyType(origins),
+        warnings=tuple(map(str, strange)),
+    )
+    return settings, [*problems, *strange]
 
 
 def parse_value(rule: SettingRule, text: str) -> Scalar | Path:
@@ -97,12 +108,15 @@ def _require_methodology(id: str) -> None:
 
 
 def _values(
-    sources: SettingSources, explicit: Mapping[str, Scalar], problems: list[UsageError]
+    sources: SettingSources,
+    explicit: Mapping[str, Scalar],
+    problems: list[UsageError],
+    strange: list[UsageError],
 ) -> Iterator[tuple[str, object, str, bool]]:
     """Every given value, weakest source first: key, value, origin, by project."""
     yield from ((e.key, e.value, w, False) for e, w in _entries(sources.user_file, problems))
     if sources.project_file is not None:
-        yield from ((e.key, e.value, w, True) for e, w in _entries(sources.project_file, problems))
+        yield from ((e.key, e.value, w, True) for e, w in _entries(sources.project_file, strange))
     for rule in rules():
         text = sources.environment.get(rule.variable, "")
         if text:

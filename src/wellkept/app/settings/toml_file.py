@@ -18,6 +18,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 
 Scalar: TypeAlias = str | int | float | bool
+MAX_BYTES = 1 << 20
 
 # Not compiled: most users have no settings file, and `re` caches what it compiled.
 _TABLE = r"\s*\[\s*([A-Za-z0-9_.\-\s]+?)\s*\]\s*(?:#.*)?$"
@@ -102,6 +103,8 @@ def _values(text: str) -> dict[str, object] | None:
 
 def _text(path: Path) -> str:
     try:
+        if path.stat().st_size > MAX_BYTES:
+            raise UsageError(f"The settings file {path} is larger than {MAX_BYTES:,} bytes.")
         return path.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return ""

@@ -86,7 +86,7 @@ class Skills:
         self._memory = memory
         self.library = GeneratedSkills(services)
         self._stored = stored = stored or self.library
-        self.root = services.identity.root
+        self.root = services.root
         self._own_folder = paths.config_file(services.environment).parent
         self.copies = RemoteCopies(paths.data_folder(services.environment) / "remote-skills")
         self._remote = RemoteSkills(self.copies, fetcher)

@@ -79,7 +79,7 @@ def hooks_of(services: Services, *, index: Callable[[], SkillIndex]) -> SkillHoo
     """The hooks of an open project."""
     return SkillHooks(
         index=index,
-        root=services.identity.root,
+        root=services.root,
         trust=TrustFile(paths.data_folder(services.environment) / TRUST_FILE),
         ran=_StoredHookRunLog(services.store, services.project, clock=services.clock),
         environment=services.environment,

@@ -26,7 +26,6 @@ from wellkept.core.errors import (
 )
 from wellkept.core.ids import IdSource
 from wellkept.core.records import replace
-from wellkept.core.text import clean
 from wellkept.memory.engine import Engine, Thresholds
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 DATABASE_NAME = "memory.db"
 _QUERY_LIMIT_S = 5.0
 _CALIBRATIONS = "calibration"
-_ADOPTED = "adopted"
 _EMBEDDER_NAMES = ("model_id", "dimension", "embed_documents", "embed_query")
 # A read must not fail because a side effect cannot be written.
 _NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
@@ -83,7 +81,10 @@ class Services:
         clock: Clock,
         environment: Mapping[str, str],
         read_only: bool = False,
+        by_files_only: bool = False,
     ) -> None:
+        """`by_files_only` never runs git: a folder whose project takes a decision has none yet
+        (`is_undecided`)."""
         self.settings = settings
         self.path = path
         self.folder = folder
@@ -94,6 +95,8 @@ class Services:
         self._project = project
         self._given_embedder = embedder
         self.read_only = read_only
+        self.is_undecided = False
+        self._by_files_only = by_files_only
         self._closed = False
 
     # -- Storage and the project ----------------------------------------------------------------
@@ -159,27 +162,52 @@ class Services:
         )
 
         given = self._project
-        kind = identity_kind(given) if given else None
-        if given is None or kind is None:
+        if given is None:
+            return self._identity_by_folder()
+        kind = identity_kind(given)
+        if kind is None:
             return resolve_project(self.folder, explicit_name=given)
         name = given.removeprefix(f"{kind}:")
         return ProjectIdentity(parse_identity(given), name, self.folder, kind)
 
+    def _identity_by_folder(self) -> ProjectIdentity:
+        """A remote is only a claim, so the store is asked whose memory it is."""
+        from wellkept.app.projects.placement import (
+            known_project_at,
+            project_at,
+            undecided_project_at,
+        )
+
+        if not self._by_files_only:
+            return project_at(self.store, self.folder)
+        known = known_project_at(self.store, self.folder)
+        self.is_undecided = known is None
+        return known or undecided_project_at(self.folder)
+
+    @cached_property
+    def root(self) -> Path:
+        """The folder that file paths start at. Reads files only."""
+        from wellkept.app.projects.places import locate
+        from wellkept.app.projects.resolver import identity_kind
+
+        if self._project is not None and identity_kind(self._project) is not None:
+            return self.folder
+        return locate(self.folder).root
+
     @cached_property
     def project(self) -> str:
-        """The identity that memories are stored under, with aliases resolved.
+        """The identity that memories are stored under, with aliases resolved."""
+        return self.store.canonical_project(self.identity.identity)
 
-        On the first use of a folder, memories under its earlier identities are adopted.
-        """
-        identity = self.identity
-        seen = clean(f"{identity.identity}|{identity.root}")
-        if self._project is None and not self.store.get_value(_ADOPTED, seen):
-            from wellkept.app.projects.resolver import adopt_earlier
+    def is_current(self) -> bool:
+        """Whether the folder still belongs to the project found at first: another repository may be
+        there by now, or the user joined it to another project. Cheap."""
+        if self._project is not None or "project" not in self.__dict__:
+            return True
+        from wellkept.app.projects.placement import known_project_at
 
-            with suppress(*_NOT_NOW):
-                adopt_earlier(self.store, identity)
-                self.store.put_value(_ADOPTED, seen, True)
-        return self.store.canonical_project(identity.identity)
+        known = known_project_at(self.store, self.folder)
+        return known is not None and (known.identity, known.root) == (self.project, self.root)
 
     @property
     def project_from_folder(self) -> bool:
@@ -189,7 +217,7 @@ class Services:
     @property
     def requests(self) -> RequestBuilder:
         """Parses the arguments of a caller, as of now."""
-        return RequestBuilder(self.project, self.identity.root, self.folder, self.clock())
+        return RequestBuilder(self.project, self.root, self.folder, self.clock())
 
     # -- Models ---------------------------------------------------------------------------------
 
@@ -350,6 +378,11 @@ class Services:
         """Forget the stored model id and the last error, after a reindex or restore."""
         self.embedding_problem = None
         self.__dict__.pop("stored_model_id", None)
+
+    def reset_project(self) -> None:
+        """Look the project up again, after the folder was joined to another one."""
+        for name in ("identity", "project"):
+            self.__dict__.pop(name, None)
 
     # -- The end --------------------------------------------------------------------------------
 
