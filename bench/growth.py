@@ -108,14 +108,15 @@ def plot(points: Sequence[Point]) -> list[str]:
         "disk": [point.disk_mb for point in points],
         "memory of the process": [point.resident_mb for point in points],
     }
-    _draw("growth.png", rows, times, title="Recall as memory grows", unit="milliseconds")
-    _draw("growth_room.png", rows, room, title="Room as memory grows", unit="MB")
+    draw("growth.png", rows, times, title="Recall as memory grows", unit="milliseconds")
+    draw("growth_room.png", rows, room, title="Room as memory grows", unit="MB")
     return ["growth.png", "growth_room.png"]
 
 
-def _draw(
+def draw(
     name: str, rows: Sequence[int], series: Mapping[str, Sequence[float]], *, title: str, unit: str
 ) -> None:
+    """Draw lines over sizes into a file of `bench/out`."""
     # Typed as Any: matplotlib's own annotations are partial.
     agg: Any = import_module("matplotlib.backends.backend_agg")
     figure: Any = import_module("matplotlib.figure").Figure(figsize=(7, 4.2), dpi=130)

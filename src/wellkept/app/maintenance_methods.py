@@ -95,11 +95,14 @@ class MaintenanceMethods:
 
     def maintenance_is_due(self, *, session_count: int | None = None) -> bool:
         """Whether `maintain_if_due` would run. Cheap."""
+        from wellkept.app.maintenance.run import can_be_maintained
         from wellkept.memory.lifecycle.maintenance import maintenance_due
 
-        return maintenance_due(
-            self._services.engine, project=self._services.project, session_count=session_count
+        services = self._services
+        due = maintenance_due(
+            services.engine, project=services.project, session_count=session_count
         )
+        return due and can_be_maintained(services)
 
     def set_confidence(
         self, name: str, confidence: float, *, dry_run: bool = False

@@ -64,8 +64,8 @@ class OpenProjects:
     def _name_of(self, folder: Path) -> str:
         """The name of a folder's project: callers may name the project at hand."""
         if folder not in self._names:
-            # Nothing is opened for a name.
-            self._names[folder] = self._open_in(folder, None).project_name.casefold()
+            with self._open_in(folder, None) as wk:
+                self._names[folder] = wk.project_name.casefold()
         return self._names[folder]
 
     def _get(self, key: tuple[Path, str | None]) -> tuple[Wellkept, bool]:

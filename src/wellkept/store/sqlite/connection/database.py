@@ -19,6 +19,7 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Literal, TypeAlias
 
 from wellkept.core.clock import Clock
@@ -34,9 +35,14 @@ _FileId: TypeAlias = tuple[int, int]
 OLDEST_SQLITE = (3, 37, 0)
 _IDLE_CONNECTIONS = 4
 _CACHE_KIB = 32_768
-# Memory-mapped reads save a copy and a system call per uncached page.
+# Memory-mapped reads save a copy and a system call per uncached page. Only one connection of a pool
+# maps the file: each further one would count it again as memory of the process.
 _MAPPED_BYTES = 1 << 30
 _LOG_BYTES = 16 * 1024 * 1024
+_MAX_LOG_BYTES = 64 * 1024 * 1024
+# Readers keep the log from being reused. Wait so long for them, and try so often.
+_CHECKPOINT_WAIT_MS = 100
+_CHECKPOINT_EVERY_S = 1.0
 _MAX_LIMIT = 2**62
 
 
@@ -67,6 +73,8 @@ class Database:
         self._process = os.getpid()
         self._inherited: list[Connection] = []
         self._file: _FileId | None = None
+        self._next_checkpoint_s = 0.0
+        self._mapping: Connection | None = None
 
     @property
     def read_only(self) -> bool:
@@ -141,6 +149,31 @@ class Database:
             finally:
                 if busy_timeout_ms is not None:
                     db.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
+            self._bound_log(db)
+
+    def _bound_log(self, db: Connection) -> None:
+        """Empty a write-ahead log that grew because there was always a reader.
+
+        SQLite reuses the log only when nobody reads, and never shrinks it by itself.
+        """
+        if self.log_bytes() <= _MAX_LOG_BYTES or monotonic() < self._next_checkpoint_s:
+            return
+        self._next_checkpoint_s = monotonic() + _CHECKPOINT_EVERY_S
+        db.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")
+        try:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.OperationalError:
+            # Somebody else holds the lock; the next write tries again.
+            pass
+        finally:
+            db.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
+
+    def log_bytes(self) -> int:
+        """The size of the write-ahead log."""
+        try:
+            return os.stat(f"{self.path}-wal").st_size  # noqa: PTH116 - at every write
+        except OSError:
+            return 0
 
     def close(self) -> None:
         """Close every connection; those in use are closed when returned."""
@@ -162,6 +195,8 @@ class Database:
         try:
             self._set_up(connection)
         except sqlite3.Error:
+            if self._mapping is connection:
+                self._mapping = None
             connection.close()
             raise
         return connection
@@ -179,7 +214,11 @@ class Database:
         connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
+        with self._idle_lock:
+            if self._mapping is None:
+                self._mapping = connection
+        mapped_bytes = _MAPPED_BYTES if self._mapping is connection else 0
+        connection.execute(f"PRAGMA mmap_size = {mapped_bytes}")
         connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
 
     def _borrow(self) -> Connection:
@@ -204,12 +243,15 @@ class Database:
         """A child may neither use nor close its parent's connections: keep references to them."""
         self._process = os.getpid()
         self._inherited, self._idle = self._idle, []
+        self._mapping = None
 
     def _return(self, connection: Connection) -> None:
         with self._idle_lock:
             if not self._closed and len(self._idle) < _IDLE_CONNECTIONS:
                 self._idle.append(connection)
                 return
+            if self._mapping is connection:
+                self._mapping = None
         connection.close()
 
 
