@@ -141,6 +141,7 @@ JSON_FIELDS = {
     "import": ("dry_run", "report"),
     "backup": ("path", "size_bytes"),
     "restore": ("dry_run", "restored"),
+    "token": ("file", "rotated"),
     "projects list": ("items", "here", "note"),
     "projects merge": ("alias", "into", "moved", "dry_run"),
     "projects join": (

@@ -277,17 +277,20 @@ class TestAsked:
             assert second.wait_until_serving(20)
             assert machine.hook("claude-code", "SessionStart", "answer").out == b"second"
 
-    def test_a_process_that_takes_too_long_is_not_waited_for(self, known: Machine) -> None:
+    def test_a_process_that_hangs_is_not_waited_for_and_the_hook_answers_itself(
+        self, known: Machine
+    ) -> None:
         let_go = threading.Event()
 
         def slow(client: str, event: str, payload: bytes) -> bytes:
-            let_go.wait(30)
+            let_go.wait(60)
             return b"too late"
 
-        hurried = replace(known, extra={"WELLKEPT_HOOK_TIMEOUT_MS": "500"})
+        # Of these the process gets a fifth; a loaded machine needs the rest for its own answer.
+        patient = replace(known, extra={"WELLKEPT_HOOK_TIMEOUT_MS": "20000"})
         with AnswerServer(known.home, slow) as server:
             assert server.wait_until_serving(20)
-            assert hurried.hook("claude-code", "SessionStart", "answer").is_silent
+            assert RULE in start_session(patient)
             let_go.set()
 
     def test_an_answer_that_takes_too_long_is_not_given(self, known: Machine) -> None:

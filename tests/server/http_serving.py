@@ -20,6 +20,7 @@ from wellkept.server.mcp.handlers import ServerLocation
 from wellkept.server.mcp.server import make_server
 from wellkept.server.open_projects import OpenProjects
 from wellkept.server.run import LOOPBACK, address_of, listening
+from wellkept.server.timed_protocol import TimedProtocol
 
 TOKEN = "a-token-that-only-the-tests-know-0123456789"
 QUICK = FeedIntervals(look_every_s=0.01, heartbeat_every_s=0.05)
@@ -101,6 +102,7 @@ def served(
         guarded_app(app, token=TOKEN, hosts=LOOPBACK_HOSTS),  # type: ignore[arg-type]
         log_config=None,
         timeout_graceful_shutdown=2,
+        http=TimedProtocol,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -51,7 +51,7 @@ def test_every_error_has_a_status_and_its_message_and_hint_are_told() -> None:
 )
 def test_without_the_token_nothing_is_told(web: Served, header: str) -> None:
     headers = {"Authorization": header} if header else {}
-    for path in ("/api/stats", "/api/memories", "/api/events", "/mcp", "/api/nothing", "/docs"):
+    for path in ("/api/stats", "/api/memories", "/api/events", "/mcp", "/api/nothing", "/docs/x"):
         answer = httpx2.get(f"{web.address}{path}", headers=headers)
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == "Bearer"

@@ -74,6 +74,7 @@ SECTIONS: Final = MappingProxyType(
                 "run.serve",
                 "Run the HTTP and MCP server, and process hook events.",
             ),
+            "token": ("run.serve", "Show the file of the server's token, or replace the token."),
             "events": ("run.events", "Show recent activity, or follow it live."),
         },
         "Import and export": {

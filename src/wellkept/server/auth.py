@@ -1,4 +1,4 @@
-"""Access control for the HTTP servers: token, `Host` and `Origin` checks, body size, request log.
+"""Access control for the HTTP servers: token, `Host` and `Origin`, size and time, request log.
 
 Loopback alone does not keep out other users of the machine or web pages in a browser. So every
 request needs the token, an allowed `Host` (against DNS rebinding), and no foreign `Origin`. All
@@ -20,10 +20,13 @@ from time import perf_counter
 from traceback import format_tb
 from typing import Any, Final, TypeAlias
 
+import anyio
+
 from wellkept.app.settings.paths import make_private_folder
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem
+from wellkept.server.limits import BODY_LIMIT_S, SEND_LIMIT_S, ClientLimits
 
 TOKEN_NAME: Final = "server.token"
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -60,13 +63,55 @@ def token_of(folder: Path) -> str:
     return token
 
 
+class TokenFile:
+    """The token of a data folder as it is now: a new one counts at once, the old one no longer."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._seen: tuple[int, int] | None = None
+        self._token = ""
+
+    def __call__(self) -> str:
+        """The token; UsageError when its file cannot be used."""
+        try:
+            found = (self._folder / TOKEN_NAME).stat()
+            now = (found.st_ino, found.st_mtime_ns)
+        except OSError:
+            now = None
+        if now is None or now != self._seen:
+            self._token, self._seen = token_of(self._folder), now
+        return self._token
+
+
+def rotate_token(folder: Path) -> Path:
+    """Replace the token; returns its file. Servers that run take the new one at once."""
+    path = folder / TOKEN_NAME
+    draft = _draft(path)
+    try:
+        make_private_folder(folder)
+        _write_token(draft)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise UsageError(f"The token file {path} cannot be written: {error}.") from None
+    return path
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+
+
+def _write_token(path: Path) -> None:
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+        file.write(secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
+
+
 def _make(path: Path) -> None:
     """Create the token file; safe against concurrent processes."""
     if path.exists():
         return
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-        file.write(secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
+    draft = _draft(path)
+    _write_token(draft)
     try:
         # Linking fails if the file exists, so the first process wins.
         path.hardlink_to(draft)
@@ -89,13 +134,15 @@ def _require_private(path: Path) -> None:
 
 @record(kw_only=True)
 class AccessPolicy:
-    """Requirements for requests. Without a token, all local requests are allowed; `open_paths`
-    expose no memory content and need no token."""
+    """Requirements for requests. Without a token, all local requests are allowed; a token may be
+    looked up for each request. `open_paths` expose no memory content and need no token."""
 
-    token: str | None
+    token: str | Callable[[], str] | None
     hosts: frozenset[str] = LOOPBACK_HOSTS
     open_paths: frozenset[str] = frozenset()
     max_body_bytes: int = MAX_BODY_BYTES
+    body_limit_s: float = BODY_LIMIT_S
+    send_limit_s: float = SEND_LIMIT_S
 
     def refusal(self, scope: Scope) -> Problem | None:
         """Why a request is rejected, from its headers alone; None when it is allowed."""
@@ -120,7 +167,8 @@ class AccessPolicy:
 
     def _has_token(self, scope: Scope) -> bool:
         scheme, _, given = _only(scope, b"authorization").partition(" ")
-        wanted = (self.token or "").encode()
+        token = self.token() if callable(self.token) else self.token
+        wanted = (token or "").encode()
         same = hmac.compare_digest(given.strip().encode("latin-1"), wanted)
         return same and scheme.lower() == "bearer"
 
@@ -134,6 +182,11 @@ def too_large(limit_bytes: int) -> Problem:
     )
 
 
+def too_late() -> Problem:
+    """The problem for a body that did not come in time."""
+    return problem(HTTPStatus.REQUEST_TIMEOUT, "The body of the request did not come in time.")
+
+
 def internal_error(error: Exception, *, request_id: str = "") -> Problem:
     """The problem for an unexpected error: its type, not its message."""
     return problem(
@@ -144,14 +197,16 @@ def internal_error(error: Exception, *, request_id: str = "") -> Problem:
     )
 
 
-def guarded(app: App, access: AccessPolicy) -> App:
+def guarded(app: App, access: AccessPolicy, *, limits: ClientLimits | None = None) -> App:
     """The app behind access control; rejected requests get a problem response."""
+
+    limits = limits or ClientLimits()
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
         elif scope["type"] == "http":
-            await _GuardedRequest(_trimmed(scope), receive, send, access).run(app)
+            await _GuardedRequest(_trimmed(scope), receive, send, access, limits).run(app)
         else:
             await send({"type": "websocket.close", "code": 1008})
 
@@ -161,8 +216,20 @@ def guarded(app: App, access: AccessPolicy) -> App:
 class _GuardedRequest:
     """One request: its id, body size so far and response status."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, access: AccessPolicy) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        access: AccessPolicy,
+        limits: ClientLimits,
+    ) -> None:
         self._scope = scope
+        self._limits = limits
+        self._client = str((scope.get("client") or ("",))[0])
+        self._deadline_s = perf_counter() + access.body_limit_s
+        self._has_body = False
+        self._is_late = False
         self._receive = receive
         self._send = send
         self._access = access
@@ -173,7 +240,8 @@ class _GuardedRequest:
 
     async def run(self, app: App) -> None:
         started = perf_counter()
-        refusal = self._access.refusal(self._scope)
+        is_counted = self._limits.enter(self._client)
+        refusal = self._refusal(is_counted=is_counted)
         try:
             if refusal is not None:
                 await self._refuse(refusal)
@@ -186,6 +254,8 @@ class _GuardedRequest:
             if self._status is None:
                 await self._refuse(internal_error(error))
         finally:
+            if is_counted:
+                self._limits.leave(self._client)
             _LOG.info(
                 "%s %s %s %s %.0f ms",
                 self._id,
@@ -195,9 +265,29 @@ class _GuardedRequest:
                 (perf_counter() - started) * 1000,
             )
 
+    def _refusal(self, *, is_counted: bool) -> Problem | None:
+        if not is_counted:
+            return problem(HTTPStatus.TOO_MANY_REQUESTS, "You have too many requests under way.")
+        refusal = self._access.refusal(self._scope)
+        if refusal is None or refusal.status != HTTPStatus.UNAUTHORIZED:
+            return refusal
+        if self._limits.guesses(self._client):
+            return problem(HTTPStatus.TOO_MANY_REQUESTS, "Too many wrong tokens; wait a minute.")
+        if _only(self._scope, b"authorization"):
+            self._limits.wrong_token(self._client)
+        return refusal
+
     async def _receive_limited(self) -> Message:
-        """The next message; a body beyond the limit becomes a disconnect."""
-        message = await self._receive()
+        """The next message; a body beyond the limits of size or time becomes a disconnect."""
+        message: Message | None = None
+        # Without a limit once the body is there: then this waits for the client to go.
+        left_s = None if self._has_body else max(0.0, self._deadline_s - perf_counter())
+        with anyio.move_on_after(left_s):
+            message = await self._receive()
+        if message is None:
+            self._is_late = True
+            return {"type": "http.disconnect"}
+        self._has_body = not message.get("more_body", False)
         self._body_bytes += len(message.get("body", b""))
         if self._body_bytes > self._access.max_body_bytes:
             self._is_too_large = True
@@ -205,16 +295,24 @@ class _GuardedRequest:
         return message
 
     async def _send_with_id(self, message: Message) -> None:
-        """Send with the request id; after an oversized body, always 413."""
+        """Send with the request id; after a body that was refused, always say so."""
         if message["type"] == "http.response.start":
-            if self._is_too_large and self._status is None:
-                await self._refuse(too_large(self._access.max_body_bytes))
+            if self._is_refused and self._status is None:
+                await self._refuse(
+                    too_late() if self._is_late else too_large(self._access.max_body_bytes)
+                )
                 return
             self._status = message["status"]
             message["headers"] = [*message.get("headers", ()), *self._own_headers()]
-        elif self._is_too_large:
+        elif self._is_refused:
             return
-        await self._send(message)
+        # A client that does not read holds its connection, not the server.
+        with anyio.fail_after(self._access.send_limit_s):
+            await self._send(message)
+
+    @property
+    def _is_refused(self) -> bool:
+        return self._is_too_large or self._is_late
 
     async def _refuse(self, details: Problem) -> None:
         named = details.model_copy(update={"request_id": self._id})

@@ -74,5 +74,8 @@ def headers_of(details: Problem) -> dict[str, str]:
     """The response headers of a problem."""
     if details.status == HTTPStatus.UNAUTHORIZED:
         return {"www-authenticate": "Bearer"}
-    is_temporary = details.status == HTTPStatus.SERVICE_UNAVAILABLE
+    is_temporary = details.status in (
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        HTTPStatus.TOO_MANY_REQUESTS,
+    )
     return {"retry-after": str(RETRY_AFTER_S)} if is_temporary else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, cast
 
@@ -44,14 +45,30 @@ def address_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve_app(app: App, listener: socket.socket, *, stopping: threading.Event) -> None:
-    """Serve until SIGINT or SIGTERM; `stopping` is set first, so that streams can end."""
+def serve_app(
+    app: App,
+    listener: socket.socket,
+    *,
+    stopping: threading.Event,
+    on_ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM; `stopping` is set first, so that streams can end.
+
+    `on_ready` is called once requests are answered.
+    """
     import uvicorn
+
+    from wellkept.server.timed_protocol import MAX_CONNECTIONS, TimedProtocol
 
     class Server(uvicorn.Server):
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             stopping.set()
             super().handle_exit(sig, frame)
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                on_ready()
 
     config = uvicorn.Config(
         cast("ASGIApplication", app),
@@ -59,6 +76,8 @@ def serve_app(app: App, listener: socket.socket, *, stopping: threading.Event) -
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=END_WITHIN_S,
+        http=TimedProtocol,
+        limit_concurrency=MAX_CONNECTIONS,
     )
     # Once it has ended, the server raises the signal again; by then there is nothing to interrupt.
     known = {number: signal.signal(number, _ended) for number in _ENDING}

@@ -35,7 +35,7 @@ class ProtocolError(Exception):
 
 
 def ask(state: str, *, client: str, event: str, payload: bytes, timeout_s: float) -> bytes:
-    """The server's response; empty when it has none or took too long."""
+    """The server's response. NoServerError also when it took too long: it may hang."""
     family = getattr(_socket, "AF_UNIX", None)
     if family is None or len(payload) > MAX_PAYLOAD_BYTES:
         raise NoServerError
@@ -49,8 +49,6 @@ def ask(state: str, *, client: str, event: str, payload: bytes, timeout_s: float
                 encode_request(client, event, timeout_ms=int(timeout_s * 1000), payload=payload)
             )
             return _receive_response(connection, deadline_s)
-        except TimeoutError:
-            return b""
         except (OSError, ProtocolError) as error:
             raise NoServerError from error
         finally:

@@ -7,10 +7,11 @@ type and request id.
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
@@ -33,8 +34,16 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "/api"
 OPENAPI_PATH: Final = f"{PREFIX}/openapi.json"
-OPEN_PATHS: Final = frozenset({"/", OPENAPI_PATH, f"{PREFIX}{HEALTH_PATH}"})
+DOCS_PATH: Final = "/docs"
+OPEN_PATHS: Final = frozenset({"/", DOCS_PATH, OPENAPI_PATH, f"{PREFIX}{HEALTH_PATH}"})
 """What can be seen without a token: nothing of anybody's memory."""
+
+PAGE_POLICY: Final = MappingProxyType(
+    {
+        "content-security-policy": "default-src 'none'; style-src 'unsafe-inline';"
+        " frame-ancestors 'none'"
+    }
+)
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Problem, "description": "The request cannot be done as it is."},
@@ -49,7 +58,8 @@ _INDEX = f"""<!doctype html>
 <h1>Wellkept {__version__}</h1>
 <p>The memory is served here. Programs ask it under <code>{PREFIX}</code> and by MCP at
 <code>/mcp</code>, with the token that <code>wellkept serve</code> names when it starts.
-<p><a href="{OPENAPI_PATH}">What can be asked</a>
+<p><a href="{DOCS_PATH}">What can be asked</a>, as a page; for programs
+<a href="{OPENAPI_PATH}">{OPENAPI_PATH}</a>
 """
 
 
@@ -87,7 +97,9 @@ def make_http_app(
     return app
 
 
-def guarded_app(app: FastAPI, *, token: str | None, hosts: frozenset[str]) -> App:
+def guarded_app(
+    app: FastAPI, *, token: str | Callable[[], str] | None, hosts: frozenset[str]
+) -> App:
     """The application with access control."""
     return guarded(app, AccessPolicy(token=token, hosts=hosts, open_paths=OPEN_PATHS))
 
@@ -116,8 +128,13 @@ def _lifespan(mcp: Server[dict[str, Any]] | None) -> Any:
 def _add_index(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     async def index() -> HTMLResponse:
-        policy = {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
-        return HTMLResponse(_INDEX, headers=policy)
+        return HTMLResponse(_INDEX, headers=dict(PAGE_POLICY))
+
+    @app.get(DOCS_PATH, include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        from wellkept.server.http.docs_page import docs_page
+
+        return HTMLResponse(docs_page(app.openapi()), headers=dict(PAGE_POLICY))
 
 
 def _complete_openapi(app: FastAPI) -> None:

@@ -8,6 +8,7 @@ polled a few times a second, once for all of them.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import AsyncGenerator
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -72,10 +73,19 @@ class EventFeed:
             raise StoreBusyError(
                 f"{MAX_SUBSCRIBERS} subscribers are listening already.", hint="Try again later."
             )
-        # Open the project now: errors need an HTTP status, before the stream starts.
-        await self._workers.run(subscription.project, _activity_range)
-        start, gap = await self._start(subscription)
-        return self._lines(subscription, start, gap)
+        # Taken before anything is awaited, so that the limit holds for many that come at once.
+        seat = _Seat(self)
+        try:
+            # Open the project now: errors need an HTTP status, before the stream starts.
+            await self._workers.run(subscription.project, _activity_range)
+            start, gap = await self._start(subscription)
+        except BaseException:
+            seat.leave()
+            raise
+        lines = self._lines(subscription, start, gap, seat)
+        # A client that goes before the first line never starts the generator.
+        weakref.finalize(lines, seat.leave)
+        return lines
 
     async def _start(self, subscription: Subscription) -> tuple[int, bytes]:
         span = await self._workers.run("", _activity_range)
@@ -87,9 +97,8 @@ class EventFeed:
         return after, b""
 
     async def _lines(
-        self, subscription: Subscription, after: int, gap: bytes
+        self, subscription: Subscription, after: int, gap: bytes, seat: _Seat
     ) -> AsyncGenerator[bytes]:
-        self._subscribers += 1
         try:
             yield _GREETING + gap
             async for lines in self._news(subscription, after):
@@ -97,7 +106,11 @@ class EventFeed:
         except WellkeptError as error:
             yield _line("problem", problem_of(error).model_dump_json())
         finally:
-            self._subscribers -= 1
+            seat.leave()
+
+    def count(self, change: int) -> None:
+        """Count a subscriber who comes or goes."""
+        self._subscribers += change
 
     async def _news(self, subscription: Subscription, after: int) -> AsyncGenerator[bytes]:
         sent_at = monotonic()
@@ -143,6 +156,20 @@ class EventFeed:
                 self._newest = (await self._workers.run("", _activity_range)).newest
                 self._polled_at = monotonic()
         return self._newest
+
+
+class _Seat:
+    """The place of one subscriber; given back once, however it goes."""
+
+    def __init__(self, feed: EventFeed) -> None:
+        self._feed: EventFeed | None = feed
+        feed.count(1)
+
+    def leave(self) -> None:
+        """Give it back."""
+        feed, self._feed = self._feed, None
+        if feed is not None:
+            feed.count(-1)
 
 
 def read_event_id(text: str) -> int | None:

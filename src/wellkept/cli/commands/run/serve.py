@@ -8,6 +8,7 @@ import os
 import shlex
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,7 @@ import click
 
 import wellkept
 from wellkept.app.settings import paths
-from wellkept.cli import output
+from wellkept.cli import options, output
 from wellkept.cli.background import ServerProcess, background_services
 from wellkept.cli.commands.run.mcp import mcp_options
 from wellkept.core.errors import UsageError
@@ -53,23 +54,52 @@ def serve(
     from the printed file.
     """
     _require_extra()
-    from wellkept.server.auth import LOOPBACK_HOSTS, TOKEN_NAME, token_of
+    from wellkept.server.auth import LOOPBACK_HOSTS, TOKEN_NAME, TokenFile
     from wellkept.server.run import address_of, listening
 
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(message)s")
     data, folder = paths.data_folder(os.environ), paths.current_folder()
-    token = token_of(data)
+    token = TokenFile(data)
+    token()  # make it, or say now why it cannot be used
     with listening(host, port) as listener:
         address = address_of(listener)
         allowed = frozenset({*LOOPBACK_HOSTS, *map(_host_name, (host, *hosts))})
-        _print_start(address, data / TOKEN_NAME, host=host)
-        if browse:
-            click.launch(address)
+
+        def ready() -> None:
+            _print_start(address, data / TOKEN_NAME, host=host)
+            if browse:
+                click.launch(address)
+
         _Server(cast("str | None", ctx.find_root().obj), folder, address).run(
-            listener, token=token, hosts=allowed
+            listener, token=token, hosts=allowed, on_ready=ready
         )
     click.echo("Stopped.")
+
+
+@click.command()
+@click.option("--rotate", is_flag=True, help="Replace the token; the old one is refused at once.")
+@options.json_option
+def token(*, rotate: bool, as_json: bool) -> None:
+    """Show the file of the server's token, or replace the token.
+
+    Servers that run take the new token without a restart.
+    """
+    _require_extra()
+    from wellkept.server.auth import TOKEN_NAME, rotate_token, token_of
+
+    data = paths.data_folder(os.environ)
+    if rotate:
+        rotate_token(data)
+    else:
+        token_of(data)
+    file = (data / TOKEN_NAME).absolute()
+    if as_json:
+        output.print_json({"file": file, "rotated": rotate})
+        return
+    click.echo(str(file))
+    if rotate:
+        output.note("The old token is refused from now on.")
 
 
 class _Server:
@@ -80,7 +110,14 @@ class _Server:
         self._folder = folder
         self._address = address
 
-    def run(self, listener: socket.socket, *, token: str, hosts: frozenset[str]) -> None:
+    def run(
+        self,
+        listener: socket.socket,
+        *,
+        token: Callable[[], str],
+        hosts: frozenset[str],
+        on_ready: Callable[[], None],
+    ) -> None:
         """Serve until the process is stopped."""
         from wellkept.server.http.app import guarded_app, make_http_app
         from wellkept.server.mcp.handlers import ServerLocation
@@ -99,7 +136,7 @@ class _Server:
         try:
             with services:
                 guarded = guarded_app(app, token=token, hosts=hosts)
-                serve_app(guarded, listener, stopping=stopping)
+                serve_app(guarded, listener, stopping=stopping, on_ready=on_ready)
         finally:
             projects.close()
 
