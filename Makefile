@@ -1,7 +1,7 @@
 # The whole developer interface. Only python3 (3.11 or newer), make and git are assumed.
 PY := .venv/bin/python
 
-.PHONY: help run tour test check lint types contracts features docs unit test-clients bench clean
+.PHONY: help run tour test check lint types contracts features docs unit test-clients fuzz bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what there is to run
@@ -48,6 +48,12 @@ test-clients: export WELLKEPT_CLIENTS ?= $(HOME)/.cache/wellkept-clients
 test-clients: .venv/dev.stamp  ## Run real coding clients with Wellkept installed (minutes)
 	@scripts/get-clients
 	@$(PY) -m pytest -n 0 -q tests/running_clients
+
+# Nightly: a million damaged inputs. What fails is kept in bench/data/fuzz.
+FUZZ_COUNT ?= 1000000
+FUZZ_SEED ?= 13
+fuzz: .venv/dev.stamp  ## Throw damaged input at everything that reads what others wrote (hours)
+	@$(PY) -m bench.fuzz --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)
 
 bench: .venv/dev.stamp  ## Run every benchmark (long)
 	@$(PY) -m bench

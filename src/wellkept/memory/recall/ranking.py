@@ -82,7 +82,9 @@ def rank_by_weights(
     weights = load_weights()[setting.weight_set]
     table = FeatureTable(pool, plan)
     sums = table.weighed(weights)
-    contents = setting.contents(best_of(sums, READ_TEXTS))
+    read = setting.contents(best_of(sums, READ_TEXTS))
+    # A damaged index may lead to another memory than the one asked for.
+    contents = {each: text for each, text in read.items() if each in sums}
     table.read_texts(contents)
     for each, added in table.weighed(weights, only=TEXT_FEATURES).items():
         sums[each] += added

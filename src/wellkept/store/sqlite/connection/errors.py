@@ -90,3 +90,16 @@ def translated(path: Path) -> Generator[None, None, None]:
         ) from error
     except OverflowError as error:
         raise UsageError("A number is too large to be stored.") from error
+
+
+@contextmanager
+def readable_index(path: Path) -> Generator[None, None, None]:
+    """Report values of a search index that cannot be: a damaged page gives nonsense, not an
+    error of SQLite."""
+    try:
+        yield
+    except (ArithmeticError, IndexError, ValueError, TypeError) as error:
+        raise StoreCorruptError(
+            f"The search index in {path} is damaged ({type(error).__name__}).",
+            hint="Run `wellkept doctor --repair`: it makes the index anew from the memories.",
+        ) from error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from wellkept.core.errors import UsageError
 from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
 from wellkept.store.sqlite.connection.database import Component, SqlValue, bindable, require_limit
+from wellkept.store.sqlite.connection.errors import readable_index
 from wellkept.store.sqlite.search import fulltext, trigrams
 from wellkept.store.sqlite.tables.filters import condition
 from wellkept.store.sqlite.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
@@ -31,7 +32,7 @@ class SqliteSearch(Component):
         self, terms: Sequence[str], where: Filter, *, limit: int
     ) -> list[RetrieverHit]:
         require_limit(limit)
-        with self._database.snapshot() as db:
+        with readable_index(self._database.path), self._database.snapshot() as db:
             return fulltext.search_fulltext(
                 db,
                 terms,
@@ -46,7 +47,7 @@ class SqliteSearch(Component):
         self, substrings: Sequence[str], where: Filter, *, limit: int
     ) -> list[RetrieverHit]:
         require_limit(limit)
-        with self._database.snapshot() as db:
+        with readable_index(self._database.path), self._database.snapshot() as db:
             return trigrams.search_substrings(
                 db, substrings, where, limit=limit, candidates=self._candidates
             )
@@ -55,7 +56,7 @@ class SqliteSearch(Component):
         self, vector: Vector, *, model_id: str, where: Filter, limit: int
     ) -> list[RetrieverHit]:
         require_limit(limit)
-        with self._database.snapshot() as db:
+        with readable_index(self._database.path), self._database.snapshot() as db:
             return self._vector_search.nearest(
                 db, vector, model_id=model_id, where=where, limit=limit, candidates=self._candidates
             )
@@ -63,7 +64,7 @@ class SqliteSearch(Component):
     def similarities(
         self, vector: Vector, *, model_id: str, ids: Sequence[str]
     ) -> dict[str, float]:
-        with self._database.snapshot() as db:
+        with readable_index(self._database.path), self._database.snapshot() as db:
             return self._vector_search.similarities(
                 db, vector, model_id=model_id, ids=ids, candidates=self._candidates
             )

@@ -164,6 +164,8 @@ def _build(row: Row) -> Memory:
         half_life_days, citation, work_tokens, payload, content,
     ) = row  # fmt: skip
     kind = _TYPES[type_name]
+    if not is_full_id(full_id):
+        raise ValueError("its id is damaged")
     return Memory(
         id=full_id,
         project=project,
