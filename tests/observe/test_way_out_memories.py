@@ -79,8 +79,8 @@ def test_a_remedy_that_fails_is_closed(engine: Engine) -> None:
     assert failed is not None
     other = main_command(parse_command("SHIP_REGION=mars make ship"))
     assert other is not None
-    assert close_failed_remedies(engine, project=PROJECT, commands=[other]) == []
-    assert len(close_failed_remedies(engine, project=PROJECT, commands=[failed])) == 1
+    assert close_failed_remedies(engine, project=PROJECT, failures=[(other, cause)]) == []
+    assert len(close_failed_remedies(engine, project=PROJECT, failures=[(failed, cause)])) == 1
     assert list(stored_way_outs(engine, project=PROJECT)) == []
 
 

@@ -79,6 +79,8 @@ def _same(step: SessionStep) -> tuple[object, ...]:
 
 def _joined_mark(first: str, then: str) -> str:
     """From before the first edit to after the second; "" when they touch different text."""
+    if ">" not in then:
+        return then  # a refused edit changed nothing
     before, _, between = first.partition(">")
     again, _, after = then.partition(">")
     return f"{before}>{after}" if after and between == again else ""

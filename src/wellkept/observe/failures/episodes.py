@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wellkept.core.records import record
-from wellkept.core.session_steps import SessionStep
+from wellkept.core.records import record, replace
+from wellkept.core.session_steps import MAX_COMMAND_CHARS, SessionStep
 from wellkept.observe.failures.argument_values import changed_value
 from wellkept.observe.failures.intent import Change, bare_line, relation
 from wellkept.observe.failures.way_out import Attempt, WayOut, compare, relative_to
 from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.failure_cause import failed_command, is_setup_cause
 from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
+from wellkept.observe.reading.tool_steps import ToolStep
 
 MAX_RUNS_BETWEEN = 12
+_MAX_LOST_S = 180
+_MAX_PAUSE_S = 60
+_LOOKS_BACK = 6
 
 
 @record(kw_only=True)
@@ -38,6 +42,16 @@ def way_outs_of(worked: SessionStep, before: Before) -> list[WayOut]:
     if worked.ok:
         found.append(_told_by_person(worked, log, before.said))
     return [relative_to(one, before.roots) for one in found if one is not None]
+
+
+def looked(step: ToolStep, log: Sequence[SessionStep]) -> SessionStep | None:
+    """A successful look after a failed one: looks are not logged, but they can end a failure."""
+    if not step.ok or step.main is not None or not step.commands or step.call.command is None:
+        return None
+    if not any(_is_failed(one) and one.kind == "read" for one in log[-_LOOKS_BACK:]):
+        return None
+    command = step.call.command[:MAX_COMMAND_CHARS]
+    return SessionStep("read", command[:80], command=command, agent=step.agent)
 
 
 def _way_out(
@@ -66,8 +80,19 @@ def _way_out(
         if relation(failed, command, cause=cause) or changed_value(failed, command, cause):
             attempt = Attempt(command=failed, folder=_folder(failed, step), cause=step.error)
             asked = step.prompt != worked.prompt
-            return compare(attempt, after, edited=edited, between=between, asked=asked)
+            found = compare(attempt, after, edited=edited, between=between, asked=asked)
+            return _with_cost(found, step, worked) if found else None
     return None
+
+
+def _with_cost(found: WayOut, failed: SessionStep, worked: SessionStep) -> WayOut:
+    """The lesson with the time from the failure to its end; a long pause is a person's."""
+    lost = max(0, worked.at_ms - failed.at_ms) // 1000
+    was_asked = failed.prompt != worked.prompt
+    has_said = was_asked and found.change in (Change.ENVIRONMENT, Change.REPEAT)
+    return replace(
+        found, lost_s=min(lost, _MAX_PAUSE_S if was_asked else _MAX_LOST_S), asked=has_said
+    )
 
 
 def _told_by_person(worked: SessionStep, log: Sequence[SessionStep], said: str) -> WayOut | None:
@@ -84,13 +109,14 @@ def _told_by_person(worked: SessionStep, log: Sequence[SessionStep], said: str) 
             failed = failed_command(parse_command(step.command), step.error)
             if failed is None:
                 continue
-            return WayOut(
+            found = WayOut(
                 failed=bare_line(failed),
                 cause=step.error,
                 worked=bare_line(command),
                 change=Change.ENVIRONMENT,
                 new=command.environment,
             )
+            return _with_cost(found, step, worked)
     return None
 
 

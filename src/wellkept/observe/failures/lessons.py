@@ -7,6 +7,7 @@ no commit and no review is needed to offer a way out at the same failure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -27,6 +28,7 @@ from wellkept.observe.failures.matching import (
     is_same_failure,
     is_same_form,
     is_same_lesson,
+    plain_cause,
     signature,
 )
 from wellkept.observe.failures.way_out import WayOut
@@ -38,6 +40,7 @@ _MAX_LESSONS = 500
 _IMPORTANCE = 0.6
 _CAUSE_CHARS = 160
 _MAX_VALUES = 6
+_QUOTED_PATH = re.compile(r"'[^']*/[^']*'")
 
 
 @record
@@ -65,7 +68,7 @@ def save_way_out(
 ) -> RememberResult | None:
     """Keep a way out, confirm it, or put it in the place of an older one. None when a newer
     success is known already, as when old transcripts are imported."""
-    known = engine.store.find_key(_key(way_out), project=project, user_scope=False)
+    known = engine.store.find_key(lesson_key(way_out), project=project, user_scope=False)
     if known is not None and KnownWayOut(known, way_out, "").worked_at > at:
         return None
     way_out = _confirmed(way_out, _way_out_of(known) if known is not None else None)
@@ -74,8 +77,8 @@ def save_way_out(
         MemoryDraft(
             content=describe(way_out),
             type=MemoryType.ERROR_PATTERN,
-            key=_key(way_out),
-            tags=(TAG, _program(way_out)),
+            key=lesson_key(way_out),
+            tags=(TAG, program_of(way_out)),
             importance=_IMPORTANCE,
             source=Source.OBSERVER_INFERRED,
             session_id=session_id,
@@ -84,7 +87,7 @@ def save_way_out(
             payload=ErrorPattern(
                 error=way_out.cause,
                 fix=way_out.worked,
-                tool=_program(way_out),
+                tool=program_of(way_out),
                 command=way_out.failed,
                 worked=way_out.worked,
                 change=way_out.change.value,
@@ -153,15 +156,15 @@ def stored_way_outs(engine: Engine, *, project: str) -> Iterator[tuple[Memory, W
 
 
 def close_failed_remedies(
-    engine: Engine, *, project: str, commands: Sequence[ShellCommand]
+    engine: Engine, *, project: str, failures: Sequence[tuple[ShellCommand, str]]
 ) -> list[Memory]:
-    """Close the ways out that tell to run one of these commands, which have just failed."""
-    if not commands:
+    """Close the ways out that tell to run one of these commands, whose set-up has just failed."""
+    if not failures:
         return []
     closed = [
         memory
         for memory, way_out in stored_way_outs(engine, project=project)
-        if any(_is_remedy(way_out, command) for command in commands)
+        if any(_is_remedy(way_out, command, cause) for command, cause in failures)
     ]
     now = engine.clock()
     engine.store.apply(
@@ -233,22 +236,40 @@ def describe(way_out: WayOut) -> str:
                 f"`{way_out.failed}` fails now and then{why}. The same command worked when"
                 f" repeated{stepped_in}."
             )
+        case Change.FOLDER:
+            where = "the project root" if way_out.new[0] == "." else f"`{way_out.new[0]}`"
+            return (
+                f"`{_without_targets(way_out.failed)}` fails elsewhere{why}: run it from {where}."
+            )
+        case Change.PROGRAM:
+            old, new = (" ".join(words) for words in (way_out.old, way_out.new))
+            return f"`{old}` fails{why}. `{new}` works."
         case Change.VALUE:
             wrong = ", ".join(f"`{value}`" for value in way_out.old[1:])
             return (
-                f"`{_program(way_out)}` fails with `{way_out.old[0]}` {wrong}{why}. It works with"
+                f"`{program_of(way_out)}` fails with `{way_out.old[0]}` {wrong}{why}. It works with"
                 f" `{way_out.new[0]}`."
             )
         case _:
             return f"`{way_out.failed}` fails{why}. Worked instead: `{way_out.worked}`."
 
 
-def _key(way_out: WayOut) -> str:
+def _without_targets(line: str) -> str:
+    """A command line up to the first file that it names."""
+    words = line.split()
+    first = next((n for n, word in enumerate(words) if n and "/" in word), len(words))
+    return " ".join(words[:first]) if first > 1 else line
+
+
+def lesson_key(way_out: WayOut) -> str:
+    """Names the memory of a lesson."""
     return f"{TAG}:{blake2b(signature(way_out).encode(), digest_size=8).hexdigest()}"
 
 
-def _program(way_out: WayOut) -> str:
-    command = main_command(parse_command(way_out.failed))
+def program_of(way_out: WayOut) -> str:
+    """The program that failed."""
+    commands = parse_command(way_out.failed)
+    command = main_command(commands) or (commands[-1] if commands else None)
     return shorten(command.words[0], limit=60) if command else "shell"
 
 
@@ -268,8 +289,14 @@ def _way_out_of(memory: Memory) -> WayOut | None:
     )
 
 
-def _is_remedy(way_out: WayOut, command: ShellCommand) -> bool:
+def _is_remedy(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
+    """Whether a failed command is what a way out tells to run. Without a wrapper or in another
+    folder a command can fail for many reasons; only the same cause speaks against those."""
     if way_out.change in (Change.SETUP, Change.REPEAT, Change.REMOVAL, Change.VALUE):
+        return False
+    if way_out.change in (Change.WRAPPER, Change.FOLDER, Change.PROGRAM) and (
+        plain_cause(cause) != plain_cause(way_out.cause)
+    ):
         return False
     worked = main_command(parse_command(way_out.worked))
     return (

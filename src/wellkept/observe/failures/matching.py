@@ -164,11 +164,7 @@ def fit(way_out: WayOut, command: ShellCommand) -> str:
         case Change.PROGRAM:
             return _with_program(way_out, words)
         case Change.OPTION:
-            gone = {word.split("=")[0] for word in way_out.old if word.startswith("-")}
-            kept = [word for word in words if word not in way_out.old]
-            if len(kept) == len(words) and gone:
-                return way_out.worked
-            return quoted([*kept, *way_out.new])
+            return quoted([*_without_options(words, way_out.old), *way_out.new])
         case _:
             return _with_target(way_out, known, command) if known else way_out.worked
 
@@ -229,6 +225,22 @@ def _with_program(way_out: WayOut, words: Sequence[str]) -> str:
     at = names.index(last)
     kept = words[:at] if len(way_out.old) == 1 else ()
     return quoted([*kept, *way_out.new, *words[at + 1 :]])
+
+
+def _without_options(words: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """The words without options that were taken away, each with its value if it had one."""
+    options = {word for word in taken if word.startswith("-")}
+    has_value = len(options) < len(taken)
+    kept: list[str] = []
+    skipped = False
+    for word in words:
+        if skipped and has_value and not word.startswith("-"):
+            skipped = False
+            continue
+        skipped = word in options
+        if not skipped:
+            kept.append(word)
+    return kept
 
 
 def _in_folder(text: str, folder: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
 from wellkept.observe.failures.argument_values import changed_value
 from wellkept.observe.failures.intent import (
@@ -82,7 +82,8 @@ class Attempt:
 @record(kw_only=True)
 class WayOut:
     """A failed command, why it failed, and what worked instead. `old` and `new` are what differed:
-    words taken away or replaced, and words added or put in their place."""
+    words taken away or replaced, and words added or put in their place. `lost_s` is the time until
+    it was found, `asked` whether a person had to say something."""
 
     failed: str
     cause: str
@@ -90,6 +91,8 @@ class WayOut:
     change: Change
     old: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
+    lost_s: int = 0
+    asked: bool = False
 
 
 def compare(
@@ -317,11 +320,11 @@ def _one_line(text: str) -> str:
 
 def relative_to(way_out: WayOut, roots: Sequence[str]) -> WayOut:
     """The lesson with paths from the project's root."""
-    return WayOut(
+    return replace(
+        way_out,
         failed=_relative(way_out.failed, roots),
         cause=_relative(way_out.cause, roots),
         worked=_relative(way_out.worked, roots),
-        change=way_out.change,
         old=tuple(_relative_all(way_out.old, roots)),
         new=tuple(_relative_all(way_out.new, roots)),
     )

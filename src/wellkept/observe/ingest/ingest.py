@@ -24,6 +24,7 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import browser_changes
 from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
+from wellkept.observe.failures.traps import count_signs
 from wellkept.observe.failures.working_commands import count_runs
 from wellkept.observe.injections.feedback import SILENT_AFTER, injection_changes
 from wellkept.observe.model import event_log
@@ -184,12 +185,14 @@ class EventIngester:
     def _save_way_outs(self, result: SessionUpdate) -> None:
         """Before the commit, as commands are: saving one again only confirms it."""
         session = result.session
-        close_failed_remedies(self.engine, project=session.project, commands=result.failed)
+        close_failed_remedies(self.engine, project=session.project, failures=result.failed)
         for way_out, at in result.way_outs:
             save_way_out(
                 self.engine, way_out, project=session.project, session_id=session.id, at=at
             )
-        count_runs(self.engine.store, result.runs, project=session.project, session_id=session.id)
+        store, where = self.engine.store, {"project": session.project, "session_id": session.id}
+        count_runs(store, result.runs, **where)
+        count_signs(store, result.signs, result.way_outs, **where)
 
     def _apply_one(
         self,

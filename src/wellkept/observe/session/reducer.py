@@ -33,7 +33,8 @@ from wellkept.core.session_steps import with_step
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.text import shorten
 from wellkept.memory.commands.detect import own_sentences
-from wellkept.observe.failures.episodes import Before, way_outs_of
+from wellkept.observe.failures.episodes import Before, looked, way_outs_of
+from wellkept.observe.failures.trap_signs import TrapSign, signs_of_step
 from wellkept.observe.failures.way_out import WayOut
 from wellkept.observe.failures.working_commands import CommandRun, runs_of_step
 from wellkept.observe.reading.client_text import agent_task, own_words, slash_command
@@ -81,8 +82,8 @@ class SessionUpdate:
 
     `trigger` is why a summary is due. `said` is what a person said, in order: prompts, and calls of
     a tool that asked them. `pad` is the scratchpad, None when it did not change. `way_outs` are
-    failures that came to an end, with the time; `failed` are commands whose set-up failed; `runs`
-    are commands with a form.
+    failures that came to an end, with the time; `failed` are commands whose set-up failed, and why;
+    `runs` are commands with a form; `signs` are signs of traps.
     """
 
     session: SessionRecord
@@ -92,8 +93,9 @@ class SessionUpdate:
     said: tuple[Said, ...] = ()
     pad: Scratchpad | None = None
     way_outs: tuple[tuple[WayOut, datetime], ...] = ()
-    failed: tuple[ShellCommand, ...] = ()
+    failed: tuple[tuple[ShellCommand, str], ...] = ()
     runs: tuple[CommandRun, ...] = ()
+    signs: tuple[TrapSign, ...] = ()
 
 
 def apply_events(
@@ -156,8 +158,9 @@ class _Reducer:
         self._drafts: list[MemoryDraft] = []
         self._said: list[Said] = []
         self._way_outs: list[tuple[WayOut, datetime]] = []
-        self._failed: list[ShellCommand] = []
+        self._failed: list[tuple[ShellCommand, str]] = []
         self._runs: list[CommandRun] = []
+        self._signs: list[TrapSign] = []
         self._trigger: Trigger | None = None
         self._has_turned = False
         self._event_id = session.id
@@ -189,6 +192,7 @@ class _Reducer:
             tuple(self._way_outs),
             tuple(self._failed),
             tuple(self._runs),
+            tuple(self._signs),
         )
 
     def close(self, trigger: Trigger) -> None:
@@ -297,13 +301,18 @@ class _Reducer:
         observer.step(step, context=context)
         log = state.steps
         requests = state.summary.requests
+        if look := looked(step, log):
+            before = Before(log=log, roots=state.roots)
+            self._way_outs += [(one, self._at) for one in way_outs_of(look, before)]
         for entry in step.log:
             before = Before(log=log, roots=state.roots, said=requests[-1] if requests else "")
             self._way_outs += [(one, self._at) for one in way_outs_of(entry, before)]
             log = with_step(log, entry)
-        if step.failure is not None and any(is_setup_cause(one.error or "") for one in step.log):
-            self._failed.append(step.failure.command)
+        cause = next((one.error for one in step.log if one.error), "")
+        if step.failure is not None and is_setup_cause(cause):
+            self._failed.append((step.failure.command, cause))
         self._runs += runs_of_step(step, context=context)
+        self._signs += signs_of_step(step, state.steps)
         self._state = replace(observer.state, step=number, steps=log)
         if step.files_read or call.query:
             work = self._state.work_of(step.agent)
