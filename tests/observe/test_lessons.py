@@ -8,10 +8,12 @@ import pytest
 from tests.observe.learning_steps import PROJECT, Work, learn
 from tests.observe.telling import world
 from wellkept.core.events import Event, ToolKind
+from wellkept.core.query import Filter
 from wellkept.core.scratchpad import TaskScratchpad
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
+from wellkept.observe.failures.lessons import stored_way_outs
 from wellkept.observe.learning.rules import is_obvious_pair
 from wellkept.observe.reading.command_results import is_informative
 from wellkept.observe.reading.prompt_rules import request_of
@@ -93,14 +95,49 @@ def test_what_git_says_of_the_moment_is_no_error_of_the_project() -> None:
     assert sheet_of(w.run("git -C /src push", rejected, error="Exit code 1")).errors == ()
 
 
-def test_a_wrapper_that_is_left_out_is_another_way_to_say_it(engine: Engine) -> None:
+def test_what_a_way_out_tells_is_not_told_again_as_a_recurring_error(engine: Engine) -> None:
     for day in (1, 2, 3):
         w = Work(day)
         failed = w.run("rtk npm run gen", error="error: unrecognized subcommand 'npm'")
         learn(engine, [w.prompt("Go"), w.change("a.py"), failed, w.change("a.py", mark="x"),
                        w.run("npm run gen"), w.tests_pass(), w.end()])  # fmt: skip
-    (told,) = learned(engine, kind=MemoryType.ERROR_PATTERN)
-    assert told.endswith("What helped: `npm run gen` instead.")
+    assert learned(engine, kind=MemoryType.ERROR_PATTERN) == []
+    ((memory, way_out),) = stored_way_outs(engine, project=PROJECT)
+    assert (way_out.worked, len(set(memory.provenance_sessions))) == ("npm run gen", 3)
+
+
+def test_what_a_ci_log_holds_is_no_error_of_the_command_that_shows_it(engine: Engine) -> None:
+    for day in (1, 2, 3):
+        w = Work(day)
+        log = "Test\tRun tests\t##[error]Process completed with exit code 1 in the worker"
+        shown = w.run(f"gh run view {day} --log-failed", log)
+        learn(engine, [w.prompt("Go"), w.change("a.py"), shown, w.tests_pass(), w.end()])
+    assert learned(engine, kind=MemoryType.ERROR_PATTERN) == []
+
+
+BUSY = "Error: listen EADDRINUSE: address already in use :::3001"
+
+
+def test_an_edit_made_while_a_port_was_taken_is_not_its_remedy(engine: Engine) -> None:
+    for day in (1, 2, 3):
+        w = Work(day)
+        failed = [w.run("PORT=3001 npm run dev", BUSY, error="Exit code 1") for _ in range(2)]
+        events = [w.prompt("Go"), *failed, w.change("src/channels.ts"), w.change("src/app.ts"),
+                  w.run("lsof -ti :3001"), w.run("PORT=3001 npm run dev"), w.tests_pass(),
+                  w.end()]  # fmt: skip
+        learn(engine, events)
+    everything = engine.store.list(Filter(project=PROJECT), limit=200).items
+    assert not [m.content for m in everything if "channels" in m.content and "EADDR" in m.content]
+
+
+def test_several_files_changed_at_once_are_no_known_fix(engine: Engine) -> None:
+    for day in (1, 2, 3):
+        w = Work(day)
+        failed = w.run("./gen all", "Error: schema version mismatch in registry", error="Exit 2")
+        events = [w.prompt("Go"), failed, w.change("schema/v.toml"), w.change("src/other.py"),
+                  w.run("./gen all"), w.tests_pass(), w.end()]  # fmt: skip
+        learn(engine, events)
+    assert learned(engine, kind=MemoryType.ERROR_PATTERN) == []
 
 
 def test_an_error_that_each_session_mended_elsewhere_was_a_bug_and_is_gone(engine: Engine) -> None:

@@ -6,6 +6,7 @@ Imports of `observe` wait until a moment needs them: every hook that asks for co
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from wellkept.memory.context.build import ContextRequest, Moment
@@ -41,7 +42,8 @@ def after_failure(
     cause = failure_cause(parse_command(command), output, output)
     if cause is None:
         return
-    for known in find_way_outs(engine, project=project, command=command, cause=cause):
+    # The newest proof is enough: a second remedy for one failure would only make it a guess.
+    for known in islice(find_way_outs(engine, project=project, command=command, cause=cause), 1):
         yield _candidate(known, "the same failure before", after_failure_text(known))
 
 

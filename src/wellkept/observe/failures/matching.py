@@ -17,11 +17,12 @@ from wellkept.observe.failures.intent import (
 )
 from wellkept.observe.failures.way_out import MAX_COMMAND_CHARS, WayOut
 from wellkept.observe.reading.command_purpose import Purpose
-from wellkept.observe.reading.failure_cause import absent_tool
+from wellkept.observe.reading.failure_cause import absent_tool, is_nothing_ran
 from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
 
 _VARYING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,40}\b|\d+(?:\.\d+)*", re.IGNORECASE)
 _FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\w.@~-]*[/\\])+(?=[\w.@-])")
+_SPEAKER = re.compile(r"^[a-z]+: ")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _CHECKED = (Purpose.TEST, Purpose.CHECK, Purpose.COMMIT)
 
@@ -30,12 +31,15 @@ def signature(way_out: WayOut) -> str:
     """Names the lesson: the same failure of the same command form, whatever numbers and folders
     vary."""
     command = _known(way_out)
-    form = " ".join(form_words(command)) if command else way_out.failed
+    form = " ".join(_short_names(form_words(command))) if command else way_out.failed
     program = command.words[0] if command else way_out.failed
     match way_out.change:
         case Change.VALUE:
             form = f"{program} {way_out.old[0]}"
-            cause = plain_cause(way_out.cause, with_quoted=False)
+            cause = _SPEAKER.sub("", plain_cause(way_out.cause, with_quoted=False))
+        case Change.COMMAND if is_nothing_ran(way_out.cause):
+            plain = [word for word in form.split() if not word.startswith("-")]
+            form, cause = " ".join(plain), "nothing ran"
         case Change.REMOVAL:
             form, cause = "in the way", way_out.old[0]
         case Change.REPEAT:
@@ -102,6 +106,8 @@ def is_same_failure(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
         case Change.SETUP | Change.ENVIRONMENT if way_out.cause:
             is_alike = known.purpose is command.purpose is not Purpose.OTHER
             return same_cause and (is_alike or _subcommand(known) == _subcommand(command))
+        case Change.COMMAND if is_nothing_ran(way_out.cause):
+            return is_nothing_ran(cause) and _calls(known) == _calls(command)
         case _:
             return _fits(known, command) and (same_cause or not way_out.cause)
 
@@ -185,10 +191,19 @@ def _fits(known: ShellCommand, command: ShellCommand) -> bool:
     ours, theirs = form_words(known), form_words(command)
 
     def plain(words: Sequence[str]) -> list[str]:
-        return [word.rpartition("/")[2] for word in words if not word.startswith("-")]
+        return [word for word in _short_names(words) if not word.startswith("-")]
 
     options = {word for word in ours if word.startswith("-")}
     return plain(ours) == plain(theirs) and options <= set(theirs)
+
+
+def _calls(command: ShellCommand) -> list[str]:
+    return [word for word in _short_names(form_words(command)) if not word.startswith("-")]
+
+
+def _short_names(words: Sequence[str]) -> list[str]:
+    """Words with `@scope/api` as `api`: a workspace goes by both."""
+    return [word.rpartition("/")[2] if word.startswith("@") else word for word in words]
 
 
 def _subcommand(command: ShellCommand) -> tuple[str, ...]:
@@ -204,8 +219,10 @@ def _is_wrong_value(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
     value = _value(way_out, command)
     if value is None or value == way_out.new[0]:
         return False
-    same = plain_cause(cause, with_quoted=False) == plain_cause(way_out.cause, with_quoted=False)
-    return value in way_out.old[1:] or same
+    ours, theirs = (
+        _SPEAKER.sub("", plain_cause(one, with_quoted=False)) for one in (way_out.cause, cause)
+    )
+    return value in way_out.old[1:] or ours == theirs
 
 
 def _with_new_value(way_out: WayOut, command: ShellCommand) -> str:
@@ -250,6 +267,9 @@ def _in_folder(text: str, folder: str) -> str:
 def _with_target(way_out: WayOut, known: ShellCommand, command: ShellCommand) -> str:
     """What worked, with the one target in which the new failure differs from the known one."""
     ours, theirs = _targets(known), _targets(command)
+    if not ours and len(theirs) == 1:
+        word = next(word for word in command.words if word.replace("\\", "").endswith(theirs[0]))
+        return f"{way_out.worked} {quoted([word])}"
     if len(ours) != 1 or len(theirs) != 1:
         return way_out.worked
     (old,), (new,) = ours, theirs

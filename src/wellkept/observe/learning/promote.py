@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from wellkept.core.changes import PutScratchpad, PutSignals
+from wellkept.core.payloads import ErrorPattern
 from wellkept.core.records import record, replace
 from wellkept.core.scratchpad import (
     Scratchpad,
@@ -24,6 +25,7 @@ from wellkept.core.scratchpad import (
 from wellkept.core.sessions import SessionRecord
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import with_retries
+from wellkept.observe.failures.lessons import find_way_outs
 from wellkept.observe.learning import outcomes, recipes
 from wellkept.observe.learning.evidence import (
     READING_KINDS,
@@ -329,11 +331,27 @@ class _Promotion:
         return found is not None
 
     def _is_good(self, conclusion: Conclusion, score: Score) -> bool:
+        if self._has_way_out(conclusion):
+            self._skip(conclusion, "a way out of this failure is known")
+            return False
         min_score = conclusion.rule.min_score
         if score.total > min_score or score.is_known or self._is_saved(conclusion):
             return True
         self._skip(conclusion, f"score {score.total:.2f} is not above {min_score}")
         return False
+
+    def _has_way_out(self, conclusion: Conclusion) -> bool:
+        """Whether a way out says more about an error than that it keeps coming."""
+        error = conclusion.payload
+        if not isinstance(error, ErrorPattern) or not error.command:
+            return False
+        known = find_way_outs(
+            self._engine,
+            project=self._scratchpad.project,
+            command=error.command,
+            cause=error.error,
+        )
+        return next(known, None) is not None
 
     def _skip(self, conclusion: Conclusion, reason: str) -> None:
         self._skipped.append(SkippedConclusion(conclusion.rule.name, conclusion.subject, reason))

@@ -183,7 +183,9 @@ def recurring_error(group: Sequence[SessionSignal]) -> Conclusion | None:
         group,
         content=f"{content} What helped: {fix}." if fix else content,
         files=_files(group),
-        payload=ErrorPattern(error=message, fix=fix, tool=tool or None, occurrences=count),
+        payload=ErrorPattern(
+            error=message, fix=fix, tool=tool or None, occurrences=count, command=command or None
+        ),
         describe=lambda s: f"failed {s.count} times: {s.text('message')}",
     )
 

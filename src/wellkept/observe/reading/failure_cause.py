@@ -234,6 +234,11 @@ def failed_command(commands: Sequence[ShellCommand], cause: str) -> ShellCommand
     return main
 
 
+def prints_others(command: ShellCommand) -> bool:
+    """Whether a command prints what others wrote, so that an error in it is not its own."""
+    return _PRINTS_OTHERS.match(command.call) is not None
+
+
 def failed_silently(commands: Sequence[ShellCommand], output: str) -> bool:
     """Whether output tells of a failure that the exit code does not."""
     doing = [command for command in commands if command.purpose is not Purpose.LOOK]
@@ -248,7 +253,7 @@ def failed_silently(commands: Sequence[ShellCommand], output: str) -> bool:
     main = doing[-1]
     if main.exit_counts or not may_tell_failure(output):
         return False
-    if _PRINTS_OTHERS.match(main.call):
+    if prints_others(main):
         own = _OWN_ERROR.format(program=re.escape(main.words[0]))
         return re.search(own, _readable(output), re.MULTILINE) is not None
     return _HIDDEN_FAILURE.search(_readable(output)) is not None

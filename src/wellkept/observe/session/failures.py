@@ -14,6 +14,7 @@ from wellkept.core.records import replace
 from wellkept.core.text import shorten
 from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import TestResult, short_test_name
+from wellkept.observe.reading.failure_cause import is_setup_cause
 from wellkept.observe.reading.shell import ShellCommand
 from wellkept.observe.reading.tool_steps import CommandFailure
 from wellkept.observe.session.failure_causes import prepares, tells_cause
@@ -24,7 +25,7 @@ from wellkept.observe.session.observation_rules import (
     flaky_note,
     variant_note,
 )
-from wellkept.observe.session.state import AgentWork, OpenFailure, joined
+from wellkept.observe.session.state import AgentWork, FileChange, OpenFailure, joined
 
 Failures = tuple[OpenFailure, ...]
 
@@ -99,6 +100,8 @@ def close_failure(
     if not tells_cause(failure):
         # Nothing can be learned from it; the changes are reported at the end of the turn.
         return rest, work, ()
+    if changes and not _is_fixed_by_edits(failure, changes, is_same=is_same):
+        return rest, work, ()
     if changes:
         work, note = fix_note(work, failure, changes, verified=verified, prompt=prompt)
     elif not is_same and not failure.names:
@@ -110,6 +113,21 @@ def close_failure(
     else:
         return rest, work, ()
     return rest, work, (note,)
+
+
+def _is_fixed_by_edits(
+    failure: OpenFailure, changes: Sequence[FileChange], *, is_same: bool
+) -> bool:
+    """Whether edits can be why a command works now. A failing test is: that is what it is for. Any
+    other command must be the same as before, must have failed for the code, and only one file may
+    have changed, unless the error names it."""
+    if failure.is_test:
+        return failure.error is None or bool(failure.names) or not is_setup_cause(failure.error)
+    if not is_same or not failure.error or failure.commands_since:
+        return False
+    if any(change.path.rpartition("/")[2] in failure.error for change in changes):
+        return True
+    return len(changes) == 1 and not is_setup_cause(failure.error)
 
 
 def verification(command: ShellCommand, tests: TestResult | None) -> str:

@@ -31,6 +31,7 @@ from wellkept.observe import thresholds
 from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import error_signature
 from wellkept.observe.reading.environment import ToolContext
+from wellkept.observe.reading.failure_cause import prints_others
 from wellkept.observe.reading.prompt_rules import decisions
 from wellkept.observe.reading.shell import ShellCommand, read_commit
 from wellkept.observe.reading.tool_steps import CommandFailure, ToolStep, short_call
@@ -61,6 +62,7 @@ from wellkept.observe.signals.validation_events import instructions, scope_of, v
 _MAX_PATH_CHARS = 400
 _MAX_CASCADE = 3
 _SUBJECT_CHARS = 60
+_MIN_REQUEST_WORDS = 4
 _UNDOES_COMMIT = re.compile(r"\bgit\s+(?:revert\b|reset\s+(?:--\w+\s+)*(?:HEAD[~^]|@~))")
 
 
@@ -279,10 +281,15 @@ class SignalCollector:
         if self._step - first < thresholds.DEAD_END_STEPS or reason is None:
             return
         files = tuple(dict.fromkeys(mark.path for mark in undone))
-        approach = approach_of(files, sample=undone[0].sample, request=self._request)
+        approach = approach_of(files, sample=undone[0].sample, request=self._task_request())
         self._task.add_dead_end(
             abandoned(approach, reason, files=files, first=first, last=self._step, said=False)
         )
+
+    def _task_request(self) -> str | None:
+        """The prompt that the work was for; a word or two say nothing about it."""
+        prompt = self.state.prompt or self._request
+        return prompt if prompt and len(content_words(prompt)) >= _MIN_REQUEST_WORDS else None
 
     def _reason(self, first: int) -> str | None:
         """Why work since a step was undone: a failure, or the last prompt. A failed check is a
@@ -351,7 +358,7 @@ class SignalCollector:
             failure_message=failure.message,
             failed_check=command.purpose is Purpose.CHECK,
         )
-        if failure.error is None or failure.message is None:
+        if failure.error is None or failure.message is None or prints_others(command):
             return
         subject = shorten(" ".join(command.subject.split()), limit=_SUBJECT_CHARS)
         of_test = f"{failure.test}: " if failure.test else ""
@@ -372,10 +379,19 @@ class SignalCollector:
             end = ending(error, command, between=_worked_since(log, error.last_step), edited=edited)
             if end is not None:
                 how, by = end
-                files = edited[:8] if by == "edit" else ()
+                files = self._mending(error, edited, log) if by == "edit" else ()
                 self._task.errors[signature] = replace(
                     error, resolved_how=how, resolved_by=by, files=files
                 )
+
+    def _mending(
+        self, error: ErrorRetry, edited: Sequence[str], log: Sequence[SessionStep]
+    ) -> tuple[str, ...]:
+        """The edits that can be the remedy: of files that the error names, or the only change there
+        was when nothing else was done in between."""
+        named = tuple(path for path in edited if path.rpartition("/")[2] in error.message)
+        is_only = len(edited) == 1 and not _worked_since(log, error.last_step)
+        return named[:8] or (tuple(edited) if is_only else ())
 
     def _commit(self, step: ToolStep, context: ToolContext) -> None:
         made = read_commit(step.commands, step.call.output)
