@@ -194,7 +194,7 @@ def is_way_out(memory: Memory) -> bool:
     """Whether a memory is the way out of a failed command: it is offered at that failure only."""
     from wellkept.core.payloads import ErrorPattern
 
-    return isinstance(memory.payload, ErrorPattern) and memory.payload.command is not None
+    return isinstance(memory.payload, ErrorPattern) and memory.payload.worked is not None
 
 
 def _is_command(command: str, named: str) -> bool:
