@@ -128,7 +128,7 @@ def find_way_outs(
         for one in tried:
             if not is_same_failure(way_out, one, cause) or has_remedy(way_out, one):
                 continue
-            if way_out.change is Change.FOLDER and (folder or ".") == way_out.new[0]:
+            if way_out.change is Change.FOLDER and not _may_be_elsewhere(way_out, folder, cause):
                 continue
             known.append(KnownWayOut(memory, way_out, fit(way_out, one)))
             break
@@ -187,8 +187,8 @@ def after_failure_text(known: KnownWayOut) -> str:
                 " them."
             )
         case Change.REPEAT:
-            stepped_in = " after the user had stepped in" if way_out.new else ""
-            return f"The same command worked when repeated after this error{stepped_in} ({when})."
+            stepped_in = ", once the user had stepped in" if way_out.new else ""
+            return f"After this error the same command worked when repeated{stepped_in} ({when})."
         case Change.VALUE:
             name, *wrong = way_out.old
             failed = ", ".join(f"`{value}`" for value in wrong)
@@ -231,7 +231,7 @@ def describe(way_out: WayOut) -> str:
                 " passed once they were gone; they may be in use, so ask before removing them."
             )
         case Change.REPEAT:
-            stepped_in = " after the user had stepped in" if way_out.new else ""
+            stepped_in = ", once the user had stepped in" if way_out.new else ""
             return (
                 f"`{way_out.failed}` fails now and then{why}. The same command worked when"
                 f" repeated{stepped_in}."
@@ -252,6 +252,14 @@ def describe(way_out: WayOut) -> str:
             )
         case _:
             return f"`{way_out.failed}` fails{why}. Worked instead: `{way_out.worked}`."
+
+
+def _may_be_elsewhere(way_out: WayOut, folder: str | None, cause: str) -> bool:
+    """Whether a command can have failed for its folder. A path that does not exist says nothing
+    when the folder is not known."""
+    if folder is None:
+        return "pathspec" not in cause
+    return (folder or ".") != way_out.new[0]
 
 
 def _without_targets(line: str) -> str:

@@ -107,7 +107,7 @@ _WRONG_CALL = re.compile(
 _JSON_MESSAGE = re.compile(r'"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.){4,})"')
 _CAUSE = re.compile(
     r"\b(?:\w*error|\w*exception|fatal|panic|failed|failure|cannot|can't|unable|denied|invalid"
-    r"|undefined|missing|expected|refused|rejected|not allowed|aborted)\b",
+    r"|undefined|missing|expected|refused|rejected|not allowed|aborted)\b|\"errors\"",
     re.IGNORECASE,
 )
 # A program that logs while it works, as in tests of error paths: `[Parser] Warning: …`.
@@ -188,7 +188,11 @@ def failure_cause(commands: Sequence[ShellCommand], output: str, error: str | No
 def cause_of(output: str, error: str | None) -> str | None:
     """The line that names why a command failed, from its output and its error together."""
     both = f"{output}\n{error or ''}" if error != output else output
-    return cause_line(both) or error_line(both)
+    if (cause := cause_line(both)) is not None:
+        return cause
+    # Never the closing line of a wrapper.
+    rest = error_line(both)
+    return _unboxed(rest) if rest and not _NOISE.fullmatch(rest) else None
 
 
 def cause_line(text: str) -> str | None:
