@@ -35,7 +35,7 @@ def way_outs_of(worked: SessionStep, before: Before) -> list[WayOut]:
         return []
     if not worked.ok and (not worked.error or is_setup_cause(worked.error)):
         return []
-    log = [step for step in before.log if step.agent == worked.agent]
+    log = _recent(before.log, worked.agent)
     if not any(_is_failed(step) for step in log):
         return []
     found = [_way_out(command, worked, log) for command in _acting(worked)]
@@ -58,31 +58,44 @@ def _way_out(
     command: ShellCommand, worked: SessionStep, log: Sequence[SessionStep]
 ) -> WayOut | None:
     """Compare with the newest failure of the same intent that nothing has ended yet."""
-    after = Attempt(command=command, folder=_folder(command, worked), ok=worked.ok)
-    edited, between, runs = False, list[ShellCommand](), 0
-    for step in reversed(log):
-        if step.is_edit:
-            edited = True
-        if step.kind not in ("run", "read") or not step.command:
-            continue
-        runs += step.kind == "run"
-        if runs > MAX_RUNS_BETWEEN:
-            return None
+    for number in range(len(log) - 1, -1, -1):
+        step, cause = log[number], log[number].error or ""
         if not _is_failed(step):
-            if any(relation(one, command) for one in _acting(step)) and step.kind == "run":
-                return None
-            between = [*_acting(step), *between]
             continue
-        cause = step.error or ""
         failed = failed_command(parse_command(step.command), cause) or _last(step)
         if failed is None:
             continue
         if relation(failed, command, cause=cause) or changed_value(failed, command, cause):
-            attempt = Attempt(command=failed, folder=_folder(failed, step), cause=step.error)
-            asked = step.prompt != worked.prompt
-            found = compare(attempt, after, edited=edited, between=between, asked=asked)
-            return _with_cost(found, step, worked) if found else None
+            before = Attempt(command=failed, folder=_folder(failed, step), cause=step.error)
+            return _ended_by(before, step, command, worked, log[number + 1 :])
     return None
+
+
+def _ended_by(
+    failed: Attempt,
+    step: SessionStep,
+    command: ShellCommand,
+    worked: SessionStep,
+    since: Sequence[SessionStep],
+) -> WayOut | None:
+    """The lesson of a failure and a run, with the steps since; None when another had ended it."""
+    between: list[ShellCommand] = []
+    for one in since:
+        if one.kind not in ("run", "read") or not one.command or _is_failed(one):
+            continue
+        acting = list(_acting(one))
+        if one.kind == "run" and any(relation(other, command) for other in acting):
+            return None
+        between += acting
+    after = Attempt(command=command, folder=_folder(command, worked), ok=worked.ok)
+    found = compare(
+        failed,
+        after,
+        edited=any(one.is_edit for one in since),
+        between=between,
+        asked=step.prompt != worked.prompt,
+    )
+    return _with_cost(found, step, worked) if found else None
 
 
 def _with_cost(found: WayOut, failed: SessionStep, worked: SessionStep) -> WayOut:
@@ -118,6 +131,19 @@ def _told_by_person(worked: SessionStep, log: Sequence[SessionStep], said: str) 
             )
             return _with_cost(found, step, worked)
     return None
+
+
+def _recent(log: Sequence[SessionStep], agent: str | None) -> list[SessionStep]:
+    """An agent's steps as far back as a failure can be ended."""
+    found: list[SessionStep] = []
+    runs = 0
+    for step in reversed(log):
+        if step.agent == agent:
+            found.append(step)
+            runs += step.kind == "run"
+            if runs > MAX_RUNS_BETWEEN:
+                break
+    return found[::-1]
 
 
 def _is_failed(step: SessionStep) -> bool:

@@ -109,7 +109,7 @@ class ParsedCommit:
     files: tuple[str, ...]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def parse_command(text: str) -> tuple[ShellCommand, ...]:
     """The simple commands of a command line, in source order. Never raises."""
     source = text[:MAX_PARSED_CHARS]
