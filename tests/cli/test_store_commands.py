@@ -360,6 +360,7 @@ def test_the_documented_json_fields_are_the_ones_printed(cli: Cli) -> None:
         "relate": [first, "validates", second],
         "confidence": [first, "0.5"],
         "why": [first],
+        "flag": [second],
         "sessions show": [SESSION],
         "observer recipe": ["fix the build"],
         "observer related": ["ledger.py"],

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from wellkept.app.graph.api import GraphApi
     from wellkept.app.graph.code_search import CodeSearch
+    from wellkept.app.injections import InjectedLines
     from wellkept.app.observer.api import Observer
     from wellkept.app.observer.methodology import Methodologies
     from wellkept.app.observer.session_start import StartOptions
@@ -446,7 +447,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
             phase=self._phase(phase),
             budget_tokens=budget,
             max_chars=max_chars,
-            shown=frozenset(shown),
+            shown=frozenset(shown) | self._silent_lines(moment or usual),
             session=session,
             mode=parse_choice(SearchMode, self.settings.recall_mode, what="mode"),
             reading=reading,
@@ -477,6 +478,15 @@ class Wellkept(MaintenanceMethods, DataMethods):
                 *start.sections,
                 *foreign_files(self.engine, request, root=self.root, read_tree=options.read_tree),
             ),
+        )
+
+    def _silent_lines(self, moment: str) -> frozenset[str]:
+        """Lines not to be told unasked. One that was only ignored still speaks where its exact
+        command is at hand; one that did harm does not."""
+        is_exact = moment in ("command", "failure")
+        found = self.engine.store.silent_lines(project=self.project)
+        return frozenset(
+            one.line_id for one in found if not is_exact or one.reason.startswith("harm")
         )
 
     def _start_options(
@@ -554,3 +564,10 @@ class Wellkept(MaintenanceMethods, DataMethods):
         from wellkept.app.observer.api import Observer
 
         return Observer(self._services)
+
+    @cached_property
+    def injected(self) -> InjectedLines:
+        """What agents were given unasked, and what came of it."""
+        from wellkept.app.injections import InjectedLines
+
+        return InjectedLines(self)

@@ -54,8 +54,13 @@ SECTIONS: Final = MappingProxyType(
             ),
             "why": (
                 "work.observer",
-                "Show where a memory comes from: sessions, signals, rule, score.",
+                "Show where a memory comes from, and whether it was ever of use.",
             ),
+            "injected": (
+                "memory.injected",
+                "List what agents were given unasked, and what came of it.",
+            ),
+            "flag": ("memory.injected", "Flag a memory that is wrong or did harm."),
             "stats": ("memory.stats", "Count memories by type, scope and source."),
         },
         "Work, skills and code": {

@@ -179,7 +179,11 @@ _ROWS = (
     MemoryField("payload", "Typed part that some types have.", settable=True, editable=True),
     MemoryField("stale_at", "Since when its files are gone."),
     MemoryField("archived_at", "When it was archived."),
-    MemoryField("access_count", "Number of uses.", limit="count"),
+    MemoryField(
+        "access_count",
+        "Number of uses: read on request, or used after it was injected, once a session.",
+        limit="count",
+    ),
 )
 
 MEMORY_FIELDS: Mapping[str, MemoryField] = MappingProxyType({row.name: row for row in _ROWS})

@@ -11,6 +11,7 @@ session whose events told of it. Deleting a memory deletes its text from the log
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,7 +19,6 @@ from wellkept.core.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from wellkept.core.query import Page
 

@@ -13,6 +13,7 @@ from fastapi.responses import StreamingResponse
 
 from wellkept import __version__
 from wellkept.core.errors import UsageError
+from wellkept.server.http.injections import MemoryDetail, add_injections
 from wellkept.server.http.operation_routes import ProjectHeader
 from wellkept.server.http.records import (
     MAX_OFFSET,
@@ -58,6 +59,7 @@ def page_routes(workers: WorkerThreads, feed: EventFeed) -> APIRouter:
     router = APIRouter()
     _add_memories(router, workers)
     _add_sessions(router, workers)
+    add_injections(router, workers)
     _add_system(router, workers)
     _add_events(router, feed)
     return router
@@ -76,9 +78,14 @@ def _add_memories(router: APIRouter, workers: WorkerThreads) -> None:
         )
 
     @tagged.get("/{name:path}", operation_id="get_memory")
-    async def got(name: Name, project: Project) -> MemoryRecord:
-        """One memory, whole."""
-        return await workers.run(project, lambda wk: MemoryRecord.of(wk.get(name)))
+    async def got(name: Name, project: Project) -> MemoryDetail:
+        """One memory, whole: where it comes from, when agents were given it, and its use."""
+
+        def work(wk: Wellkept) -> MemoryDetail:
+            memory = wk.get(name)
+            return MemoryDetail.of_use(memory, wk.injected.use_of(memory))
+
+        return await workers.run(project, work)
 
     @tagged.patch("/{name:path}", operation_id="edit_memory")
     async def edited(
@@ -108,11 +115,19 @@ def _add_memories(router: APIRouter, workers: WorkerThreads) -> None:
         )
 
     @tagged.post("/{name:path}/flag", operation_id="flag_memory")
-    async def flagged(name: Name, project: Project) -> MemoryRecord:
-        """A person doubts a memory: nobody vouches for it and it waits for review."""
+    async def flagged(
+        name: Name,
+        project: Project,
+        reason: Annotated[str, Query(description="What was wrong.", max_length=2_000)] = "",
+        session: Annotated[str, Query(description="The session it did harm in.")] = "",
+    ) -> MemoryRecord:
+        """A person doubts a memory: nobody vouches for it, it is no longer given to agents unasked,
+        and it waits for review. The latest time it was given counts as harm."""
         return await workers.run(
             project,
-            lambda wk: MemoryRecord.of(wk.edit(name, user_verified=False, needs_review=True)),
+            lambda wk: MemoryRecord.of(
+                wk.injected.flag(name, reason=reason, session=session or None)
+            ),
         )
 
     router.include_router(tagged)

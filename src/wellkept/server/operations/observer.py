@@ -1,8 +1,8 @@
-"""Observer operations: QA verdicts, and the origin of a memory."""
+"""Observer operations: QA verdicts, and the origin, use and harm of a memory."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,7 @@ from wellkept.server.operations.outputs import Output
 
 if TYPE_CHECKING:
     from wellkept.app import Wellkept
+    from wellkept.core.memory import Memory
     from wellkept.core.sessions import SessionRecord
     from wellkept.observe.learning.promote import SkippedConclusion
 
@@ -85,6 +86,24 @@ class WhyInput(Input):
     id: str = Field(min_length=1, description="A memory's id, short id or key.")
 
 
+class FlagInput(Input):
+    """A memory that did harm."""
+
+    id: str = Field(min_length=1, description="A memory's id, short id or key.")
+    reason: str = Field(default="", max_length=2_000, description="What was wrong, in a sentence.")
+    session: str = Field(default="", description="The session it did harm in. Default: the latest.")
+
+
+class FlagOutput(Output):
+    """A memory that waits for review."""
+
+    id: str
+    content: str
+
+    def text(self) -> str:
+        return f"[m:{self.id}] is silent and waits for review: {self.content}"
+
+
 class WhyOutput(Output):
     """Why a memory is there."""
 
@@ -101,9 +120,27 @@ class WhyOutput(Output):
     sessions: list[str] = Field(default_factory=list)
     signals: list[str] = Field(default_factory=list)
     evidence: list[str] = Field(default_factory=list)
+    came_from: list[str] = Field(
+        default_factory=list, description="Sessions with date, phase and kind of work."
+    )
+    given_text: str = Field(default="", description="How often given, used, ignored, in words.")
+    given: int = Field(default=0, description="How often agents were given it unasked.")
+    given_sessions: int = 0
+    used: int = Field(default=0, description="In how many of these sessions it was used.")
+    ignored: int = 0
+    unclear: int = Field(default=0, description="In how many no act could show its use.")
+    harm: int = 0
+    last_given: str = ""
+    last_used: str = ""
+    saved_tokens: int | None = Field(
+        default=None, description="Net estimate of tokens saved; null when it was never given."
+    )
+    latest: list[str] = Field(default_factory=list, description="The latest times it was given.")
+    silent: str = Field(default="", description="Why it is no longer given unasked.")
 
     def text(self) -> str:
         lines = [f"[m:{self.id}] {self.content}", f"source: {self.source}"]
+        lines += [f"from: {one}" for one in self.came_from]
         if self.rule:
             parts = (
                 f" (frequency {self.frequency}, recency {self.recency}, novelty {self.novelty};"
@@ -118,7 +155,11 @@ class WhyOutput(Output):
         lines += [f"signal: {signal}" for signal in self.signals]
         named = {f"{EvidenceKind.SESSION.value} {one}" for one in self.sessions}
         lines += [f"evidence: {item}" for item in self.evidence if item not in named]
-        return "\n".join(lines)
+        lines.append(f"given: {self.given_text}")
+        if self.saved_tokens is not None:
+            lines.append(f"tokens saved, net estimate: {self.saved_tokens}")
+        lines += [f"given: {one}" for one in self.latest]
+        return "\n".join([*lines, *([f"silent: {self.silent}"] if self.silent else [])])
 
 
 def record_verdict(wk: Wellkept, request: VerdictInput) -> VerdictOutput:
@@ -163,6 +204,12 @@ def _session(wk: Wellkept, name: str) -> SessionRecord:
     return latest[0]
 
 
+def flag_memory(wk: Wellkept, request: FlagInput) -> FlagOutput:
+    """Flag a memory at the point of damage."""
+    memory = wk.injected.flag(request.id, reason=request.reason, session=request.session or None)
+    return FlagOutput(id=memory.short, content=quoted(memory.content))
+
+
 def explain_memory(wk: Wellkept, request: WhyInput) -> WhyOutput:
     """Tell why a memory is there."""
     reason = wk.observer.why(wk.get(request.id))
@@ -173,6 +220,7 @@ def explain_memory(wk: Wellkept, request: WhyInput) -> WhyOutput:
         source=memory.source.value,
         sessions=list(memory.provenance_sessions),
         evidence=[f"{e.kind.value} {e.ref}" for e in memory.evidence],
+        **_use_fields(wk, memory),
     )
     if why is None:
         return output
@@ -189,3 +237,30 @@ def explain_memory(wk: Wellkept, request: WhyInput) -> WhyOutput:
             "signals": list(why.signals),
         }
     )
+
+
+def _use_fields(wk: Wellkept, memory: Memory) -> dict[str, Any]:
+    """Where it was learned, and whether it was ever of use."""
+    from wellkept.app.injections import session_text, use_text
+
+    known = wk.injected.use_of(memory)
+    fields: dict[str, Any] = {
+        "came_from": [session_text(one) for one in known.sessions],
+        "silent": quoted(known.silent.reason) if known.silent else "",
+        "given_text": use_text(known.use),
+    }
+    use = known.use
+    if use is None:
+        return fields
+    return fields | {
+        "given": use.given,
+        "given_sessions": use.sessions,
+        "used": use.used,
+        "ignored": use.ignored,
+        "unclear": use.unclear,
+        "harm": use.harm,
+        "last_given": f"{use.last_at:%Y-%m-%d}",
+        "last_used": f"{use.last_used_at:%Y-%m-%d}" if use.last_used_at else "",
+        "saved_tokens": use.saved_tokens,
+        "latest": [quoted(one) for one in known.latest_texts],
+    }

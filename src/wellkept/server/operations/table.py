@@ -402,13 +402,26 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
     Operation(
         name="explain_memory",
         title="Why is this known",
-        description="Why a memory is there: the sessions and signals it rests on, the rule that "
-        "concluded it, what validated it and how it scored.",
+        description="Why a memory is there and whether it was ever of use: the sessions and "
+        "signals it rests on, the rule that concluded it, how it scored; when agents were given "
+        "it, and whether they used it.",
         takes=observer.WhyInput,
         gives=observer.WhyOutput,
         run=observer.explain_memory,
         toolset=RECORDS,
         aliases=("memory_why", "why"),
+    ),
+    Operation(
+        name="memory_flag",
+        title="Flag a memory that did harm",
+        description="Say that a memory you were given is wrong or did harm, at the moment you see "
+        "it: it is no longer given unasked and waits for a person's review. Give the reason.",
+        takes=observer.FlagInput,
+        gives=observer.FlagOutput,
+        run=observer.flag_memory,
+        effect=Effect.ADDS,
+        toolset=RECORDS,
+        aliases=("flag_memory", "flag"),
     ),
 )
 

@@ -10,6 +10,7 @@ from wellkept.cli import options, output
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
+    from wellkept.app.injections import MemoryUse
     from wellkept.core.memory import Memory
 
 
@@ -24,21 +25,31 @@ def show(*, names: tuple[str, ...], project: str | None, as_json: bool) -> None:
     """
     with options.open_wellkept(project) as wk:
         memories = [wk.get(name) for name in names]
+        uses = [wk.injected.use_of(memory) for memory in memories]
     if as_json:
-        output.print_json({"items": memories})
+        items = [
+            {**_fields(memory), "use": use} for memory, use in zip(memories, uses, strict=True)
+        ]
+        output.print_json({"items": items})
         return
-    for index, memory in enumerate(memories):
+    for index, (memory, use) in enumerate(zip(memories, uses, strict=True)):
         if index:
             click.echo()
-        _print(memory)
+        _print(memory, use)
 
 
-def _print(memory: Memory) -> None:
+def _fields(memory: Memory) -> dict[str, object]:
+    shown = output.plain(memory)
+    assert isinstance(shown, dict)
+    return dict(shown)
+
+
+def _print(memory: Memory, use: MemoryUse) -> None:
     click.echo(
         f"{click.style('m:' + memory.short, fg='cyan', bold=True)} {output.badge(memory.type)}"
     )
     click.echo(output.indented(memory.content, by=2))
-    for name, value in _facts(memory):
+    for name, value in [*_facts(memory), *_use(use)]:
         if value:
             click.echo(f"  {click.style(name, dim=True)}: {output.one_line(value)}")
 
@@ -75,8 +86,18 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
             "; ".join(f"{r.type.value} {r.target_id or r.target_file}" for r in memory.relations),
         ),
         ("evidence", "; ".join(f"{e.kind.value} {e.ref}" for e in memory.evidence)),
-        ("read", f"{counted(memory.access_count, 'time')}, last {_time(memory.accessed_at)}"),
+        ("used", f"{counted(memory.access_count, 'time')}, last {_time(memory.accessed_at)}"),
         ("updated", _time(memory.updated_at)),
+    ]
+
+
+def _use(known: MemoryUse) -> list[tuple[str, str]]:
+    from wellkept.app.injections import session_text, use_text
+
+    return [
+        ("came from", "; ".join(map(session_text, known.sessions))),
+        ("given", use_text(known.use)),
+        ("silent", known.silent.reason if known.silent else ""),
     ]
 
 

@@ -11,6 +11,7 @@ from wellkept.cli.commands.work.files import prefetch, recipe, related
 from wellkept.cli.groups import Group
 
 if TYPE_CHECKING:
+    from wellkept.app.injections import MemoryUse
     from wellkept.app.observer.api import MemoryReason, ObservedSession
     from wellkept.core.scratchpad import Explanation
 
@@ -20,16 +21,21 @@ if TYPE_CHECKING:
 @options.project_option
 @options.json_option
 def why(*, name: str, project: str | None, as_json: bool) -> None:
-    """Show where a memory comes from: sessions, signals, rule, score.
+    """Show where a memory comes from, and whether it was ever of use.
 
-    ID is a full id, a short id or its beginning, or a key.
+    Sessions, signals, rule and score; when and where agents were given it, how often it was used or
+    ignored or did harm, and the tokens it saved. ID is a full id, a short id or its beginning, or a
+    key.
     """
     with options.open_wellkept(project) as wk:
         reason = wk.observer.why(wk.get(name))
+        use = wk.injected.use_of(reason.memory)
     if as_json:
-        output.print_json(reason)
+        output.print_json({"memory": reason.memory, "explanation": reason.explanation, "use": use})
         return
     _print_reason(reason)
+    for label, value in use_facts(use):
+        click.echo(f"  {click.style(label, dim=True)}: {output.one_line(value)}")
 
 
 @click.group(cls=Group)
@@ -170,6 +176,20 @@ def _print_reason(reason: MemoryReason) -> None:
             click.echo(f"  {click.style(name, dim=True)}: {output.one_line(value)}")
     if explanation is None and not memory.evidence:
         output.note("No further provenance is recorded.")
+
+
+def use_facts(known: MemoryUse) -> list[tuple[str, str]]:
+    """Where a memory was learned, and whether it was ever of use."""
+    from wellkept.app.injections import HOW_SAVED_IS_COUNTED, session_text, use_text
+
+    facts = [("from", session_text(one)) for one in known.sessions]
+    facts.append(("given", use_text(known.use)))
+    if known.use is not None:
+        facts.append(("tokens saved", f"{known.use.saved_tokens:,}. {HOW_SAVED_IS_COUNTED}"))
+    facts += [("given", one) for one in known.latest_texts]
+    if known.silent is not None:
+        facts.append(("silent", f"since {known.silent.at:%Y-%m-%d}: {known.silent.reason}"))
+    return facts
 
 
 def _score(explanation: Explanation) -> str:

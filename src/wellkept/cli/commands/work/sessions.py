@@ -72,6 +72,7 @@ def _print(view: SessionView) -> None:
         ("to", record.last_event_at.strftime("%Y-%m-%d %H:%M")),
         ("git", f"{record.branch or ''} {record.commit_sha or ''}".strip()),
         ("state", _state(record)),
+        ("tokens", _tokens(record)),
     ]
     output.print_table(("", ""), [row for row in rows if row[1]])
     if view.summary is not None:
@@ -81,6 +82,14 @@ def _print(view: SessionView) -> None:
             click.secho(f"\n{heading}", bold=True)
         for memory in memories:
             output.print_memory_line(memory)
+
+
+def _tokens(record: SessionRecord) -> str:
+    """What the client reported of its model calls; "" when it reports nothing."""
+    if record.output_tokens is None:
+        return ""
+    cached = f" (+ {record.cached_tokens:,} from the cache)" if record.cached_tokens else ""
+    return f"{record.input_tokens or 0:,} in{cached}, {record.output_tokens:,} out"
 
 
 def _plain(record: SessionRecord) -> dict[str, object]:
