@@ -62,7 +62,7 @@ JSON_FIELDS = {
     "list": ("items", "total", "next_cursor"),
     "show": ("items",),
     "timeline": ("before", "anchor", "after"),
-    "context": ("text", "pack"),
+    "context": ("text", "sections", "pack"),
     "edit": ("changed", "memory"),
     "forget": ("dry_run", "count", "items"),
     "apply": ("done",),
