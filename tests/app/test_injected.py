@@ -10,7 +10,7 @@ import pytest
 import wellkept
 from tests.app.opening import open_in
 from tests.server.http_serving import served_in
-from wellkept.core.changes import PutInjection, PutSession, PutSilence, PutVerdicts
+from wellkept.core.changes import Change, PutInjection, PutSession, PutSilence, PutVerdicts
 from wellkept.core.memory import Memory
 from wellkept.core.ports.injections import (
     InjectedLine,
@@ -64,7 +64,7 @@ def given(
         tokens=30,
         lines=(other, line),
     )
-    changes = [PutSession(session), PutInjection(injection)]
+    changes: list[Change] = [PutSession(session), PutInjection(injection)]
     if outcome is not None:
         changes.append(PutVerdicts((LineVerdict(f"i{number}", 1, outcome, "cited", at),)))
     wk.engine.store.apply(changes)

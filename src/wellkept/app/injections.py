@@ -58,13 +58,15 @@ class WorkSession:
 class MemoryUse:
     """Whether a memory was ever of use: counts, the latest times it was given, and its sessions.
 
-    `use` is None when it was never injected. `silent` says since when and why it no longer is.
+    `use` is None when it was never injected. `silent` says since when and why it no longer is,
+    `suspect` why its text is cut or left out: it reads as an instruction to the agent.
     """
 
     use: LineUse | None = None
     latest: tuple[Injection, ...] = ()
     silent: SilentLine | None = None
     sessions: tuple[WorkSession, ...] = ()
+    suspect: str | None = None
 
     @property
     def latest_texts(self) -> list[str]:
@@ -136,6 +138,9 @@ class InjectedLines:
 
     def use_of(self, memory: Memory) -> MemoryUse:
         """When and where a memory was injected, and whether it was used."""
+        from wellkept.memory.context.harmless import is_taught
+        from wellkept.memory.text.instructions import reads_as_instruction
+
         project = self._wk.project
         found = self._store.line_uses(project=project, line_ids=[memory.id])
         where = InjectionFilter(project=project, line_id=memory.id)
@@ -145,6 +150,7 @@ class InjectedLines:
             latest=self._store.injections(where, limit=MAX_LATEST).items if found else (),
             silent=silent[0] if silent else None,
             sessions=self._sessions(memory),
+            suspect=None if is_taught(memory) else reads_as_instruction(memory.content),
         )
 
     def flag(self, name: str, *, reason: str = "", session: str | None = None) -> Memory:

@@ -31,11 +31,15 @@ from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source
 from wellkept.memory.fields import EDITABLE, MEMORY_FIELDS, SETTABLE, MemoryField
 from wellkept.memory.text.redaction import redact, redact_json
 
+SUSPECT_TAG = "reads-as-instruction"
+"""Of a memory that waits for review because its text speaks to the agent."""
 EXPLICIT_IMPORTANCE = 0.95
 DEFAULT_IMPORTANCE = 0.5
 MAX_LABEL_CHARS = 512
 _CONFIDENCE = {Source.USER_TAUGHT: 0.95, Source.AGENT_EXPLICIT: 0.8, Source.OBSERVER_INFERRED: 0.6}
 _DEFAULT_CONFIDENCE = 0.7
+_RAW_TYPES = frozenset({MemoryType.PROMPT, MemoryType.OBSERVATION, MemoryType.TIMELINE})
+_MAX_READ_CHARS = 20_000
 
 
 def compose(draft: MemoryDraft, *, project: str, id: str, now: datetime) -> Memory:
@@ -50,6 +54,9 @@ def compose(draft: MemoryDraft, *, project: str, id: str, now: datetime) -> Memo
         values["importance"] = EXPLICIT_IMPORTANCE if is_explicit else DEFAULT_IMPORTANCE
     if draft.confidence is None:
         values["confidence"] = _CONFIDENCE.get(draft.source, _DEFAULT_CONFIDENCE)
+    if _is_suspect(draft, values["content"]):
+        values["needs_review"] = True
+        values["tags"] = tuple(dict.fromkeys((*values["tags"], SUSPECT_TAG)))
     return Memory(
         **values,
         id=id,
@@ -60,6 +67,16 @@ def compose(draft: MemoryDraft, *, project: str, id: str, now: datetime) -> Memo
         provenance_sessions=(session_id,) if session_id else (),
         user_verified=draft.source is Source.USER_TAUGHT,
     )
+
+
+def _is_suspect(draft: MemoryDraft, content: str) -> bool:
+    """Whether text that no person taught reads as an instruction to an agent. Raw records of a
+    session are never injected and stay as they are."""
+    if draft.source is Source.USER_TAUGHT or draft.type in _RAW_TYPES:
+        return False
+    from wellkept.memory.text.instructions import reads_as_instruction
+
+    return reads_as_instruction(content[:_MAX_READ_CHARS]) is not None
 
 
 def amend(memory: Memory, patch: MemoryPatch, *, now: datetime) -> Memory:

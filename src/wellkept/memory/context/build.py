@@ -15,7 +15,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
 from wellkept.core.records import record, replace
-from wellkept.core.text import content_words, jaccard
+from wellkept.core.text import content_words, first_line, jaccard
 from wellkept.core.types import MemoryType, Phase, Scope, Source
 from wellkept.memory.context.candidates import (
     INJECTED_TYPES,
@@ -32,6 +32,7 @@ from wellkept.memory.context.candidates import (
     qa_memories,
     session_notes,
 )
+from wellkept.memory.context.harmless import harmless_candidates, harmless_sections
 from wellkept.memory.context.matching import Prompt
 from wellkept.memory.context.packing import ContextItem, ContextPack, ExtraLine, pack_items
 from wellkept.memory.context.sections import Section, SectionLines
@@ -131,7 +132,7 @@ def build_context(
     for certain: they come first, also when only one session has shown them. `is_loaded` tells
     whether the client has a text in its own instruction files."""
     _check(request)
-    sections = _not_shown(sections, request.shown)
+    sections = harmless_sections(_not_shown(sections, request.shown))
     chosen = _chosen(engine, request, exists=exists, vouched=vouched)
     if is_loaded is not None:
         chosen = [c for c in chosen if c.is_session_note or not is_loaded(c.memory.content)]
@@ -140,7 +141,8 @@ def build_context(
     if request.moment is Moment.SESSION and not request.query.strip():
         known = len(chosen) + sum(len(one.lines) for one in sections)
         chosen += _modules(engine, request, exists=exists) if known < MIN_KNOWN else []
-    items = [_item(engine, candidate) for candidate in chosen[:MAX_CANDIDATES]]
+    candidates = harmless_candidates(chosen[:MAX_CANDIDATES])
+    items = [_item(engine, candidate) for candidate in candidates]
     pack = pack_items(
         items,
         moment=request.moment.value,
@@ -213,6 +215,8 @@ def _item(engine: Engine, candidate: ContextCandidate) -> ContextItem:
         text=candidate.text,
         section=candidate.section,
     )
+    if candidate.text is not None:
+        item = replace(item, row=replace(item.row, title=first_line(item.text)))
     if not candidate.is_session_note:
         return item
     return replace(item, citation="noted in this session")

@@ -137,6 +137,7 @@ class WhyOutput(Output):
     )
     latest: list[str] = Field(default_factory=list, description="The latest times it was given.")
     silent: str = Field(default="", description="Why it is no longer given unasked.")
+    suspect: str = Field(default="", description="Why its text is cut: it speaks to the agent.")
 
     def text(self) -> str:
         lines = [f"[m:{self.id}] {self.content}", f"source: {self.source}"]
@@ -159,6 +160,7 @@ class WhyOutput(Output):
         if self.saved_tokens is not None:
             lines.append(f"tokens saved, net estimate: {self.saved_tokens}")
         lines += [f"given: {one}" for one in self.latest]
+        lines += [f"cut or left out: it {self.suspect}"] if self.suspect else []
         return "\n".join([*lines, *([f"silent: {self.silent}"] if self.silent else [])])
 
 
@@ -248,6 +250,7 @@ def _use_fields(wk: Wellkept, memory: Memory) -> dict[str, Any]:
         "came_from": [session_text(one) for one in known.sessions],
         "silent": quoted(known.silent.reason) if known.silent else "",
         "given_text": use_text(known.use),
+        "suspect": known.suspect or "",
     }
     use = known.use
     if use is None:

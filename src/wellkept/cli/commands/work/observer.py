@@ -187,6 +187,8 @@ def use_facts(known: MemoryUse) -> list[tuple[str, str]]:
     if known.use is not None:
         facts.append(("tokens saved", f"{known.use.saved_tokens:,}. {HOW_SAVED_IS_COUNTED}"))
     facts += [("given", one) for one in known.latest_texts]
+    if known.suspect is not None:
+        facts.append(("cut or left out", f"it reads as an instruction: {known.suspect}"))
     if known.silent is not None:
         facts.append(("silent", f"since {known.silent.at:%Y-%m-%d}: {known.silent.reason}"))
     return facts
