@@ -108,7 +108,8 @@ def told(wk: wellkept.Wellkept) -> list[str]:
         wk.context("fix the payment rounding", moment="plan"),
     ]
     assert len(packs[0].lines) > 2
-    assert sum(len(pack.items) for pack in packs) > 1
+    # The note that imitates another role waits for review.
+    assert [item for pack in packs for item in pack.items] == []
     return [render_context(pack) for pack in packs]
 
 
