@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from wellkept.core.errors import UsageError
-from wellkept.core.events import Event
+from wellkept.core.events import Event, SessionEnded, TurnEnded
 from wellkept.core.records import replace
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
 
 INJECTED_EVENT: Final = "wellkept.injected"
 """Spool entries of this name are our own: what a hook has injected."""
+_MAX_TURN_BYTES: Final = 4 << 20
 _NAMES: Final = ("source", "model", "reason", "trigger", "agent_type", "call_id")
 
 
@@ -75,7 +76,25 @@ def translate_spooled(entry: SpoolEntry, redact: Callable[[str], str]) -> list[E
     events = translate(
         entry.client, entry.event, entry.payload, event_id=entry.event_id, at=entry.at
     )
-    return [_with_safe_names(event, redact) for event in events]
+    return [_with_safe_names(_with_usage(event, entry), redact) for event in events]
+
+
+def _with_usage(event: Event, entry: SpoolEntry) -> Event:
+    """The end of a turn or session with the tokens that the client's transcript tells."""
+    is_end = isinstance(event, SessionEnded)
+    if not is_end and not (isinstance(event, TurnEnded) and event.origin.agent is None):
+        return event
+    path = (_fields(entry.payload) or {}).get("transcript_path")
+    if not isinstance(path, str) or not path or "\0" in path:
+        return event
+    from pathlib import Path
+
+    from wellkept.clients.transcripts.usage import MAX_BYTES, usage_of
+
+    # A turn ends often, so only small files are read then.
+    most = MAX_BYTES if is_end else _MAX_TURN_BYTES
+    usage = usage_of(entry.client, [Path(path)], max_bytes=most)
+    return event if usage is None else replace(event, usage=usage)
 
 
 def _with_safe_names(event: Event, redact: Callable[[str], str]) -> Event:

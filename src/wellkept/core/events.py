@@ -73,6 +73,16 @@ class Answer:
 
 
 @record(kw_only=True)
+class TokenUsage:
+    """Tokens of a session so far, as its client reports them. `input` is without what came from
+    the provider's cache."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+
+
+@record(kw_only=True)
 class SessionStarted:
     """A session starts, resumes, or restarts after compaction."""
 
@@ -135,6 +145,7 @@ class TurnEnded:
 
     origin: Origin
     last_message: str | None = None
+    usage: TokenUsage | None = None
 
 
 @record(kw_only=True)
@@ -160,6 +171,7 @@ class SessionEnded:
 
     origin: Origin
     reason: str
+    usage: TokenUsage | None = None
 
 
 @record(kw_only=True)

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from wellkept.core.events import Event
+from wellkept.core.events import Event, TokenUsage
 from wellkept.core.records import field, record
 
 
@@ -66,11 +66,16 @@ class TranscriptFile:
     read: Reader
 
 
+def _unmeasured() -> TokenUsage | None:
+    return None
+
+
 @record(kw_only=True)
 class Transcript:
     """A session as its client wrote it down; sub-agents may have files of their own.
 
-    `cwd` decides the project; None when the client does not tell it.
+    `cwd` decides the project; None when the client does not tell it. `usage` reads the tokens that
+    the session took.
     """
 
     client: str
@@ -78,6 +83,7 @@ class Transcript:
     cwd: str | None
     last_at: datetime
     parts: tuple[TranscriptFile, ...]
+    usage: Callable[[], TokenUsage | None] = _unmeasured
 
     @property
     def size_bytes(self) -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from wellkept.clients.payload_fields import Fields
+from wellkept.clients.transcripts.usage import usage_of
 from wellkept.core.transcripts import (
     ReadStats,
     Transcript,
@@ -98,6 +99,7 @@ def merge_files(
         cwd=next((cwd for _, cwd in known if cwd), None),
         last_at=max(last_record_time(part.path, part.path.stat()) for part in parts),
         parts=parts,
+        usage=lambda: usage_of(client, [part.path for part in parts]),
     )
 
 

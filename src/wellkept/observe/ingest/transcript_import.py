@@ -186,7 +186,11 @@ class _Take:
 
     def _ended(self, last: Origin) -> SessionEnded:
         event_id = f"{self.transcript.session_id}:end:{last.at.isoformat()}"
-        return SessionEnded(origin=replace(last, event_id=event_id), reason="transcript")
+        return SessionEnded(
+            origin=replace(last, event_id=event_id),
+            reason="transcript",
+            usage=self.transcript.usage(),
+        )
 
     def _commit(self, batch: Sequence[Event], ends: dict[str, int]) -> None:
         marks = [

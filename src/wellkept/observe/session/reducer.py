@@ -22,6 +22,7 @@ from wellkept.core.events import (
     SessionStarted,
     SubagentEnded,
     SubagentStarted,
+    TokenUsage,
     ToolCalled,
     ToolStarting,
     TurnEnded,
@@ -323,6 +324,7 @@ class _Reducer:
         if event.origin.agent is None:
             self._put(turn_count=self._session.turn_count + 1)
             self._read_git(event.origin)
+        self._count_tokens(event.usage)
         self._finish(event.origin.agent)
         self._observe_decisions(event.last_message, agent=event.origin.agent, said_by="the agent")
         if event.last_message:
@@ -346,8 +348,19 @@ class _Reducer:
         if said:
             self._summarise(agents=(shorten(f"{event.agent_type}: {said}", limit=160),))
 
+    def _count_tokens(self, usage: TokenUsage | None) -> None:
+        """Reports are totals, so the largest holds, in whatever order they come."""
+        if usage is not None:
+            session = self._session
+            self._put(
+                input_tokens=max(session.input_tokens or 0, usage.input),
+                cached_tokens=max(session.cached_tokens or 0, usage.cached),
+                output_tokens=max(session.output_tokens or 0, usage.output),
+            )
+
     def _end(self, event: SessionEnded) -> None:
         self._finish_all()
+        self._count_tokens(event.usage)
         self._put(
             ended_at=max(self._session.last_event_at, self._at),
             end_reason=shorten(event.reason, limit=_LABEL_CHARS),
