@@ -148,8 +148,6 @@ class SqliteInjections(Component):
         )
 
     def silent_lines(self, *, project: str) -> list[SilentLine]:
-        from wellkept.core.ports.injections import SilentLine
-
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT line_id, at_ms, reason FROM silent_lines s WHERE project = ?"
@@ -157,6 +155,11 @@ class SqliteInjections(Component):
                 " WHERE m.id = s.line_id AND m.updated_ms > s.at_ms) ORDER BY line_id",
                 (project,),
             ).fetchall()
+        if not rows:
+            # Every hook asks; the records are loaded only when there is something to tell.
+            return []
+        from wellkept.core.ports.injections import SilentLine
+
         return [SilentLine(line_id, from_ms(at_ms), reason) for line_id, at_ms, reason in rows]
 
     def prune_injections(self, *, before: datetime, keep_lines: int) -> int:
