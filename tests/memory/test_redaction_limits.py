@@ -1,0 +1,25 @@
+"""Real code is hardly altered, and no hostile text makes the work grow with its square."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.redaction_limits import altered_lines, hostile_units
+from wellkept.memory.text.redaction import redact
+
+pytestmark = pytest.mark.feature("A10")
+
+UNITS = hostile_units()
+
+
+def test_real_code_is_hardly_altered() -> None:
+    figures = altered_lines(3)
+    assert figures["lines"] > 10_000
+    assert figures["altered_percent"] < 0.3
+
+
+@pytest.mark.parametrize("start", range(0, len(UNITS), 300))
+def test_no_hostile_text_makes_the_work_grow_with_its_square(start: int) -> None:
+    for unit in UNITS[start : start + 300]:
+        small, large = (redact(unit * (size // len(unit))).places for size in (4_000, 16_000))
+        assert large <= 5 * max(small, 20), unit
