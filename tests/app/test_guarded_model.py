@@ -137,6 +137,9 @@ def test_a_prompt_that_grew_on_its_way_is_noticed(guarded: Guarded) -> None:
     guarded.chat.answer = ChatAnswer("Yes.", 12_000, 5)
     guarded.ask()
     assert "12,000" in str(model_state(guarded.store, "claude/haiku").drift)
+    # What it took beyond what was spent for it counts against the day's tokens.
+    spent = guarded.store.get_value("summary_tokens", "2026-03-01")
+    assert spent == (105 - 4 - 10) + (12_005 - 4 - 10)
 
 
 def test_inside_a_call_of_its_own_nothing_is_asked(guarded: Guarded) -> None:

@@ -18,6 +18,7 @@ from wellkept.app.file_locks import lock, open_lock
 from wellkept.core.codec import record_from_json, record_to_json
 from wellkept.core.errors import ProviderCause, ProviderError, UsageError
 from wellkept.core.records import record, replace
+from wellkept.observe.model.budget import charge_tokens
 
 if TYPE_CHECKING:
     from wellkept.core.clock import Clock
@@ -119,7 +120,11 @@ class GuardedModel:
                 if error.cause != "wait":
                     self._note_failure(state, error)
                 raise
-            self._note_success(answer, usage, expected=self._count_tokens(prompt))
+            expected = self._count_tokens(prompt)
+            self._note_success(answer, usage, expected=expected)
+            taken = (answer.input_tokens or 0) + (answer.output_tokens or 0)
+            day = self._clock().date().isoformat()
+            charge_tokens(self._store, taken - expected - max_tokens, day=day)
             return answer
 
     @contextmanager

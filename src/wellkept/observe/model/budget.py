@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wellkept.core.ports.key_values import KeyValueStore
 from wellkept.memory.engine import Engine
 
 _METER = "summary_tokens"
@@ -21,6 +22,12 @@ def spend_tokens(engine: Engine, cost: int, *, daily_tokens: int) -> bool:
 def refund_tokens(engine: Engine, cost: int) -> None:
     """Give back tokens of a request that was not made."""
     engine.store.try_increment(_METER, _today(engine), -cost, limit=1 << 60)
+
+
+def charge_tokens(store: KeyValueStore, tokens: int, *, day: str) -> None:
+    """Add tokens that a request took beyond what was spent for it, whatever the budget."""
+    if tokens > 0:
+        store.try_increment(_METER, day, tokens, limit=1 << 60)
 
 
 def _today(engine: Engine) -> str:
