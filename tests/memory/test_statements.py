@@ -65,6 +65,14 @@ def test_quoted_pasted_and_passing_words_are_no_rules(message: str) -> None:
     assert detect_commands(message) == []
 
 
+def test_the_end_of_a_pasted_document_is_not_the_persons() -> None:
+    rule = "Every migration needs a down step."
+    document = f"Have a look.\n\n{'Some prose about tables. ' * 80}\n\n{rule}"
+    assert detect_commands(document) == []
+    first, *_ = detect_commands(f"{rule}\n\n{'Some prose about tables. ' * 80}")
+    assert isinstance(first, Remember)
+
+
 @pytest.mark.feature("A8")
 def test_a_retraction_says_what_it_is_about() -> None:
     assert detect_commands("scrap that") == [Forget("", recent=True)]

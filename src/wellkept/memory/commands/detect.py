@@ -181,6 +181,9 @@ class _Detector:
         sentence = self._said[index]
         if self._material or self._introduced or sentence.asks:
             return None
+        if len(self._message) > DOCUMENT_CHARS and sentence.paragraph != self._said[0].paragraph:
+            # The end of a pasted document reads like the person's own words.
+            return None
         if sentence.bullet and not self._listing:
             return None
         skip = len(sentence.masked) - len(self._rules.unopened(sentence.masked))
