@@ -294,6 +294,17 @@ def repository(scene: Scene, planted: Sequence[Plant]) -> None:
         wk.import_repository()
 
 
+def code_search(scene: Scene, planted: Sequence[Plant]) -> None:
+    """The index of the words of source files and commits."""
+    for number, plant in enumerate(planted):
+        (scene.work / f"part{number}.py").write_text(f"# {number}\n{plant.text}\n", "utf-8")
+    _git(scene, "add", "-A")
+    for plant in planted[:100]:
+        _git(scene, "commit", "-q", "--allow-empty", "-m", f"Use {plant.text}")
+    with scene.open() as wk:
+        wk.code.find("service")
+
+
 def _git(scene: Scene, *arguments: str) -> None:
     who = ("-c", "user.name=a", "-c", "user.email=a@a.local")
     subprocess.run(["git", "-C", str(scene.work), *who, *arguments], check=True)
@@ -384,7 +395,7 @@ WAYS: dict[str, Way] = {
     way.__name__: way
     for way in (
         prompt, title, tool_input, tool_output, labels, fields, scratchpad, skills, transcript,
-        repository, notes, command_line, servers, exports, aside,
+        repository, code_search, notes, command_line, servers, exports, aside,
     )
 }  # fmt: skip
 

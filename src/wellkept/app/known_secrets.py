@@ -71,7 +71,7 @@ def know_secrets(
         return
     path = str(database.with_suffix(FILE_SUFFIX))
     known = read_known(path)
-    if database.exists():
+    if database.parent.is_dir():
         with suppress(OSError):
             known = _refreshed(path, known, folder, environment)
     if known is not None:

@@ -19,6 +19,7 @@ from wellkept.codegraph.search.file_search import FileSearch, FoundFile
 from wellkept.codegraph.search.term_index import IndexUpdate, TermIndex, decoded
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import replace
+from wellkept.memory.text.redaction import redact
 
 if TYPE_CHECKING:
     from wellkept.app.graph.api import GraphApi
@@ -71,7 +72,14 @@ class CodeSearch:
     def update(self, *, progress: Progress | None = None) -> IndexUpdate:
         """Index files and commits that changed since the last update."""
         graph = self._graph.store if self._graph.path.exists() else None
-        index = TermIndex(self.texts, self._graph.tree, root=self._root, graph=graph)
+        self._services.know_secrets()
+        index = TermIndex(
+            self.texts,
+            self._graph.tree,
+            root=self._root,
+            graph=graph,
+            redact=lambda text: redact(text).text,
+        )
         updated = index.update_files(list_files(self._root), progress=progress)
         return replace(updated, commits=self._add_commits(index))
 

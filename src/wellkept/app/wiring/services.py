@@ -127,7 +127,7 @@ class Services:
         """Dependencies shared by all memory operations."""
         store = self.store
         if not self.read_only:
-            self._know_secrets()
+            self.know_secrets()
         return Engine(
             store=store,
             embedder=lambda: self.embedder,
@@ -140,7 +140,7 @@ class Services:
             new_id=IdSource(lambda: to_ms(self.clock())),
         )
 
-    def _know_secrets(self) -> None:
+    def know_secrets(self) -> None:
         """Recognise the secrets that this project's own files hold."""
         from wellkept.app.known_secrets import know_secrets
 

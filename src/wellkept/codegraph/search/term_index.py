@@ -40,15 +40,23 @@ class IndexUpdate:
 
 
 class TermIndex:
-    """Term index of one tree. With a code graph, its symbols are indexed too."""
+    """Term index of one tree. With a code graph, its symbols are indexed too. `redact` takes the
+    secrets out of a text before its words are stored."""
 
     def __init__(
-        self, texts: CodeSearchStore, tree: str, *, root: Path, graph: GraphStore | None = None
+        self,
+        texts: CodeSearchStore,
+        tree: str,
+        *,
+        root: Path,
+        graph: GraphStore | None = None,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self._texts = texts
         self._tree = tree
         self._root = root
         self._graph = graph
+        self._redact = redact
 
     def update_files(
         self, files: Sequence[ListedFile], *, progress: Progress | None = None
@@ -97,7 +105,8 @@ class TermIndex:
             source = (self._root / path).read_bytes()
         except OSError:
             return None
-        return file_text(path, decoded(source) or "", stamp=stamp, symbols=symbols)
+        body = self._redact(decoded(source) or "")
+        return file_text(path, body, stamp=stamp, symbols=symbols)
 
     # -- History ----------------------------------------------------------------------------------
 
@@ -121,7 +130,7 @@ class TermIndex:
                 batch = []
             if renamed:
                 self._texts.rename_in_commits(self._tree, renamed)
-            batch.append(_commit_text(commit, order))
+            batch.append(_commit_text(commit, order, self._redact))
         self._texts.put_commits(self._tree, batch)
         return added
 
@@ -149,13 +158,13 @@ def decoded(source: bytes) -> str | None:
     return source.decode("utf-8", "replace")
 
 
-def _commit_text(commit: PastCommit, order: int) -> CommitText:
+def _commit_text(commit: PastCommit, order: int, redact: Callable[[str], str]) -> CommitText:
     files = {change.new for change in commit.changes if change.status is not ChangeStatus.DELETED}
     return CommitText(
         sha=commit.sha,
         order=order,
-        subject=shorten(commit.message.split("\n", 1)[0], limit=_SUBJECT_CHARS),
-        message_words=" ".join(words(commit.message_text)),
+        subject=shorten(redact(commit.message).split("\n", 1)[0], limit=_SUBJECT_CHARS),
+        message_words=" ".join(words(redact(commit.message_text))),
         files=tuple(sorted(files)) if len(files) <= _MAX_COMMIT_FILES else (),
     )
 
