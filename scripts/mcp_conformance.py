@@ -96,7 +96,10 @@ def _inspect(tools: Path, target: Sequence[str], folder: Path) -> None:
     home = {"WELLKEPT_HOME": str(folder / "inspected"), "WELLKEPT_EMBEDDING_PROVIDER": "none"}
     print(f"\nInspector over {'http' if len(target) == 1 else 'stdio'}")
     for method, *options in INSPECTED:
-        words = [str(program), "--cli", *target, "--method", method, *options]
+        # The Inspector hands the server little of its own environment.
+        given = [word for name, value in home.items() for word in ("-e", f"{name}={value}")]
+        passed = given if len(target) > 1 else []
+        words = [str(program), "--cli", *passed, *target, "--method", method, *options]
         done = subprocess.run(
             words,
             capture_output=True,
