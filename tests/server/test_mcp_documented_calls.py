@@ -15,10 +15,14 @@ from wellkept.app.observer.ingest import drain_and_learn
 from wellkept.app.settings.model import Settings
 from wellkept.clients.registry import translate_spooled
 from wellkept.core.errors import UsageError
+from wellkept.memory.context.packing import ContextItem, ContextPack
 from wellkept.server.mcp.handlers import Handlers, ServerLocation, ServerOptions
 from wellkept.server.mcp.toolsets import TOOLSETS, parse_toolsets
 from wellkept.server.open_projects import OpenProjects
 from wellkept.server.operations.argument_names import as_moment, snake
+from wellkept.server.operations.inputs import ContextInput
+from wellkept.server.operations.memory import with_observations
+from wellkept.server.operations.observations import ObservationInput, store_observation
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C5")
@@ -168,17 +172,25 @@ def test_words_that_match_nothing_give_the_newest_of_the_time(talk: Talk) -> Non
     assert "No words match" in told
 
 
-def test_context_keeps_to_the_number_of_observations(talk: Talk) -> None:
-    for number in range(3):
-        talk.call("store_observation", kind="bugfix", title=f"Fixed parser case {number}")
-    some = talk.call("inject_context", query="parser case fixed", budget_tokens=2000)
-    assert len(some.get("ids", [])) > 1
-    one = talk.call(
-        "inject_context", query="parser case fixed", budget_tokens=2000, observation_limit=1
-    )
-    assert len(one["ids"]) == 1
-    none = talk.call("inject_context", query="parser case fixed", observationTypes=["feature"])
-    assert not none.get("ids")
+def test_context_keeps_to_the_number_and_kinds_of_observations(tmp_path: Path) -> None:
+    memories = memories_in(tmp_path)
+    with memories.of("") as wk:
+        for kind, name in (("bugfix", "parser"), ("feature", "lexer"), ("bugfix", "printer")):
+            given = {"kind": kind, "title": f"Worked on the {name}"}
+            store_observation(wk, ObservationInput.model_validate(given))
+        wk.remember("Tabs, not spaces", type="convention")
+        items = tuple(ContextItem.of(wk.engine, memory, reason="near") for memory in wk.list())
+        pack = ContextPack(moment="session", project=wk.project, budget_tokens=800, items=items)
+
+        def kept(**given: Any) -> list[str]:
+            request = ContextInput.model_validate(given)
+            return sorted(item.memory.type for item in with_observations(pack, request).items)
+
+        assert kept() == ["convention", *["observation"] * 3]
+        assert kept(observation_limit=1) == ["convention", "observation"]
+        assert kept(observationTypes=["bugfix"]) == ["convention", *["observation"] * 2]
+        assert kept(observation_types="decision", session_id="s") == ["convention"]
+    memories.close()
 
 
 def test_a_raw_tool_call_is_read_like_a_hooks(tmp_path: Path, home: Path) -> None:

@@ -261,7 +261,7 @@ def context(wk: Wellkept, request: inputs.ContextInput) -> outputs.ContextOutput
         observation_limit=request.observation_limit,
         days=request.days,
     )
-    pack = _with_observations(pack, request)
+    pack = with_observations(pack, request)
     return outputs.ContextOutput(
         context=render_context(pack),
         sections=[one.name.value for one in pack.sections],
@@ -271,7 +271,7 @@ def context(wk: Wellkept, request: inputs.ContextInput) -> outputs.ContextOutput
     )
 
 
-def _with_observations(pack: ContextPack, request: inputs.ContextInput) -> ContextPack:
+def with_observations(pack: ContextPack, request: inputs.ContextInput) -> ContextPack:
     """The pack with no more observations than were asked for, and only of those kinds."""
     if request.observation_limit is None and not request.observation_types:
         return pack
