@@ -156,26 +156,31 @@ def test_a_flag_can_name_the_session(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reason", "moment", "speaks"),
     [
-        ("ignored in 5 sessions", "file", False),
+        ("ignored in 5 sessions", "session", False),
+        ("ignored in 5 sessions", "file", True),
         ("ignored in 5 sessions", "failure", True),
+        ("harm: command failed: make", "session", False),
         ("harm: command failed: make", "file", False),
         ("harm: command failed: make", "failure", False),
     ],
 )
-def test_what_was_ignored_still_speaks_at_its_own_failure(
+def test_what_was_ignored_still_speaks_at_its_own_file_and_failure(
     tmp_path: Path, reason: str, moment: str, speaks: bool
 ) -> None:
     (tmp_path / "pay.py").write_text("pass")
+    kind = "convention" if moment == "session" else "gotcha"
     with open_in(tmp_path) as wk:
-        memory = wk.remember(TRAP, type="gotcha", files=("pay.py",)).memory
+        memory = wk.remember(TRAP, type=kind, files=("pay.py",)).memory
+
+        def told() -> bool:
+            query = TRAP if moment == "failure" else ""
+            files = ("pay.py",) if moment == "file" else ()
+            return memory.id in wk.context(query, moment=moment, files=files).ids
+
+        assert told()
         silent = SilentLine(memory.id, memory.updated_at, reason)
         wk.engine.store.apply([PutSilence(wk.project, memory.id, silent)])
-        pack = wk.context(
-            TRAP if moment == "failure" else "",
-            moment=moment,
-            files=("pay.py",) if moment == "file" else (),
-        )
-        assert (memory.id in pack.ids) is speaks
+        assert told() is speaks
 
 
 @pytest.mark.parametrize(

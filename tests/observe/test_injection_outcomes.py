@@ -271,6 +271,31 @@ def test_no_act_shows_that_a_rule_was_kept(
     assert session.outcome is UNCLEAR
 
 
+@pytest.mark.parametrize(
+    ("command", "outcome"), [("npm run dev", IGNORED), ("cargo build --release", UNCLEAR)]
+)
+def test_a_command_is_ignored_only_where_the_like_of_it_was_run(
+    session: Session, command: str, outcome: LineOutcome
+) -> None:
+    session.given(text("`DB_HOST=db.example npm run dev` (2 sessions, last 2026-02-14)"))
+    session.worked()
+    session.happened(session.say.run(command, "ready"), session.say.end())
+    assert session.outcome is outcome
+
+
+@pytest.mark.parametrize("name", ["apps/api", "gsd:plan-phase", "make"])
+def test_folders_and_names_of_tools_are_no_exact_names(session: Session, name: str) -> None:
+    session.given(text(f"Edited after the last commit: something in {name}"))
+    session.happened(session.say.run(f"ls {name}", "ok"))
+    assert session.outcome is OPEN
+
+
+def test_the_words_of_a_command_line_are_no_prose(session: Session) -> None:
+    session.given(text("`pnpm --filter @shop/crypto test` (2 sessions, last 2026-02-14)"))
+    session.happened(session.say.turn_end("The pnpm filter of the shop crypto test sessions"))
+    assert session.outcome is OPEN
+
+
 def test_a_quiet_session_is_over_and_may_be_taken_up_again(
     engine: Engine, session: Session
 ) -> None:
@@ -316,6 +341,8 @@ def test_a_later_success_takes_the_harm_back(engine: Engine, session: Session) -
     [
         ("npx jest", "Tests: 2 failed, 3 passed\n  ● suite › adds numbers"),
         ("npx eslint .", "3 problems (3 errors, 0 warnings)"),
+        ("bun run test", "(fail) adds numbers\n 12 pass\n 1 fail"),
+        ("make lint", "src/a.c:3: unused variable"),
         ("git push origin HEAD", "! [rejected] (non-fast-forward)"),
     ],
 )

@@ -481,9 +481,9 @@ class Wellkept(MaintenanceMethods, DataMethods):
         )
 
     def _silent_lines(self, moment: str) -> frozenset[str]:
-        """Lines not to be told unasked. One that was only ignored still speaks where its exact
+        """Lines not to be told unasked. One that was only ignored still speaks where its file or
         command is at hand; one that did harm does not."""
-        is_exact = moment in ("command", "failure")
+        is_exact = moment in ("file", "command", "failure")
         found = self.engine.store.silent_lines(project=self.project)
         return frozenset(
             one.line_id for one in found if not is_exact or one.reason.startswith("harm")

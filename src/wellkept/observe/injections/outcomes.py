@@ -3,8 +3,9 @@
 used: a file of the line was touched, its command was run and worked, its words or exact names were
 taken up, or its memory was cited or asked for. harm: its command was run and did not work, the
 person contradicted it, or its memory was corrected in the session. What is left when the session
-ends was ignored, or is unclear where no act could show its use: rules that people taught, and
-sessions that did next to nothing. A later success takes back the harm of an earlier failure.
+ends was ignored, or is unclear where no act could show its use: rules that people taught, commands
+that nothing called for, and sessions that did next to nothing. A later success takes back the harm
+of an earlier failure.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from wellkept.observe.reading.command_results import TestResult, read_tests, was
 from wellkept.observe.reading.failure_cause import cause_line, is_setup_cause
 from wellkept.observe.reading.shell import ShellCommand, files_shown, parse_command
 from wellkept.observe.reading.tool_steps import is_failure
+from wellkept.observe.session.state import load_state
 
 MIN_ACTS = 3
 """A session with fewer tool calls cannot show that a line was ignored."""
@@ -69,8 +71,7 @@ _OBJECTION = re.compile(
     r"|incorrecto|incorrect\b|不对|错了|不是|違う|違います|間違)",
     re.IGNORECASE,
 )
-# A check that found something names a place in the code, or counts.
-_FINDING = re.compile(r"[\w./\\-]+\.\w{1,5}[:(]\d+|\b\d+ (?:errors?|problems?|warnings?|issues?)\b")
+_CHECK_TARGET = re.compile(r"\b(?:build|all|lint|check|test|format|fmt|type)")
 _MAX_OBJECTION_CHARS = 600
 _OBJECTION_WORDS, _OBJECTION_SHARE = 2, 0.34
 _FILE_KINDS = frozenset({ToolKind.READ, ToolKind.EDIT, ToolKind.WRITE})
@@ -150,9 +151,13 @@ class SessionOutcomes:
 
     def close(self) -> None:
         """The session is over: what shows no sign was ignored, or is unclear."""
+        few = self.session.tool_count < MIN_ACTS
+        ran = _subjects_of(self.session)
         for line in self.lines:
             if line.outcome is LineOutcome.OPEN:
-                unclear = self.session.tool_count < MIN_ACTS or is_taught(line)
+                # A command is ignored where the like of it was run, not where none was needed.
+                no_occasion = bool(line.signs.subjects) and not line.signs.subjects & ran
+                unclear = few or no_occasion or is_taught(line)
                 outcome = LineOutcome.UNCLEAR if unclear else LineOutcome.IGNORED
                 line.decide(outcome, "", self.session.last_event_at)
 
@@ -237,6 +242,12 @@ class SessionOutcomes:
             line.decide(LineOutcome.USED, by, event.origin.at)
 
 
+def _subjects_of(session: SessionRecord) -> frozenset[str]:
+    """What the commands of a session were about."""
+    lines = [step.command for step in load_state(session.work).steps if step.command]
+    return frozenset(one.subject for line in lines for one in parse_command(line))
+
+
 def is_taught(line: TrackedLine) -> bool:
     """Whether a person stands behind a line, or it is a rule whose keeping no act shows."""
     memory = line.memory
@@ -265,8 +276,15 @@ def _is_of_the_work(
         return False
     if any(changes_git_state(one.words) for one in commands):
         return True
-    is_check = any(one.purpose is Purpose.CHECK for one in commands)
-    return is_check and _FINDING.search(f"{call.error or ''}\n{call.output}") is not None
+    # Without an error it failed because nothing ran.
+    is_test = any(one.purpose is Purpose.TEST for one in commands) and call.error is not None
+    return is_test or any(_is_check(one) for one in commands)
+
+
+def _is_check(command: ShellCommand) -> bool:
+    """Whether a command looks the code over; any target of make may be called so."""
+    is_named = command.words[0] != "make" or _CHECK_TARGET.search(command.call) is not None
+    return command.purpose is Purpose.CHECK and is_named
 
 
 def _names(text: str, cited: str | None) -> bool:

@@ -12,6 +12,7 @@ from functools import cached_property
 from wellkept.core.memory import Memory
 from wellkept.core.ports.injections import InjectedLine
 from wellkept.core.text import content_words, fold, identifiers, stem, words
+from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.shell import parse_command
 
 MIN_WORDS = 3
@@ -32,9 +33,11 @@ _WARNED_AFTER = re.compile(
     r"|does(?:n't| not)|is wrong|errors?|ended|ends with)\b",
     re.IGNORECASE,
 )
+_ASIDE = re.compile(r"\((?:\d+ sessions?, )?(?:last )?\d{4}-\d\d-\d\d\)")
 _PLACEHOLDER = re.compile(
     r"…|\.\.\.|<[\w -]+>|(?<![\w.])(?:X|N|ID|NAME|PATH|FILE|PATTERN)(?![\w.])"
 )
+_TELLING = re.compile(r"\d|_|[a-z][A-Z]|\w\.\w+\.\w")
 _VARYING_EXACT = re.compile(r"\A(?:\d{4}-\d\d-\d\d|[\d.:%-]+|m:\w+)\Z")
 
 
@@ -79,20 +82,31 @@ class LineSigns:
 
     @cached_property
     def exact(self) -> tuple[str, ...]:
-        """Names and values that nobody writes by chance: with digits, dots or underscores."""
+        """Names and values that nobody writes by chance: with a digit or underscore, in mixed
+        case, or a host. Folders and the names of tools stand everywhere."""
         asked = fold(self.trigger)
         return tuple(
             name
             for name in identifiers(self.text)
             if len(name) >= _MIN_EXACT_CHARS
+            and _TELLING.search(name)
             and not _VARYING_EXACT.match(name)
             and fold(name) not in asked
         )
 
     @cached_property
+    def subjects(self) -> frozenset[str]:
+        """What the commands that the line names are about, also those that it warns of."""
+        spans = [" ".join(found.split()) for found in _CODE_SPAN.findall(self.text)]
+        parsed = [one for span in spans if _is_command(span) for one in parse_command(span)]
+        return frozenset(one.subject for one in parsed if one.purpose is not Purpose.LOOK)
+
+    @cached_property
     def words(self) -> frozenset[str]:
-        """The stems of the line's own words, without those of the trigger."""
-        return word_stems(self.text) - word_stems(self.trigger)
+        """The stems of the line's own words, without those of the trigger. Code, paths, dates and
+        counts are no words: they are looked for as a whole."""
+        prose = _PATH.sub(" ", _ASIDE.sub(" ", _CODE_SPAN.sub(" ", self.text)))
+        return word_stems(prose) - word_stems(self.trigger)
 
     def _is_warned_of(self, span: re.Match[str]) -> bool:
         """Whether the text says that a command fails, or not to run it."""
