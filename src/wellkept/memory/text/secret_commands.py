@@ -14,6 +14,7 @@ from wellkept.memory.text.secret_spans import SecretSpan, WorkCount
 from wellkept.memory.text.secret_values import ValueLists
 
 _LINE_CHARS = 2_000
+_OVERLAP_CHARS = 250
 _BEFORE = re.compile(r"[A-Za-z0-9.-]")
 _VALUE = r"(?:\\{0,3}\"([^\"\\\n]{1,200})|\\{0,3}'([^'\\\n]{1,200})|([^\s\"'\\;|&<>()`]{1,200}))"
 # Between a flag and its value, also in a list of arguments.
@@ -45,11 +46,13 @@ def find_in_commands(
         at = text.find(word)
         while at >= 0:
             work.places += 1
-            end = at + len(word)
+            following = at + len(word)
             if not (at and _BEFORE.match(text, at - 1)):
                 end = _line_end(text, at)
                 yield from _values(pattern, text, at, end, lists)
-            at = text.find(word, end)
+                # A command at the end of a long line is read again, with what follows it.
+                following = max(following, end - _OVERLAP_CHARS)
+            at = text.find(word, following)
 
 
 def _line_end(text: str, start: int) -> int:
