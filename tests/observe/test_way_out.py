@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from wellkept.core.records import replace
 from wellkept.core.session_steps import SessionStep
 from wellkept.observe.failures.episodes import Before, way_outs_of
 from wellkept.observe.failures.intent import Change, relation
@@ -281,6 +282,15 @@ def test_the_same_words_in_another_folder_teach_even_when_the_code_then_fails() 
     )
     assert (found.change, found.new) == (Change.FOLDER, ("core",))
     assert found.worked == "cd core && cargo test"
+
+
+def test_a_check_that_found_fault_with_the_code_did_run_in_its_folder() -> None:
+    failed = step("bun run lint", 'error: Script not found "lint"', folder="web")
+    ran = replace(step("bun run lint"), ok=False, purpose="check")
+    (found,) = episode(failed, ran)
+    assert found.change is Change.FOLDER
+    assert describe(found).endswith("run it from the project root.")
+    assert episode(failed, replace(ran, purpose="other")) == []
 
 
 def test_a_second_failure_of_the_set_up_is_no_way_out() -> None:

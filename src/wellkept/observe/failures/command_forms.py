@@ -29,8 +29,9 @@ _SUBCOMMANDS = {
     "wrangler": 2, "firebase": 1, "supabase": 2, "heroku": 1, "railway": 1, "ansible-playbook": 0,
     "cargo": 1, "go": 1, "dotnet": 2, "flutter": 1, "dart": 1, "swift": 1, "mix": 1, "rails": 1,
     "uv": 1, "poetry": 1, "hatch": 1, "alembic": 1, "prisma": 2, "vitest": 1, "playwright": 1,
-    "cypress": 1, "ruff": 1, "next": 1, "vite": 1, "ng": 1, "expo": 1, "tauri": 1, "cdk": 1,
-    "serverless": 1, "skaffold": 1, "bazel": 1, "buf": 1, "sqlx": 2, "php": 1, "bundle": 2,
+    "cypress": 1, "biome": 1, "ruff": 1, "next": 1, "vite": 1, "ng": 1, "expo": 1, "tauri": 1,
+    "cdk": 1, "serverless": 1, "skaffold": 1, "bazel": 1, "buf": 1, "sqlx": 2, "php": 1,
+    "bundle": 2,
 }  # fmt: skip
 # Options whose value says which part of the project, or which set-up, is meant.
 _STRUCTURAL = frozenset(

@@ -33,7 +33,7 @@ def way_outs_of(worked: SessionStep, before: Before) -> list[WayOut]:
     """The ways out that a run shows: a success, or a failure for another reason than set-up."""
     if worked.kind not in ("run", "read") or not worked.command:
         return []
-    if not worked.ok and (not worked.error or is_setup_cause(worked.error)):
+    if not worked.ok and not _ran(worked):
         return []
     log = _recent(before.log, worked.agent)
     if not any(_is_failed(step) for step in log):
@@ -131,6 +131,13 @@ def _told_by_person(worked: SessionStep, log: Sequence[SessionStep], said: str) 
             )
             return _with_cost(found, step, worked)
     return None
+
+
+def _ran(step: SessionStep) -> bool:
+    """Whether a failed run got as far as the code: then its set-up was right."""
+    if step.error:
+        return not is_setup_cause(step.error)
+    return step.purpose in ("test", "check")
 
 
 def _recent(log: Sequence[SessionStep], agent: str | None) -> list[SessionStep]:

@@ -238,9 +238,12 @@ def describe(way_out: WayOut) -> str:
             )
         case Change.FOLDER:
             where = "the project root" if way_out.new[0] == "." else f"`{way_out.new[0]}`"
-            return (
-                f"`{_without_targets(way_out.failed)}` fails elsewhere{why}: run it from {where}."
-            )
+            line, cause = _without_targets(way_out.failed), _QUOTED_PATH.sub("'…'", cause)
+            return f"`{line}` fails elsewhere ({cause}): run it from {where}."
+        case Change.WRAPPER if way_out.old and not way_out.new:
+            wrapper, size = " ".join(way_out.old), len(way_out.old)
+            behind = " ".join(way_out.failed.split()[size : size + 1])
+            return f"No `{wrapper}` before `{behind}`{why}. Worked instead: `{way_out.worked}`."
         case Change.PROGRAM:
             old, new = (" ".join(words) for words in (way_out.old, way_out.new))
             return f"`{old}` fails{why}. `{new}` works."
