@@ -68,16 +68,11 @@ def session_start(
     if request.moment is not Moment.SESSION or request.query.strip() or request.files:
         return SessionStart()
     # Also with no session to tell of: whether a team starts shows in the latest ones.
-    known = [
-        one
-        for one in engine.store.sessions(
-            project=request.project, limit=4 * max(1, options.sessions) + 1
-        )
-        if one.id != request.session
-    ]
-    here = _situation(engine, request, options=options) if known else None
-    if here is None:
-        return SessionStart(_sections(_commands(engine, request, files=files)), frozenset())
+    latest = engine.store.sessions(project=request.project, limit=2 * options.sessions + 3)
+    known = [one for one in latest if one.id != request.session]
+    if not known:
+        return SessionStart(sessions=frozenset())
+    here = _situation(engine, request, options=options)
     from wellkept.observe.session.left_off import is_team_starting
 
     if is_team_starting(known, at=here):
