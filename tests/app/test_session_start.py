@@ -16,6 +16,8 @@ from wellkept.core.records import replace
 from wellkept.core.types import MemoryType
 from wellkept.memory.context.packing import render_context
 from wellkept.memory.context.sections import SECTIONS, TITLES, Section
+from wellkept.observe.failures.trap_signs import TrapSign
+from wellkept.observe.failures.traps import count_signs
 from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.observe.reading.environment import Environment, ProjectLocation
 from wellkept.testing.fakes import ManualClock
@@ -172,6 +174,29 @@ def test_a_trap_of_all_files_of_a_kind_is_told_before_one_is_written(
     assert "a language on every fence" in render_context(wk.context(files=["docs/plan.md"]))
     assert "a language on every fence" in render_context(wk.context(files=["docs/new.md"]))
     assert wk.context(files=["docs/plan.txt"]).used_tokens == 0
+
+
+def test_traps_that_sessions_met_are_told_at_the_start_and_before_a_write(
+    wk: wellkept.Wellkept, repo: GitRepository
+) -> None:
+    repo.write("docs/plan.md", "# Plan\n")
+    take(wk, fix(3))
+    at = wk.engine.clock()
+    sign = TrapSign(kind="rule", subject="*.md", detail="MD040 fenced-code-language", at=at)
+    for session in ("a", "b"):
+        count_signs(wk.engine.store, [sign], (), project=wk.project, session_id=session)
+    assert "*.md` files are linted at commit: MD040" in render_context(wk.context(moment="session"))
+    assert "MD040" in render_context(wk.context(files=["docs/plan.md"]))
+    assert wk.context(files=["docs/plan.md"], reading=True).used_tokens == 0
+    first = wk.context(files=["docs/plan.md"])
+    assert wk.context(files=["docs/plan.md"], shown=first.ids).used_tokens == 0
+
+
+def test_a_way_out_of_two_sessions_is_told_once_at_a_start(wk: wellkept.Wellkept) -> None:
+    for number in (1, 2, 3):
+        take(wk, shipping(number))
+    text = render_context(wk.context(moment="session"))
+    assert text.count("SHIP_REGION=eu-west make ship") == 1
 
 
 def test_live_state_of_the_tree_is_told(wk: wellkept.Wellkept, repo: GitRepository) -> None:

@@ -431,7 +431,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
         """
         from wellkept.app.observer.client_files import ClientFiles
         from wellkept.app.observer.context_sources import way_outs
-        from wellkept.app.observer.session_start import session_start
+        from wellkept.app.observer.session_start import file_traps, session_start
         from wellkept.app.observer.unasked import foreign_files, open_failures
         from wellkept.memory.context.build import ContextRequest, Moment, build_context
         from wellkept.memory.file_presence import exists_below
@@ -473,9 +473,11 @@ class Wellkept(MaintenanceMethods, DataMethods):
             vouched=(
                 *way_outs(self.engine, request, command=query, output=output),
                 *open_failures(self.engine, request),
+                *start.vouched,
             ),
             sections=(
                 *start.sections,
+                *file_traps(self.engine, request),
                 *foreign_files(self.engine, request, root=self.root, read_tree=options.read_tree),
             ),
         )

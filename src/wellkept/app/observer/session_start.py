@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.core.records import record, replace
 from wellkept.memory.context.build import ContextRequest, Moment
+from wellkept.memory.context.candidates import ContextCandidate
 from wellkept.memory.context.sections import Section, SectionLine, SectionLines
 from wellkept.memory.engine import Engine
 
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from wellkept.app.observer.client_files import ClientFiles
     from wellkept.core.sessions import SessionRecord
     from wellkept.core.work_tree import WorkTree
+    from wellkept.observe.failures.traps import Trap
     from wellkept.observe.session.left_off import Situation, WorkNote
 
 _MAX_NOTES = 200
 _MAX_COMMANDS = 3
+_MAX_TRAPS = 3
+_MAX_FILE_TRAPS = 2
 ReadTree: TypeAlias = "Callable[[Path, Sequence[str]], WorkTree | None]"
 """Folder and the paths that matter most -> what git says now."""
 
@@ -59,6 +63,7 @@ class SessionStart:
     sections: tuple[SectionLines, ...] = ()
     sessions: frozenset[str] | None = None
     is_silent: bool = False
+    vouched: tuple[ContextCandidate, ...] = ()
 
 
 def session_start(
@@ -78,7 +83,64 @@ def session_start(
     if is_team_starting(known, at=here):
         return SessionStart(is_silent=True)
     left_off, sessions = _left_off(engine, request, known, here, options=options)
-    return SessionStart(_sections(left_off, _commands(engine, request, files=files)), sessions)
+    commands, named = _commands(engine, request, files=files)
+    traps, vouched = _traps(engine, request, files=files, named=named)
+    return SessionStart(_sections(left_off, commands, traps), sessions, vouched=vouched)
+
+
+def file_traps(engine: Engine, request: ContextRequest) -> tuple[SectionLines, ...]:
+    """Traps tied to the kind of file that is about to be written."""
+    if request.moment is not Moment.FILE or request.reading:
+        return ()
+    from wellkept.observe.failures.traps import traps_for_file
+
+    found = {
+        trap.text: SectionLine.of(
+            Section.KNOWN, trap.line, reason="trap for this kind of file", name=_trap_name(trap)
+        )
+        for path in request.files
+        for trap in traps_for_file(engine, project=request.project, file=path)
+    }
+    lines = tuple(found.values())[:_MAX_FILE_TRAPS]
+    return (SectionLines(Section.KNOWN, lines),) if lines else ()
+
+
+def _traps(
+    engine: Engine, request: ContextRequest, *, files: ClientFiles, named: frozenset[str]
+) -> tuple[SectionLines | None, tuple[ContextCandidate, ...]]:
+    """Known traps, dearest first; those with a memory behind them cite it. `named` are memories
+    that the commands section tells already."""
+    from datetime import timedelta
+
+    from wellkept.observe.failures.traps import known_traps
+
+    since = engine.clock() - timedelta(days=request.days)
+    known = [
+        one
+        for one in known_traps(engine, project=request.project, limit=2 * _MAX_TRAPS)
+        if one.last_at >= since and one.memory_id not in named and not files.has(one.text)
+    ][:_MAX_TRAPS]
+    memories = {
+        one.id: one for one in engine.store.get([t.memory_id for t in known if t.memory_id])
+    }
+    vouched = tuple(
+        ContextCandidate(
+            memories[one.memory_id], 3.0, "known trap", text=one.line, section=Section.TRAPS
+        )
+        for one in known
+        if one.memory_id in memories
+    )
+    lines = tuple(
+        SectionLine.of(Section.TRAPS, one.line, reason="known trap", name=_trap_name(one))
+        for one in known
+        if one.memory_id not in memories
+    )
+    return (SectionLines(Section.TRAPS, lines) if lines else None), vouched
+
+
+def _trap_name(trap: Trap) -> str:
+    """What a trap is about: its counts change, its name does not."""
+    return " ".join((*trap.files, *trap.commands)) or trap.text
 
 
 def _sections(*found: SectionLines | None) -> tuple[SectionLines, ...]:
@@ -99,8 +161,9 @@ def _situation(engine: Engine, request: ContextRequest, *, options: StartOptions
 
 def _commands(
     engine: Engine, request: ContextRequest, *, files: ClientFiles
-) -> SectionLines | None:
-    """Commands in the form that last worked here; not those that the client's files name."""
+) -> tuple[SectionLines | None, frozenset[str]]:
+    """Commands in the form that last worked here; not those that the client's files name. Also the
+    memories that they tell of."""
     from wellkept.observe.failures.working_commands import working_commands
 
     known = working_commands(engine, project=request.project, limit=2 * _MAX_COMMANDS)
@@ -109,7 +172,8 @@ def _commands(
         SectionLine.of(Section.COMMANDS, one.text, reason=f"{one.kind} command", name=one.command)
         for one in told[:_MAX_COMMANDS]
     )
-    return SectionLines(Section.COMMANDS, lines) if lines else None
+    named = frozenset(one.memory_id for one in told[:_MAX_COMMANDS] if one.memory_id)
+    return (SectionLines(Section.COMMANDS, lines) if lines else None), named
 
 
 def _left_off(

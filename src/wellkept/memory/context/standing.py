@@ -72,11 +72,9 @@ def _is_recent(memory: Memory, sessions: frozenset[str] | None) -> bool:
 
 
 def _is_guessed_error(memory: Memory) -> bool:
-    """A recurring error without a way out; it is told when it comes up, not before."""
-    if memory.type is not MemoryType.ERROR_PATTERN or memory.user_verified:
-        return False
-    has_remedy = bool(getattr(memory.payload, "fix", None))
-    return memory.source is Source.OBSERVER_INFERRED and not has_remedy
+    """A recurring error that only the observer saw; known traps and ways out say it better."""
+    is_guessed = memory.source is Source.OBSERVER_INFERRED and not memory.user_verified
+    return memory.type is MemoryType.ERROR_PATTERN and is_guessed
 
 
 def unfinished_work(engine: Engine, project: str) -> Iterator[ContextCandidate]:
