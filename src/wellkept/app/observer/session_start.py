@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from wellkept.core.sessions import SessionRecord
     from wellkept.core.work_tree import WorkTree
     from wellkept.observe.failures.traps import Trap
+    from wellkept.observe.failures.working_commands import WorkingCommand
     from wellkept.observe.session.left_off import Situation, WorkNote
 
 _MAX_NOTES = 200
 _MAX_COMMANDS = 3
 _MAX_TRAPS = 3
+_COMMAND_CHARS = 220
 _MAX_FILE_TRAPS = 2
 ReadTree: TypeAlias = "Callable[[Path, Sequence[str]], WorkTree | None]"
 """Folder and the paths that matter most -> what git says now."""
@@ -138,6 +140,12 @@ def _traps(
     return (SectionLines(Section.TRAPS, lines) if lines else None), vouched
 
 
+def _short(command: WorkingCommand) -> str:
+    """A command with the form that fails, when both fit on a line."""
+    text = command.text
+    return text if len(text) <= _COMMAND_CHARS else replace(command, fails=None, cause=None).text
+
+
 def _trap_name(trap: Trap) -> str:
     """What a trap is about: its counts change, its name does not."""
     return " ".join((*trap.files, *trap.commands)) or trap.text
@@ -169,7 +177,9 @@ def _commands(
     known = working_commands(engine, project=request.project, limit=2 * _MAX_COMMANDS)
     told = [one for one in known if one.fails or not files.has_command(one.command)]
     lines = tuple(
-        SectionLine.of(Section.COMMANDS, one.text, reason=f"{one.kind} command", name=one.command)
+        SectionLine.of(
+            Section.COMMANDS, _short(one), reason=f"{one.kind} command", name=one.command
+        )
         for one in told[:_MAX_COMMANDS]
     )
     named = frozenset(one.memory_id for one in told[:_MAX_COMMANDS] if one.memory_id)
