@@ -20,7 +20,7 @@ from bench.redaction import fill
 HALVES = ("development", "heldout")
 _DATA = Path(__file__).parent / "data"
 _MARKED = re.compile("⟦(.*?)⟧", re.DOTALL)
-_HOLE = re.compile(r"<(?:(b36|HEX):(\d+)|(word|sym|uuid|phrase))>")
+_HOLE = re.compile(r"<(?:(b36|HEX):(\d+)|(word|lower|sym|uuid|phrase))>")
 _B36 = "abcdefghijklmnopqrstuvwxyz0123456789"
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 _PART_CHARS = 12
@@ -90,6 +90,8 @@ def _more(hole: re.Match[str], rng: random.Random) -> str:
             return _mixed("0123456789ABCDEF", int(hole[2]), rng)
         case "word":
             return _syllables(rng, 5).capitalize()
+        case "lower":
+            return _syllables(rng, 5)
         case "phrase":
             return _syllables(rng, 9)
         case "sym":

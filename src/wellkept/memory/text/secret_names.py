@@ -39,6 +39,11 @@ _DSN = re.compile(
 _WITH_USER = re.compile(r"\b(?:user|username|login|admin|root|account)\b[^\n]{0,40}$", re.I)
 # Made of letters, then digits: after "password" this is one, whatever stands before.
 _PASSWORD_LIKE = re.compile(r"[A-Za-z]{3,16}[_!#@%*+-]?\d{2,6}[!#@?_)\].,;]{0,3}")
+_YAML_SIGN = re.compile(r"(?<=:)[ \t]{1,3}(?=\S)")
+_YAML_KEY = re.compile(r"[ \t+>-]*[\"']?[\w.-]{0,60}")
+_YAML_ACCOUNT = re.compile(
+    r"(?m)^[ \t+>-]*(?:\w+_)?(?:user|username|login|email|host)[\"']?:[ \t]+\S"
+)
 _RUN_WINDOW_CHARS = 60
 _BEFORE_CHARS = 64
 _VALUE_CHARS = 512
@@ -58,7 +63,9 @@ _SIGN = (
     r"\s{0,4}(?:\(\s{0,4}(?:\n|\\n)?[+-]?[ \t]{0,40}(?=\\{0,7}[\"']))?"
 )
 # Up to seven plain words, as in "the password for the staging box is".
-_WORDS_BETWEEN = r"(?:\s{1,2}[^\W_]{1,20}){0,7}?"
+_WORDS_BETWEEN = r"(?:[ \t]{1,2}[^\W_]{1,20}){0,7}?"
+_FLAG_VALUE = r"\s{1,3}[\"']?(?P<flag>[^\s\"'`-][^\s\"'`]{0,200})"
+_NEXT_WORD = re.compile(_FLAG_VALUE)
 
 
 def given_pattern(*, suffixes: str, verbs: Sequence[str]) -> str:
@@ -80,7 +87,7 @@ def given_pattern(*, suffixes: str, verbs: Sequence[str]) -> str:
         r"(?P<said>[^\s\"'`,;]{1,200})",
         r"\s?[是は为為는은]\s{0,2}[\"'`「]?(?P<said_cjk>[!-~]{1,200})",
         r"\s{1,3}(?:[^\W\d_]{1,20}\s{1,2}){0,2}[`\"'](?P<named>[^\s`\"']{6,200})[`\"']",
-        r"\s{1,3}[\"']?(?P<flag>[^\s\"'-][^\s\"']{0,200})",
+        _FLAG_VALUE,
     )) + ")"  # fmt: skip
 
 
@@ -122,10 +129,13 @@ def find_named(
     if stem.whole and not _is_whole(key):
         return
     match = given.match(text, key.end)
+    if match and match.lastgroup == "said" and not _is_found(key, match, lists):
+        # "password X1 is what we use": the value stands before the verb.
+        match = _NEXT_WORD.match(text, key.end)
     if match:
         work.places += 1
         kind = match.lastgroup or ""
-        if _is_given_secret(key, match, kind) and lists.is_real(match[kind].rstrip("\\")):
+        if _is_found(key, match, lists):
             begin = match.start(kind)
             end = begin + len(match[kind].rstrip("\\"))
             # A value that filled the look-ahead goes on; none of it may stay.
@@ -133,6 +143,11 @@ def find_named(
             yield SecretSpan(key.rule, begin, rest_end(text, end) if filled else end)
             return
     yield from _find_runs(key, lists, work)
+
+
+def _is_found(key: _Key, match: re.Match[str], lists: ValueLists) -> bool:
+    kind = match.lastgroup or ""
+    return _is_given_secret(key, match, kind) and lists.is_real(match[kind].rstrip("\\"))
 
 
 def rest_end(text: str, end: int) -> int:
@@ -220,6 +235,11 @@ def _is_env(key: _Key, match: re.Match[str], kind: str) -> bool:
     capitals = key.text[key.start].isupper()
     if kind == "valued":
         return capitals
+    if kind == "said":
+        # Quoted in a sentence: it is meant letter by letter.
+        return not key.whole and key.text[match.start(kind) - 1] in "\"'`"
+    if kind == "bare" and _is_yaml_value(key, match, capitals=capitals):
+        return True
     if kind == "flag":
         if capitals and _is_env_line(key.before):
             return True
@@ -235,6 +255,22 @@ def _is_env(key: _Key, match: re.Match[str], kind: str) -> bool:
     own_line = not line_start or _PLAIN_NAME.fullmatch(line_start) is not None
     ends = key.text[match.end(kind) : match.end(kind) + 1] in ("", "\n", " ", "\r")
     return ends and (own_line or _is_flag(before))
+
+
+def _is_yaml_value(key: _Key, match: re.Match[str], *, capitals: bool) -> bool:
+    """Whether this is a line `key: value` and nothing else, with a key in capitals or beside a
+    line that names a user or a host."""
+    text, end = key.text, match.end("bare")
+    if text[end : end + 1] not in ("", "\n", "\r") or _YAML_SIGN.search(text, key.end) is None:
+        return False
+    before = key.before.rpartition("\n")[2]
+    if not _YAML_KEY.fullmatch(before) or not match["bare"].isalnum():
+        return False
+    around = text[max(0, key.start - 120) : key.start], text[end : end + 120]
+    is_word = match["bare"].islower()
+    return (capitals and text[key.start : key.end].isupper()) or (
+        is_word and any(_YAML_ACCOUNT.search(part) for part in around)
+    )
 
 
 def _quoted_is_secret(rule: str, value: str) -> bool:
