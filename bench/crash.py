@@ -2,7 +2,8 @@
 
 `python -m bench.crash [--kills 200] [--seed 1] [--clients 32] [--json]` sets up a home of its own,
 lets clients' hooks catch events without pause, and kills hooks, detached drains, MCP servers, HTTP
-servers and backups with SIGKILL at moments of a seeded plan. Then it takes in what waits and holds
+servers, backups and the commands remember, import, compact and reindex with SIGKILL at moments of a
+seeded plan. Then it takes in what waits and holds
 the memory against what was acknowledged. After that so many clients of mixed kind work on one
 memory at once (`--clients 0` leaves that out). Exits with 1 when anything is wrong.
 
@@ -52,7 +53,11 @@ from bench.crash_scene import (
 from bench.report import finish, machine, parser, say, table
 from wellkept.core.codec import Json
 
-SHARES = {"hook": 0.45, "drain": 0.25, "mcp": 0.12, "http": 0.12, "backup": 0.06}
+SHARES = {
+    "hook": 0.4, "drain": 0.22, "mcp": 0.1, "http": 0.1, "backup": 0.05, "remember": 0.06,
+    "import": 0.03, "compact": 0.02, "reindex": 0.02,
+}  # fmt: skip
+_IMPORTED = 20
 FEEDERS = 2
 _TRIES = 60
 # A payload so large that a kill can hit the middle of its one write.
@@ -189,7 +194,12 @@ class Killer:
             "mcp": lambda kill: self._kill_server(kill, McpServer),
             "http": lambda kill: self._kill_server(kill, HttpServer),
             "backup": self._kill_backup,
+            "remember": self._kill_remember,
+            "import": self._kill_import,
+            "compact": lambda kill: self._kill_command(kill, "compact", "--yes"),
+            "reindex": lambda kill: self._kill_command(kill, "reindex"),
         }
+        self._command_lives_s: dict[str, float] = {}
 
     def run(self, kills: Sequence[Kill]) -> None:
         """Kill everyone of the plan while there is time; hooks are left to those who start them."""
@@ -263,6 +273,36 @@ class Killer:
             if not sure:
                 self.ledger.complain(f"{type(server).__name__} refused to keep {statement.name}")
 
+    def _kill_command(self, kill: Kill, *words: str) -> bool:
+        """Kill a command somewhere in its life."""
+        if kill.victim not in self._command_lives_s:
+            # Most of its life is its start, which any command shows.
+            began_s = monotonic()
+            self._scene.cli("stats")
+            self._command_lives_s[kill.victim] = monotonic() - began_s
+        process = self._scene.start_cli(*words)
+        code = strike(process, kill.moment * self._command_lives_s[kill.victim])
+        if code not in (0, _KILLED):
+            self.ledger.complain(f"{words[0]} ended with {code}")
+        return code == _KILLED
+
+    def _kill_remember(self, kill: Kill) -> bool:
+        statement = self.ledger.statement()
+        was_killed = self._kill_command(kill, "remember", words_of(statement))
+        self.ledger.note(statement, sure=not was_killed)
+        return was_killed
+
+    def _kill_import(self, kill: Kill) -> bool:
+        statements = [self.ledger.statement() for _ in range(_IMPORTED)]
+        lines = [json.dumps({"type": "fact", "content": words_of(one)}) for one in statements]
+        self._copies += 1
+        path = self._scene.backups.parent / f"in-{self._copies}.jsonl"
+        path.write_text("\n".join(lines) + "\n", "utf-8")
+        was_killed = self._kill_command(kill, "import", str(path))
+        for statement in statements:
+            self.ledger.note(statement, sure=not was_killed)
+        return was_killed
+
     def _kill_backup(self, kill: Kill) -> bool:
         self._copies += 1
         target = self._scene.backups / f"{self._copies}.db"
@@ -286,9 +326,16 @@ class Outcome:
         return self.figures.get("planned") == self.figures.get("kills")
 
 
-def kill_run(root: Path, *, kills: Sequence[Kill], seed: int, minutes: float) -> Outcome:
-    """Carry out a plan below a folder, then look."""
-    scene = Scene.set_up(root)
+def kill_run(
+    root: Path,
+    *,
+    kills: Sequence[Kill],
+    seed: int,
+    minutes: float,
+    package: Path | None = None,
+) -> Outcome:
+    """Carry out a plan below a folder, then look; with another build of `wellkept` if given."""
+    scene = Scene.set_up(root, package=package)
     killer = Killer(scene, seed=seed, minutes=minutes)
     began_s = monotonic()
     killer.run(kills)

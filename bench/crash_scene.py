@@ -27,10 +27,10 @@ from wellkept.clients import detached_drain, hook
 from wellkept.core.codec import Json
 from wellkept.server.auth import TOKEN_NAME
 
-PATIENCE_S = 120.0
+# Long: with many times as many processes as cores, a command takes minutes.
+PATIENCE_S = 600.0
 _LOOK_AGAIN_S = 0.005
 _BLOCK_BYTES = 512
-_HOOK = (sys.executable, "-I", "-S", str(Path(hook.__file__)))
 _CLI = (sys.executable, "-P", "-m", "wellkept.cli")
 # The program that the hook starts notes its own id before it becomes the drain.
 _NOTED = ("/bin/sh", "-c", 'echo $$ >> "$0"; exec "$@"')
@@ -60,14 +60,18 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A home, a project folder, and how programs are started on them."""
+    """A home, a project folder, and how programs are started on them.
+
+    `package` is a folder with another build of `wellkept`, which is run in place of this one.
+    """
 
     root: Path
+    package: Path | None = None
 
     @classmethod
-    def set_up(cls, root: Path) -> Scene:
+    def set_up(cls, root: Path, *, package: Path | None = None) -> Scene:
         """Make the folders, and tell hooks which program drains."""
-        made = cls(root)
+        made = cls(root, package)
         root.mkdir(exist_ok=True)
         made.home.mkdir(mode=0o700)
         made.work.mkdir()
@@ -99,7 +103,9 @@ class Scene:
     @property
     def environment(self) -> dict[str, str]:
         """What every process here sees; nothing of the person who runs the benchmark."""
+        own = {} if self.package is None else {"PYTHONPATH": str(self.package)}
         return {
+            **own,
             "WELLKEPT_HOME": str(self.home),
             "WELLKEPT_EMBEDDING_PROVIDER": "none",
             # A hook that could not keep its event says so on stderr.
@@ -125,7 +131,14 @@ class Scene:
         with tempfile.TemporaryFile() as file:
             file.write(payload)
             file.seek(0)
-            return self.start(*_HOOK, client, event, stdin=file)
+            return self.start(*self._hook, client, event, stdin=file)
+
+    @property
+    def _hook(self) -> tuple[str, ...]:
+        program = Path(hook.__file__)
+        if self.package is not None:
+            program = self.package / "wellkept" / "clients" / program.name
+        return (sys.executable, "-I", "-S", str(program))
 
     def start_cli(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> Process:
         """Start a `wellkept` command."""

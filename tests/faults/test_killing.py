@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from bench.crash import Kill, crowd_run, kill_run, plan
+import wellkept
+from bench.crash import SHARES, Kill, crowd_run, kill_run, plan
 from wellkept.clients.detached_drain import SLOTS
 
 pytestmark = [
@@ -19,14 +21,14 @@ pytestmark = [
 
 def test_the_plan_is_the_same_for_the_same_seed_and_kills_every_kind() -> None:
     assert plan(200, 1) == plan(200, 1) != plan(200, 2)
-    for kills in (10, 200):
+    for kills in (12, 200):
         made = plan(kills, 7)
         assert len(made) == kills
-        assert {kill.victim for kill in made} == {"hook", "drain", "mcp", "http", "backup"}
+        assert {kill.victim for kill in made} == set(SHARES)
 
 
 def test_whoever_is_killed_each_acknowledged_event_is_there_once(tmp_path: Path) -> None:
-    kills = plan(10, 3)
+    kills = plan(12, 3)
     outcome = kill_run(tmp_path / "killed", kills=kills, seed=3, minutes=10)
     assert outcome.verdict.is_clean, outcome
     assert outcome.figures["killed"] == Counter(kill.victim for kill in kills)
@@ -47,3 +49,41 @@ def test_many_clients_of_mixed_kind_lose_nothing_and_see_no_error(tmp_path: Path
     outcome = crowd_run(tmp_path / "crowd", clients=16, rounds=1, seed=5)
     assert outcome.verdict.is_clean, outcome
     assert outcome.figures["not_acknowledged"] == {} or outcome.figures["told_busy"]
+
+
+_KEPT = "result = wk.remember(content, merge_similar=not no_merge, **arguments)"
+
+
+def mutant(folder: Path, module: str, before: str, after: str) -> Path:
+    """A build of Wellkept with one line changed."""
+    package = Path(wellkept.__file__).parent
+    shutil.copytree(package, folder / "wellkept", ignore=shutil.ignore_patterns("__pycache__"))
+    path = folder / "wellkept" / module
+    text = path.read_text("utf-8")
+    assert text.count(before) == 1, "the line to change has moved"
+    path.write_text(text.replace(before, after), "utf-8")
+    return folder
+
+
+def test_a_build_that_acknowledges_what_it_did_not_write_is_caught(tmp_path: Path) -> None:
+    lossy = mutant(
+        tmp_path / "lossy",
+        "store/spool.py",
+        "written = os.write(descriptor, entry)",
+        "written = len(entry) if entry[25] % 3 == 0 else os.write(descriptor, entry)",
+    )
+    kills = [Kill("hook", moment) for moment in (0.2, 0.4, 0.6, 0.8)]
+    outcome = kill_run(tmp_path / "k", kills=kills, seed=6, minutes=10, package=lossy)
+    assert outcome.verdict.lost or outcome.verdict.miscounted, outcome
+
+
+def test_a_build_that_keeps_a_statement_twice_is_caught(tmp_path: Path) -> None:
+    double = mutant(
+        tmp_path / "double",
+        "cli/commands/memory/remember.py",
+        _KEPT,
+        f"{_KEPT}\n        wk.remember(content, merge_similar=False)",
+    )
+    kills = [Kill("remember", 5.0)]  # at first long after its end
+    outcome = kill_run(tmp_path / "k", kills=kills, seed=7, minutes=10, package=double)
+    assert outcome.verdict.twice, outcome
