@@ -263,14 +263,16 @@ def _is_yaml_value(key: _Key, match: re.Match[str], *, capitals: bool) -> bool:
     text, end = key.text, match.end("bare")
     if text[end : end + 1] not in ("", "\n", "\r") or _YAML_SIGN.search(text, key.end) is None:
         return False
+    value = match["bare"]
+    if not value.isalnum():
+        return False
+    if capitals and text[key.start : key.end].isupper():
+        return True
     before = key.before.rpartition("\n")[2]
-    if not _YAML_KEY.fullmatch(before) or not match["bare"].isalnum():
+    if not (value.islower() and _YAML_KEY.fullmatch(before)):
         return False
     around = text[max(0, key.start - 120) : key.start], text[end : end + 120]
-    is_word = match["bare"].islower()
-    return (capitals and text[key.start : key.end].isupper()) or (
-        is_word and any(_YAML_ACCOUNT.search(part) for part in around)
-    )
+    return any(_YAML_ACCOUNT.search(part) for part in around)
 
 
 def _quoted_is_secret(rule: str, value: str) -> bool:
