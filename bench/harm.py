@@ -21,6 +21,7 @@ from pathlib import Path
 import wellkept
 from bench.report import finish, machine, parser, table
 from wellkept.app.hook_context import HookContextProvider
+from wellkept.app.observer.ingest import machine_environment
 from wellkept.clients.answers.responder import context_request
 from wellkept.core.codec import Json
 from wellkept.core.events import (
@@ -65,9 +66,16 @@ class Scene:
         self.seen: list[str] = []
         """Everything that was said or run: what the plainest memory would hand over."""
         self._location = ProjectLocation(self.wk.project, (str(self.root),))
+        machine_view = machine_environment(self.wk.engine.store, {})
         self._ingester = EventIngester(
             self.wk.engine,
-            Environment(locate=lambda _: self._location, git=lambda _: GitState(self.branch, None)),
+            Environment(
+                locate=lambda _: self._location,
+                git=lambda _: GitState(self.branch, None),
+                read_file=machine_view.read_file,
+                commit_files=machine_view.commit_files,
+                named=machine_view.named,
+            ),
         )
         self._session = 0
         self._event = 0

@@ -44,10 +44,13 @@ def unfinished(number: int) -> list[Event]:
 def test_open_ends_are_told_at_the_next_start(wk: wellkept.Wellkept) -> None:
     assert start(wk) == ""
     take(wk, unfinished(1))
+    assert "src/ledger.py" not in start(wk)  # it was deleted since
+    (wk.root / "src").mkdir()
+    (wk.root / "src/ledger.py").touch()
     text = start(wk)
     assert "Where we left off" in text
     assert "Fix the rounding of refunds" in text
-    assert "Edited after the last commit: src/ledger.py" in text
+    assert "Edited, no commit seen: src/ledger.py" in text
     assert "Failed 3x and never worked: `git commit`: error: gpg failed to sign" in text
     assert "Checks: `pytest tests/test_ledger.py` passed" in text
 

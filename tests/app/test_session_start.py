@@ -220,4 +220,4 @@ def test_live_state_of_the_tree_is_told(wk: wellkept.Wellkept, repo: GitReposito
     text = told()
     assert "- STAGED, not committed: src/ledger.py\n" in text
     assert "- Changed outside these sessions: notes.txt\n" in text
-    assert "Edited after the last commit: src/ledger.py" in told(branch="main")
+    assert "Edited, no commit seen: src/ledger.py" in told(branch="main")

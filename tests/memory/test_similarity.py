@@ -46,6 +46,8 @@ def test_repetitions_are_told_from_extensions(old: str, new: str, verdict: TextR
         ("数据库是 PostgreSQL", "数据库是 MySQL"),
         ("提交到 main", "不提交到 main"),
         ("Use pnpm, not npm", "Use npm, not pnpm"),
+        ("Node 18 is required", "Node 20 is required"),
+        ("Max 3 retries", "Max 5 retries"),
         ("Tabs are four wide in Go and two in C", "Tabs are two wide in Go and four in C"),
     ],
 )
@@ -63,6 +65,8 @@ def test_a_new_value_or_a_negation_contradicts(old: str, new: str) -> None:
         ("Run make test before pushing", "Run make test before committing"),
         ("Step 1 of the release runs migrations", "Step 2 of the release runs migrations"),
         ("First open note 0", "First open note 1"),
+        ("Worker 1 runs the mail queue", "Worker 2 runs the mail queue"),
+        ("Build number 1 needs the flag zeta1", "Build number 2 needs the flag zeta2"),
     ],
 )
 def test_parallel_facts_neither_merge_nor_contradict(old: str, new: str) -> None:

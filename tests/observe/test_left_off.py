@@ -197,7 +197,7 @@ def test_a_session_in_another_worktree_says_nothing_about_files_here() -> None:
         HERE, root="/elsewhere", tree=WorkTree(branch="work", changed=("src/x.py",))
     )
     lines = told([session(fixing())], elsewhere).lines
-    assert "Edited after the last commit: src/ledger.py, src/tax.py" in lines
+    assert "Edited, no commit seen: src/ledger.py, src/tax.py" in lines
 
 
 def test_a_rebase_that_stopped_is_told_with_its_conflicts() -> None:

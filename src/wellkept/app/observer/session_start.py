@@ -164,6 +164,7 @@ def _situation(engine: Engine, request: ContextRequest, *, options: StartOptions
         branch=options.branch or current_branch(options.root),
         root=str(options.root),
         current=request.session,
+        exists=lambda path: (options.root / path).exists(),
     )
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from wellkept.core.events import Answer
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
-from wellkept.core.query import Filter, Order
+from wellkept.core.query import RAW_TYPES, Filter, Order
 from wellkept.core.records import record
 from wellkept.core.text import content_words, shorten, stem
 from wellkept.core.types import EvidenceKind, MemoryType, Source
@@ -185,6 +185,8 @@ def _forget(
         found = [m for m in found if m.session_id is not None and m.valid_from <= before]
     terms = _stems(command.query)
     clear = [m for m in found if terms and terms <= _stems(m.content)]
+    # The prompt that taught something has the same words.
+    clear = [m for m in clear if m.type not in RAW_TYPES] or clear
     if len(clear) > 1 and command.recent:
         clear = [m for m in clear if m.session_id == said_by.session_id] or clear
     if len(clear) != 1:

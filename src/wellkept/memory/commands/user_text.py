@@ -27,6 +27,12 @@ _LOG_LINE = re.compile(
     r"|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|error|warning)\b[\]:(\[]"
     r"|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE) )"
 )
+# A mail from its header to its signature, else to its end.
+_MAIL = re.compile(
+    r"^(?:From|Von|De|To|An|Subject|Betreff|Objet|Asunto): [^\n]+\n"
+    r"(?:[A-Z][\w-]+: [^\n]*\n)+.*?(?:^-- ?$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 # Clients wrap their own text in tags, and so does pasted markup.
 _TAGGED = re.compile(r"(?<!\w)<([A-Za-z][\w-]*)(?:\s[^<>]*)?>.*?</\1\s*>", re.DOTALL)
 _INLINE = re.compile(
@@ -61,6 +67,7 @@ class Sentence:
 def mask_quotations(message: str) -> str:
     """The message, of the same length, with everything quoted or pasted masked."""
     message = _TAGGED.sub(_masked_lines, message) if "<" in message else message
+    message = _MAIL.sub(_masked_lines, message) if ": " in message else message
     in_diff = _DIFF_MARK.search(message) is not None
     in_fence = False
     lines: list[str] = []

@@ -65,10 +65,11 @@ def related_terms(statement: str) -> list[str]:
 
 def _denies(old: str, old_words: list[str], new_words: list[str], denied: list[list[str]]) -> bool:
     """Whether the new rule denies what the old one says, and nothing else is in the old one."""
-    affirmed = _affirmed(old, old_words)
+    said = _affirmed(old, old_words)
     for what in denied:
         for part in (what, what[:1]):
             wanted = [word for word in part if word not in _generic()]
+            affirmed = [_short_name(word, wanted) for word in said]
             if not wanted or not set(wanted) <= set(affirmed):
                 continue
             left = Counter(affirmed) - Counter(wanted)
@@ -78,6 +79,12 @@ def _denies(old: str, old_words: list[str], new_words: list[str], denied: list[l
             if rest <= set(others):
                 return True
     return False
+
+
+def _short_name(word: str, denied: list[str]) -> str:
+    """A host or file by its first part, if that is what is denied: "stage1" of stage1.local."""
+    head, dot, _ = word.partition(".")
+    return head if dot and head in denied else word
 
 
 def _takes_another(old: list[str], new: list[str], *, is_change: bool) -> bool:

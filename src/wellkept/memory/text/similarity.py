@@ -38,6 +38,13 @@ _ENUMERATED = frozenset(
     story option example figure table stage round week day étape partie règle schritt teil paso
     parte""".split()
 )
+# Before these a number at the beginning is a value, not part of a name: "Node 20 is required".
+_VALUED = frozenset(
+    """max min maximum minimum least most limit timeout only about over under than up to use uses
+    using python node java go ruby php rust version release port keep allow allows need needs run require
+    requires support supports with in on at for by of from every each the a an and or we""".split()
+)
+_NAME_WORDS = 3
 _SAME_SUBJECT = 0.8
 # On the shipped pairs, two thirds keeps contradictions out; one half let some in.
 _REWORDED = 2 / 3
@@ -101,10 +108,13 @@ def _negated(text: str, tokens: list[str]) -> bool:
 
 
 def _numbers_a_list(tokens: list[str]) -> bool:
-    """Whether a number enumerates: "step 1" and "step 2" can both hold."""
+    """Whether a number enumerates: "step 1" and "step 2" can both hold, and so can statements
+    about "worker 1" and "worker 2"."""
+    last = min(_NAME_WORDS, len(tokens) - 1)
     return any(
-        before in _ENUMERATED and (_NUMBER.fullmatch(word) or word in _NUMBER_WORDS)
-        for before, word in pairwise(tokens)
+        (_NUMBER.fullmatch(word) or word in _NUMBER_WORDS)
+        and (before in _ENUMERATED or (place < last and before not in _VALUED | _AUXILIARIES))
+        for place, (before, word) in enumerate(pairwise(tokens), start=1)
     )
 
 

@@ -32,7 +32,7 @@ from wellkept.observe.failures.matching import (
     signature,
 )
 from wellkept.observe.failures.way_out import WayOut
-from wellkept.observe.reading.failure_cause import failed_command, is_nothing_ran
+from wellkept.observe.reading.failure_cause import failed_command, is_nothing_ran, is_setup_cause
 from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
 
 TAG = "way-out"
@@ -40,6 +40,7 @@ _MAX_LESSONS = 500
 _IMPORTANCE = 0.6
 _CAUSE_CHARS = 160
 _MAX_VALUES = 6
+_SHORT_VALUE = 3
 _QUOTED_PATH = re.compile(r"'[^']*/[^']*'")
 
 
@@ -158,7 +159,7 @@ def stored_way_outs(engine: Engine, *, project: str) -> Iterator[tuple[Memory, W
 def close_failed_remedies(
     engine: Engine, *, project: str, failures: Sequence[tuple[ShellCommand, str]]
 ) -> list[Memory]:
-    """Close the ways out that tell to run one of these commands, whose set-up has just failed."""
+    """Close the ways out that tell to run one of these commands, which have just failed."""
     if not failures:
         return []
     closed = [
@@ -300,10 +301,18 @@ def _way_out_of(memory: Memory) -> WayOut | None:
     )
 
 
+def _names_remedy(cause: str, way_out: WayOut) -> bool:
+    """Whether an error speaks of a value that the way out gives: "region us-old was retired"."""
+    values = [one.rpartition("=")[2] for one in way_out.new]
+    return any(len(value) > _SHORT_VALUE and value in cause for value in values)
+
+
 def _is_remedy(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
     """Whether a failed command is what a way out tells to run. Without a wrapper or in another
     folder a command can fail for many reasons; only the same cause speaks against those."""
     if way_out.change in (Change.SETUP, Change.REPEAT, Change.REMOVAL, Change.VALUE):
+        return False
+    if not is_setup_cause(cause) and not _names_remedy(cause, way_out):
         return False
     if way_out.change in (Change.WRAPPER, Change.FOLDER, Change.PROGRAM) and (
         plain_cause(cause) != plain_cause(way_out.cause)

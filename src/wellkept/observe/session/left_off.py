@@ -7,7 +7,7 @@ agent: short, dated, in exact form, and none when there is nothing to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from wellkept.core.records import record
@@ -79,13 +79,15 @@ class Limits:
 
 @record(kw_only=True)
 class Situation:
-    """Where a session starts: branch and work tree, the folder, the time, the session itself."""
+    """Where a session starts: branch and work tree, the folder, the time, the session itself;
+    `exists` tells whether a file of the project is still there."""
 
     now: datetime
     branch: str | None = None
     tree: WorkTree | None = None
     root: str | None = None
     current: str | None = None
+    exists: Callable[[str], bool] = bool
 
 
 @record
@@ -213,8 +215,9 @@ def _operation(tree: WorkTree | None) -> Iterator[str]:
 def _uncommitted(work: OpenEnds, at: Situation) -> Iterator[str]:
     """Files of the session that are not committed: as git says now, else as its log says."""
     if at.tree is None or not _is_same_tree(work, at):
-        if work.uncommitted:
-            yield f"Edited after the last commit: {files_of(work.uncommitted)}"
+        if left := [path for path in work.uncommitted if at.exists(path)]:
+            since = "after the last commit" if work.state.summary.commits else "no commit seen"
+            yield f"Edited, {since}: {files_of(left)}"
         return
     mine = work.edited
     staged = [path for path in mine if path in at.tree.staged]

@@ -46,7 +46,6 @@ from wellkept.observe.reading.environment import (
     relative,
     relative_folder,
 )
-from wellkept.observe.reading.failure_cause import is_setup_cause
 from wellkept.observe.reading.prompt_rules import decisions, intent_of, request_of, tells
 from wellkept.observe.reading.sanitize import cleaned, cleaned_call
 from wellkept.observe.reading.shell import ShellCommand
@@ -83,7 +82,7 @@ class SessionUpdate:
 
     `trigger` is why a summary is due. `said` is what a person said, in order: prompts, and calls of
     a tool that asked them. `pad` is the scratchpad, None when it did not change. `way_outs` are
-    failures that came to an end, with the time; `failed` are commands whose set-up failed, and why;
+    failures that came to an end, with the time; `failed` are failed commands and why;
     `runs` are commands with a form; `signs` are signs of traps.
     """
 
@@ -310,7 +309,7 @@ class _Reducer:
             self._way_outs += [(one, self._at) for one in way_outs_of(entry, before)]
             log = with_step(log, entry)
         cause = next((one.error for one in step.log if one.error), "")
-        if step.failure is not None and is_setup_cause(cause):
+        if step.failure is not None and cause:
             self._failed.append((step.failure.command, cause))
         self._runs += runs_of_step(step, context=context)
         self._signs += signs_of_step(step, state.steps)
