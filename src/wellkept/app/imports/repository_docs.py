@@ -19,7 +19,9 @@ from wellkept.core.text import clean
 from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.exchange.markdown_document import Section, read_front_matter, split_sections
 from wellkept.memory.exchange.passages import Passage
+from wellkept.memory.text.redaction import redact
 
+_KEY_HINT = "PRIVATE KEY"
 MAX_DOCUMENT_BYTES = 524_288
 MAX_DOCUMENTS = 500
 MAX_PATH_CHARS = 300
@@ -102,6 +104,10 @@ def passages(path: str, text: str) -> list[Passage]:
     """A document as statements, each under a key that its heading gives."""
     _, body = read_front_matter(text)
     body = _BADGES.sub("", _COMMENT.sub("", body)).strip()
+    if _KEY_HINT in body:
+        # A key whose lines begin with "#" would be cut at its "headings", and its parts look
+        # like nothing.
+        body = redact(body).text
     if not body:
         return []
     if _is_decision(path) and len(body) <= MAX_DECISION_CHARS:
