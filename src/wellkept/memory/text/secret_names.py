@@ -40,7 +40,7 @@ _WITH_USER = re.compile(r"\b(?:user|username|login|admin|root|account)\b[^\n]{0,
 # Made of letters, then digits: after "password" this is one, whatever stands before.
 _PASSWORD_LIKE = re.compile(r"[A-Za-z]{3,16}[_!#@%*+-]?\d{2,6}[!#@?_)\].,;]{0,3}")
 _YAML_SIGN = re.compile(r"(?<=:)[ \t]{1,3}(?=\S)")
-_YAML_KEY = re.compile(r"[ \t+>-]*[\"']?[\w.-]{0,60}")
+_YAML_KEY = re.compile(r"(?:.*[\s:>+-])?[\"']?[\w.-]{0,60}")
 _YAML_ACCOUNT = re.compile(
     r"(?m)^[ \t+>-]*(?:\w+_)?(?:user|username|login|email|host)[\"']?:[ \t]+\S"
 )
