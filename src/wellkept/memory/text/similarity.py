@@ -41,8 +41,9 @@ _ENUMERATED = frozenset(
 # Before these a number at the beginning is a value, not part of a name: "Node 20 is required".
 _VALUED = frozenset(
     """max min maximum minimum least most limit timeout only about over under than up to use uses
-    using python node java go ruby php rust version release port keep allow allows need needs run require
-    requires support supports with in on at for by of from every each the a an and or we""".split()
+    using python node java go ruby php rust version release port keep allow allows need needs run
+    require requires support supports with in on at for by of from every each the a an and or
+    we""".split()
 )
 _NAME_WORDS = 3
 _SAME_SUBJECT = 0.8
