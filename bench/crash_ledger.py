@@ -304,4 +304,6 @@ def _leftovers(scene: Scene) -> list[str]:
     found = [path for path in scene.home.rglob("*") if not path.is_dir()]
     names = {path.relative_to(scene.home).as_posix() for path in found}
     copies = {path.name for path in scene.backups.iterdir() if path.suffix != ".db"}
+    # One lock file for each store that is kept up; it is used again.
+    names = {name for name in names if not re.fullmatch(r"locks/[0-9a-f]{32}\.lock", name)}
     return sorted((names - _EXPECTED) | copies)

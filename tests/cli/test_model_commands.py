@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.generate_docs import JSON_FIELDS
 from tests.cli.conftest import Cli
 from tests.cli.test_exit_codes_and_terminals import (
     _drain as read_terminal,  # pyright: ignore[reportPrivateUsage]
@@ -73,7 +74,9 @@ def test_a_model_is_tried_and_a_failing_one_is_left_alone_until_it_works(cli: Cl
         server.fail_next(Fault(status=529))
         assert "529" in cli("model", "test").err
         assert "is not asked before" in cli("model").out
-        assert cli("model", "test", "--json").json["model_id"] == "anthropic/small"
+        tried = cli("model", "test", "--json").json
+        assert tried["model_id"] == "anthropic/small"
+        assert tuple(tried) == JSON_FIELDS["model test"]
         health = cli("model", "--json").json["model"]
         assert health["state"]["failures"] == 0
         assert health["usage"]["calls"] == 2

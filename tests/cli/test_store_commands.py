@@ -334,7 +334,7 @@ def test_completion_prints_a_script(cli: Cli, shell: str) -> None:
 
 # These need a network, a skill that was made from sessions, or a folder without a named project;
 # tests of their own call them.
-_OWN_TESTS = frozenset({"skill add", "skill refine", "projects join"})
+_OWN_TESTS = frozenset({"skill add", "skill refine", "projects join", "model test"})
 
 
 @pytest.mark.feature("A3")
@@ -393,6 +393,7 @@ def test_the_documented_json_fields_are_the_ones_printed(cli: Cli) -> None:
         "backup": ["fields.db"],
         "restore": ["fields.db", "--dry-run"],
         "config get": ["recall.limit"],
+        "model choose": ["none"],
         "projects merge": ["other", "--yes"],
     }
     for command, expected in JSON_FIELDS.items():

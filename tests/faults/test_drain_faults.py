@@ -62,7 +62,7 @@ class Home:
 
     def prompts(self) -> list[str]:
         with self.open_in(self.work) as wk:
-            where = Filter(project=None, types=(MemoryType.PROMPT,))
+            where = Filter(project=None, types=(MemoryType.PROMPT,), archived=None)
             return sorted(memory.content for memory in wk.engine.store.iterate(where))
 
 

@@ -11,7 +11,6 @@ from tests.observe.telling import ROOT, world
 from wellkept.core.events import Event, TurnEnded
 from wellkept.core.records import replace
 from wellkept.core.sessions import SessionRecord
-from wellkept.core.work_tree import WorkTree
 from wellkept.observe.session.left_off import (
     LeftOff,
     Limits,
@@ -23,6 +22,7 @@ from wellkept.observe.session.left_off import (
 )
 from wellkept.observe.session.open_ends import OpenEnds, open_ends
 from wellkept.observe.session.reducer import apply_events
+from wellkept.observe.session.work_tree import WorkTree
 
 pytestmark = pytest.mark.feature("C9", "B9")
 NOW = START + timedelta(days=1, hours=12)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wellkept.core.changes import PutSilence, PutVerdicts, RequestReview, Rescore
 from wellkept.core.clock import whole_ms
@@ -26,11 +26,11 @@ from wellkept.core.text import counted, shorten
 from wellkept.core.types import Phase, parse_choice
 
 if TYPE_CHECKING:
-    from wellkept.app.wellkept import Wellkept
     from wellkept.core.memory import Memory
     from wellkept.core.ports.store import Store
     from wellkept.core.query import Page
     from wellkept.core.sessions import SessionRecord
+    from wellkept.memory.engine import Engine
 
 HOW_SAVED_IS_COUNTED = (
     "Estimate: for each session that used a line, what finding it out once cost, less all tokens"
@@ -97,10 +97,26 @@ def use_text(use: LineUse | None) -> str:
     return f"{times}{': ' if counts else ''}{counts}; last given {use.last_at:%Y-%m-%d}{last}"
 
 
+class _Memories(Protocol):
+    """The part of a memory that this needs."""
+
+    @property
+    def project(self) -> str: ...
+
+    @property
+    def engine(self) -> Engine: ...
+
+    def get(self, name: str, /) -> Memory: ...
+
+    def edit(self, name: str, /, *, user_verified: bool, needs_review: bool) -> Memory: ...
+
+    def moment(self, when: str | None, /) -> datetime | None: ...
+
+
 class InjectedLines:
     """What the agents of this project were given."""
 
-    def __init__(self, wk: Wellkept) -> None:
+    def __init__(self, wk: _Memories) -> None:
         self._wk = wk
 
     def list(

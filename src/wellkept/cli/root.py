@@ -58,10 +58,16 @@ SECTIONS: Final = MappingProxyType(
             ),
             "injected": (
                 "memory.injected",
-                "List what agents were given unasked, and what came of it.",
+                "List what agents were given unasked, newest first, and what came of each line.",
             ),
-            "flag": ("memory.injected", "Flag a memory that is wrong or did harm."),
-            "stats": ("memory.stats", "Count memories by type, scope and source."),
+            "flag": (
+                "memory.injected",
+                "Flag a memory that is wrong or did harm: it goes silent and waits for review.",
+            ),
+            "stats": (
+                "memory.stats",
+                "Count memories by type, scope and source, and what agents were given.",
+            ),
         },
         "Work, skills and code": {
             "sessions": ("work.sessions", "List sessions, newest first, or show one."),

@@ -19,10 +19,10 @@ from wellkept.memory.engine import Engine
 if TYPE_CHECKING:
     from wellkept.app.observer.client_files import ClientFiles
     from wellkept.core.sessions import SessionRecord
-    from wellkept.core.work_tree import WorkTree
     from wellkept.observe.failures.traps import Trap
     from wellkept.observe.failures.working_commands import WorkingCommand
     from wellkept.observe.session.left_off import Situation, WorkNote
+    from wellkept.observe.session.work_tree import WorkTree
 
 _MAX_NOTES = 200
 _MAX_COMMANDS = 3

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wellkept.app.projects.git import ask_git
 from wellkept.app.projects.git_repository import Repository, find_repository
-from wellkept.core.work_tree import WorkTree
+from wellkept.observe.session.work_tree import WorkTree
 
 TIMEOUT_S = 0.25
 MAX_INDEX_BYTES = 4 << 20

@@ -171,6 +171,9 @@ def may_tell_failure(output: str) -> bool:
     return any(hint in output for hint in _HINTS)
 
 
+_PYTEST_MARK = re.compile(r"^E\s+(?=\S)")
+
+
 def failure_cause(commands: Sequence[ShellCommand], output: str, error: str | None) -> str | None:
     """The cause when a command line failed: a line of its output, or "" when none names one.
     None when it worked, was stopped by a person, or only looked something up. A look can fail too,
@@ -264,10 +267,12 @@ def failed_silently(commands: Sequence[ShellCommand], output: str) -> bool:
 
 
 def _unboxed(line: str) -> str:
-    """A line without the frame that some tools draw around it; of JSON its message."""
+    """A line without the frame or mark that tools put around it; of JSON its message."""
     if line[:1] in "{[" and (message := _JSON_MESSAGE.search(line)):
         return message[1].replace('\\"', '"')
-    return line.strip("│┃║ ") if line[:1] in "│┃║" else line
+    if line[:1] in "│┃║":
+        return line.strip("│┃║ ")
+    return _PYTEST_MARK.sub("", line)
 
 
 def _readable(text: str) -> str:

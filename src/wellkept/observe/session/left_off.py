@@ -14,7 +14,6 @@ from wellkept.core.records import record
 from wellkept.core.session_steps import SessionStep
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.text import content_words, counted, jaccard, shorten
-from wellkept.core.work_tree import WorkTree
 from wellkept.observe.reading.failure_cause import is_setup_cause
 from wellkept.observe.session.open_ends import (
     OpenEnds,
@@ -32,6 +31,7 @@ from wellkept.observe.session.work_lines import (
     short_subject,
     time_of,
 )
+from wellkept.observe.session.work_tree import WorkTree
 
 MAX_SESSIONS = 5
 MAX_OBSERVATIONS = 20

@@ -49,9 +49,13 @@ def status(*, as_json: bool = False) -> None:
 
 @model.command()
 @click.argument("name", type=click.Choice(NAMES))
-def choose(*, name: str) -> None:
+@options.json_option
+def choose(*, name: str, as_json: bool) -> None:
     """Write the model to your settings; `none` turns it off."""
     path = save_choice(name, os.environ)
+    if as_json:
+        output.print_json({"provider": name, "path": str(path)})
+        return
     output.note(f"text_model.provider is {name} in {path}")
     if name != "none":
         output.note("Run `wellkept model test` to try it.")
