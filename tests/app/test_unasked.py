@@ -104,3 +104,27 @@ def test_before_a_commit_files_of_another_session_are_named(
     assert told(wk, "yeah") == ""
     repo.git("commit", "-qm", "theirs", "theirs.txt")
     assert told(wk, "commit") == ""
+
+
+def test_a_trivial_task_gets_no_recipe_and_no_end_to_end_observation(
+    wk: wellkept.Wellkept,
+) -> None:
+    steps = [{"description": "Change the colour of the button in theme.css"}]
+    wk.remember(
+        "Change the colour of a button in the shop",
+        type="workflow_recipe",
+        payload={"task_pattern": "colour of a button", "steps": steps},
+        source="user_taught",
+    )
+    wk.remember(
+        "The button of the shop needs a second click in the browser",
+        type="e2e_observation",
+        payload={"observation_type": "ui_behavior"},
+        source="user_taught",
+    )
+    query = "Change the colour of the shop button, then check it in the browser"
+    kinds = {item.memory.type.value for item in wk.context(query, moment="plan").items}
+    assert kinds >= {"workflow_recipe", "e2e_observation"}
+    assert not wk.context(query, moment="plan", complexity="trivial").items
+    with pytest.raises(wellkept.WellkeptError, match="complexity"):
+        wk.context(query, complexity="huge")

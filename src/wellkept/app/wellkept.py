@@ -417,6 +417,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
         days: int | None = None,
         branch: str | None = None,
         client: str | None = None,
+        complexity: str | None = None,
     ) -> ContextPack:
         """What to inject now, within a token budget.
 
@@ -428,6 +429,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
         work a session start tells of. With `branch`, that branch is taken in place of the one
         checked out, and git is not asked.
         What `client` loads by itself is left out; without a name, what any client loads.
+        A task of `complexity` trivial gets neither recipes nor end-to-end observations.
         """
         from wellkept.app.observer.client_files import ClientFiles
         from wellkept.app.observer.context_sources import way_outs
@@ -453,6 +455,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
             reading=reading,
             quiet=quiet,
             days=self.settings.context_days if days is None else days,
+            trivial=self._is_trivial(complexity),
         )
         options = self._start_options(
             session_limit=session_limit,
@@ -481,6 +484,14 @@ class Wellkept(MaintenanceMethods, DataMethods):
                 *foreign_files(self.engine, request, root=self.root, read_tree=options.read_tree),
             ),
         )
+
+    @staticmethod
+    def _is_trivial(complexity: str | None) -> bool:
+        if complexity is None:
+            return False
+        from wellkept.observe.thresholds import Complexity
+
+        return parse_choice(Complexity, complexity, what="complexity") is Complexity.TRIVIAL
 
     def _silent_lines(self, moment: str) -> frozenset[str]:
         """Lines not to be told unasked. One that was only ignored still speaks where its file or

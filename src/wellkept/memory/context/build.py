@@ -76,6 +76,9 @@ _TOLD_AT_PROMPT = (
 )
 
 
+_NOT_FOR_TRIVIAL = frozenset({MemoryType.WORKFLOW_RECIPE, MemoryType.E2E_OBSERVATION})
+
+
 class Moment(StrEnum):
     """The event that context is built for."""
 
@@ -98,6 +101,7 @@ class ContextRequest:
 
     `reading` when a file is only read; `quiet` when only what is vouched for may be said. `days` is
     how far back decisions are told, `sessions` in which sessions they were made (None: any).
+    A `trivial` task gets neither recipes nor end-to-end observations.
     """
 
     project: str
@@ -110,6 +114,7 @@ class ContextRequest:
     shown: frozenset[str] = frozenset()
     session: str | None = None
     mode: SearchMode = SearchMode.HYBRID
+    trivial: bool = False
     count_access: bool = False
     reading: bool = False
     quiet: bool = False
@@ -247,6 +252,8 @@ def _check(request: ContextRequest) -> None:
 def _is_allowed(
     memory: Memory, request: ContextRequest, exists: Callable[[str], bool] | None
 ) -> bool:
+    if request.trivial and memory.type in _NOT_FOR_TRIVIAL:
+        return False
     if memory.type in NEVER_INJECTED or not may_be_injected(memory):
         return False
     if memory.scope is Scope.SESSION and memory.session_id != request.session:
@@ -310,7 +317,8 @@ def _gather(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidat
     yield from _for_files(engine, request)
     if request.query.strip():
         yield from _relevant(engine, request)
-    if request.phase is Phase.VALIDATE or is_qa_request(request.query):
+    asks_for_qa = request.phase is Phase.VALIDATE or is_qa_request(request.query)
+    if asks_for_qa and not request.trivial:
         yield from qa_memories(engine, request.project, request.query, mode=request.mode)
 
 

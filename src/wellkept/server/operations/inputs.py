@@ -251,7 +251,10 @@ class ContextInput(Input):
 
     synonyms: ClassVar[Mapping[str, str]] = names.CONTEXT
     unlisted: ClassVar[frozenset[str]] = frozenset(
-        {"moment", "phase", "observation_types", "observation_limit", "session_limit", "days"}
+        {
+            *("moment", "phase", "complexity", "observation_types", "observation_limit"),
+            *("session_limit", "days"),
+        }
     )
 
     query: str = Field(
@@ -262,6 +265,9 @@ class ContextInput(Input):
     phase: str = Field(
         default="",
         description="define, implement, validate, refine, explore, reflect, or the methodology's.",
+    )
+    complexity: Literal["", "trivial", "standard", "complex"] = Field(
+        default="", description="A trivial task gets no recipes and no end-to-end observations."
     )
     budget_tokens: int | None = Field(default=None, ge=50, le=20_000)
     session: str = ""

@@ -255,6 +255,7 @@ def context(wk: Wellkept, request: inputs.ContextInput) -> outputs.ContextOutput
         moment=request.moment or None,
         files=request.files,
         phase=request.phase or None,
+        complexity=request.complexity or None,
         budget_tokens=request.budget_tokens,
         session=request.session or None,
         session_limit=request.session_limit,

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     metavar="PHASE",
     help="Phase of work; changes the weight of memory types.",
 )
+@click.option(
+    "--complexity",
+    type=click.Choice(["trivial", "standard", "complex"]),
+    help="Size of the task; a trivial one gets no recipes and no end-to-end observations.",
+)
 @click.option("--budget", "budget_tokens", type=int, help="Token budget.")
 @click.option("--max-chars", type=int, help="Character limit.")
 @click.option(
@@ -53,6 +58,7 @@ def context(
     moment: str | None,
     files: tuple[str, ...],
     phase: str | None,
+    complexity: str | None,
     budget_tokens: int | None,
     max_chars: int | None,
     shown: tuple[str, ...],
@@ -76,6 +82,7 @@ def context(
             moment=moment,
             files=files,
             phase=phase,
+            complexity=complexity,
             budget_tokens=budget_tokens,
             max_chars=max_chars,
             shown=[name if name.startswith("line:") else wk.get(name).id for name in shown],
