@@ -234,7 +234,9 @@ class _Counter:
         known = failure in self._history.solved
         counts.failures += 1
         counts.known += known
-        lines = [*asked.lines, *(one for one in self._told if _is_about(one, failure[0]))]
+        failed = main_command(_parsed(call))
+        words = failed.words[:2] if failed else ()
+        lines = [*asked.lines, *(one for one in self._told if _is_about(one, failure[0], words))]
         if lines:
             counts.offered += 1
             counts.known_offered += known
@@ -259,11 +261,12 @@ def _parsed(call: ToolCalled) -> tuple[ShellCommand, ...]:
     return parse_command(call.command or "")
 
 
-def _is_about(line: Line, subject: str) -> bool:
-    """Whether a line quotes a command with the subject of a failed one."""
-    return any(
-        one.subject == subject for text in _commands_in(line.text) for one in parse_command(text)
-    )
+def _is_about(line: Line, subject: str, words: Sequence[str]) -> bool:
+    """Whether a line quotes a command with the subject of a failed one, or its first two words."""
+    quoted = list(_commands_in(line.text))
+    if len(words) > 1 and set(words) <= set(quoted):
+        return True
+    return any(one.subject == subject for text in quoted for one in parse_command(text))
 
 
 def _commands_in(text: str) -> Iterator[str]:

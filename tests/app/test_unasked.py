@@ -15,6 +15,7 @@ from wellkept.app.observer.unasked import PromptKind, named_files, prompt_kind
 from wellkept.app.settings.model import Settings
 from wellkept.core.events import Event
 from wellkept.core.hook_context import HookContextRequest
+from wellkept.core.payloads import E2EObservation, RecipeStep, WorkflowRecipe
 
 pytestmark = pytest.mark.feature("B9", "D12", "C4")
 
@@ -109,17 +110,17 @@ def test_before_a_commit_files_of_another_session_are_named(
 def test_a_trivial_task_gets_no_recipe_and_no_end_to_end_observation(
     wk: wellkept.Wellkept,
 ) -> None:
-    steps = [{"description": "Change the colour of the button in theme.css"}]
+    step = RecipeStep("Change the colour of the button in theme.css")
     wk.remember(
         "Change the colour of a button in the shop",
         type="workflow_recipe",
-        payload={"task_pattern": "colour of a button", "steps": steps},
+        payload=WorkflowRecipe("colour of a button", (step,)),
         source="user_taught",
     )
     wk.remember(
         "The button of the shop needs a second click in the browser",
         type="e2e_observation",
-        payload={"observation_type": "ui_behavior"},
+        payload=E2EObservation("ui_behavior"),
         source="user_taught",
     )
     query = "Change the colour of the shop button, then check it in the browser"
@@ -128,3 +129,27 @@ def test_a_trivial_task_gets_no_recipe_and_no_end_to_end_observation(
     assert not wk.context(query, moment="plan", complexity="trivial").items
     with pytest.raises(wellkept.WellkeptError, match="complexity"):
         wk.context(query, complexity="huge")
+
+
+def test_a_way_out_told_at_the_start_is_told_again_at_the_failure_once(
+    wk: wellkept.Wellkept,
+) -> None:
+    for number in (1, 2, 3):
+        take(wk, shipping(number))
+    provider = HookContextProvider(lambda _: wk)
+    start = HookContextRequest(
+        client="claude-code", session="session-009", moment="session", cwd=str(wk.root)
+    )
+    first = provider(start, frozenset())
+    assert "SHIP_REGION=eu-west" in first.text
+    failure = HookContextRequest(
+        client="claude-code",
+        session="session-009",
+        moment="failure",
+        cwd=str(wk.root),
+        query="make ship",
+        output=CAUSE,
+    )
+    second = provider(failure, frozenset(first.ids))
+    assert "SHIP_REGION=eu-west" in second.text
+    assert provider(failure, frozenset((*first.ids, *second.ids))).text == ""

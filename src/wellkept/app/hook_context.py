@@ -33,7 +33,16 @@ _BUDGETS = {
     "failure": COMMAND_BUDGET_TOKENS,
 }
 """Room for what nobody asked for; None is the setting."""
+_AT_FAILURE = "failure:"
 SKILL_TIMEOUT_S = 0.15
+
+
+def _told_before(request: HookContextRequest, shown: frozenset[str]) -> frozenset[str]:
+    """What is not told again. Who fails all the same has missed what the session start said: at a
+    failure only what was told at one counts."""
+    if request.moment != "failure":
+        return shown
+    return frozenset(one.removeprefix(_AT_FAILURE) for one in shown if one.startswith(_AT_FAILURE))
 
 
 class HookContextProvider:
@@ -81,7 +90,7 @@ class HookContextProvider:
                 files=request.files,
                 budget_tokens=_BUDGETS.get(request.moment),
                 max_chars=MAX_CHARS,
-                shown=shown,
+                shown=_told_before(request, shown),
                 session=request.session,
                 skills_within_s=self._skill_timeout_s,
                 output=request.output,
@@ -92,8 +101,11 @@ class HookContextProvider:
         except UsageError:
             # A file outside the project, or a deleted folder.
             return HookContext()
+        ids = pack.ids
+        if request.moment == "failure":
+            ids = (*ids, *(f"{_AT_FAILURE}{one}" for one in ids))
         return HookContext(
-            render_context(pack), pack.ids, injected_lines(pack), pack.project, pack.used_tokens
+            render_context(pack), ids, injected_lines(pack), pack.project, pack.used_tokens
         )
 
     def close(self) -> None:
