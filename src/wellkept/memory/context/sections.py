@@ -57,10 +57,11 @@ class SectionLine:
     def of(
         cls, section: Section, text: str, *, reason: str = "", name: str | None = None
     ) -> SectionLine:
-        """The line with an id made from its text, or from a name when parts of the text vary."""
+        """The line with an id made from its text, or from a name when parts of the text vary: it
+        is then the same line in every section."""
         from hashlib import blake2b
 
-        about = f"{section.value}\0{text if name is None else name}"
+        about = f"{section.value}\0{text}" if name is None else name
         digest = blake2b(about.encode("utf-8", "replace"), digest_size=8)
         return cls(id=f"line:{digest.hexdigest()}", section=section, text=text, reason=reason)
 
