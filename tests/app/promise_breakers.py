@@ -59,6 +59,9 @@ class Moody:
     def state_text(self, state: Mapping[str, Json]) -> str:
         raise KeyError("mood")
 
+    def on_work_unit_complete(self, unit: WorkUnitRef | None, outcome: object) -> Any:
+        return {"when": datetime.now(tz=UTC)}
+
     @hookimpl
     def wellkept_methodologies(self) -> Iterable[object]:
         return [self]

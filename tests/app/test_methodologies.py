@@ -25,9 +25,14 @@ from wellkept.app.settings.model import Settings
 from wellkept.app.wiring.plugins import installed_plugins, load_plugins
 from wellkept.core.errors import NotFoundError, PluginError, UsageError
 from wellkept.core.memory import WorkUnitRef
+from wellkept.core.payloads import WorkUnitOutcome
 from wellkept.core.types import Phase
 from wellkept.observe.methodology.builtin import AGILE, BMAD, BUILTIN, NATIVE, TDD
-from wellkept.observe.methodology.protocol import Methodology, WorkContext
+from wellkept.observe.methodology.protocol import (
+    CompletesWorkUnits,
+    Methodology,
+    WorkContext,
+)
 
 pytestmark = pytest.mark.feature("D9")
 
@@ -278,6 +283,11 @@ def test_a_plugin_that_breaks_its_promise_is_told_about_and_left_out() -> None:
     assert "The plugin failing failed: ZeroDivisionError" in told
 
 
+def _completed(methodology: Methodology) -> object:
+    assert isinstance(methodology, CompletesWorkUnits)
+    return methodology.on_work_unit_complete(None, WorkUnitOutcome(succeeded=True))
+
+
 def test_a_methodology_that_fails_in_use_is_named_and_keeps_nothing_from_being_learned() -> None:
     plugins = load_plugins([EntryPoint("moody", "tests.app.promise_breakers:moody", "wellkept")])
     moody = plugins.methodology("moody")
@@ -286,6 +296,7 @@ def test_a_methodology_that_fails_in_use_is_named_and_keeps_nothing_from_being_l
         lambda: moody.relay_text([], to="mood"),
         lambda: moody.work_state("said"),
         lambda: moody.state_text({"a": 1}),
+        lambda: _completed(moody),
     ):
         with pytest.raises(PluginError, match="'moody' failed at"):
             ask()
@@ -294,6 +305,7 @@ def test_a_methodology_that_fails_in_use_is_named_and_keeps_nothing_from_being_l
     assert patient.relay_text([], to="mood") == ""
     assert patient.work_state("said") == {}
     assert patient.state_text({"a": 1}) == "a: 1"
+    assert _completed(patient) == {}
     assert patient.phases == moody.phases
 
 

@@ -26,9 +26,7 @@ def test_opening_literals_are_those_that_follow_no_letter_or_digit(
     literals: set[str], text: str
 ) -> None:
     opened = {
-        one
-        for one in literals
-        if re.search(rf"(?<![A-Za-z0-9]){re.escape(one)}", text) is not None
+        one for one in literals if re.search(rf"(?<![A-Za-z0-9]){re.escape(one)}", text) is not None
     }
     assert Literals(literals, opening=True).present(text) == opened
 

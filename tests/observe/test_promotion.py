@@ -10,9 +10,10 @@ from typing import cast
 import pytest
 
 from tests.observe.learning_steps import PROJECT, START, Work, learn, note, pad_of, take
+from wellkept.core.codec import Json
 from wellkept.core.events import Event
-from wellkept.core.memory import Memory
-from wellkept.core.payloads import CausalDependency, DeadEnd, ErrorPattern
+from wellkept.core.memory import Memory, WorkUnitRef
+from wellkept.core.payloads import CausalDependency, DeadEnd, ErrorPattern, WorkUnitOutcome
 from wellkept.core.query import Filter, Validity
 from wellkept.core.scratchpad import AgentNote, ScratchpadStatus, SessionSignal, SignalKind
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Source
@@ -24,6 +25,7 @@ from wellkept.observe.learning.qa_verdicts import record_verdict
 from wellkept.observe.learning.scoring import Score
 from wellkept.observe.methodology.builtin import NATIVE
 from wellkept.observe.methodology.protocol import Methodology
+from wellkept.observe.methodology.table import TableMethodology
 from wellkept.observe.thresholds import CAPS, RULES, Complexity
 from wellkept.testing.fakes import ManualClock
 from wellkept.testing.model_store.store import ModelStore
@@ -449,3 +451,24 @@ def test_closed_memories_stay_closed(engine: Engine) -> None:
         learn(engine, pair_session(number))
     where = Filter(project=PROJECT, validity=Validity.CLOSED)
     assert engine.store.list(where, limit=50).items == ()
+
+
+class _Counting(TableMethodology):
+    """A methodology that adds to the outcome of a work unit."""
+
+    def on_work_unit_complete(
+        self, unit: WorkUnitRef | None, outcome: WorkUnitOutcome
+    ) -> dict[str, Json]:
+        return {"unit": unit.label if unit else None, "files": len(outcome.files_modified)}
+
+
+@pytest.mark.feature("D12")
+def test_a_methodology_adds_fields_to_the_outcome_of_a_work_unit(engine: Engine) -> None:
+    way = _Counting(id="counting", title="Counting", phases={}, levels=())
+    w = Work()
+    take(engine, [w.change("src/right.py"), w.tests_pass(), w.end()])
+    promote(engine, w.session_id, rules=PromotionRules(methodology=way))
+    (memory,) = learned(engine, MemoryType.WORK_UNIT_OUTCOME)
+    assert isinstance(memory.payload, WorkUnitOutcome)
+    assert memory.payload.methodology_fields["files"] == 1
+    assert memory.payload.methodology_fields["unit"]

@@ -99,7 +99,7 @@ class DeadEnd(Payload):
 
 @record
 class WorkUnitOutcome(Payload):
-    """Outcome of one work unit."""
+    """Outcome of one work unit; `methodology_fields` belong to the methodology."""
 
     succeeded: bool
     files_modified: tuple[str, ...] = ()
@@ -108,6 +108,7 @@ class WorkUnitOutcome(Payload):
     context_tokens_used: int | None = None
     retry_count: int = 0
     failure_reason: str | None = None
+    methodology_fields: dict[str, Json] = field(default_factory=dict[str, Json])
 
 
 @record

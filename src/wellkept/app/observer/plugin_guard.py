@@ -14,11 +14,18 @@ from typing import TypeVar
 from wellkept.core.codec import Json
 from wellkept.core.errors import PluginError
 from wellkept.core.memory import Memory, WorkUnitRef
+from wellkept.core.payloads import WorkUnitOutcome
 from wellkept.core.records import record
 from wellkept.core.text import shorten
 from wellkept.core.types import Phase
 from wellkept.observe.methodology.builtin import NATIVE
-from wellkept.observe.methodology.protocol import CustomType, Methodology, Relay, WorkContext
+from wellkept.observe.methodology.protocol import (
+    CompletesWorkUnits,
+    CustomType,
+    Methodology,
+    Relay,
+    WorkContext,
+)
 
 MAX_TEXT_CHARS = 4_000
 MAX_STATE_CHARS = 20_000
@@ -79,6 +86,19 @@ class GuardedMethodology:
             "state_text",
             lambda: _text(self.inner.state_text(state)),
             lambda: NATIVE.state_text(state),
+        )
+
+    def on_work_unit_complete(
+        self, unit: WorkUnitRef | None, outcome: WorkUnitOutcome
+    ) -> Mapping[str, Json]:
+        """Fields that the methodology adds to an outcome."""
+        inner = self.inner
+        if not isinstance(inner, CompletesWorkUnits):
+            return {}
+        return self._call(
+            "on_work_unit_complete",
+            lambda: _state(inner.on_work_unit_complete(unit, outcome)),
+            dict,
         )
 
     def _call(

@@ -33,7 +33,7 @@ from wellkept.observe import thresholds as t
 from wellkept.observe.learning.model_wording import ask_for_strings
 from wellkept.observe.learning.rules import digest, is_obvious_pair
 from wellkept.observe.learning.save import close_running_record, put_running_record
-from wellkept.observe.methodology.protocol import Methodology, WorkContext
+from wellkept.observe.methodology.protocol import CompletesWorkUnits, Methodology, WorkContext
 from wellkept.observe.model.grounding import is_grounded
 from wellkept.observe.reading.prompt_rules import tells
 
@@ -105,6 +105,15 @@ def _outcome(
     evidence = [Evidence(EvidenceKind.SESSION, session.id, at=session.last_event_at)]
     evidence += [Evidence(EvidenceKind.COMMIT, sha, at=session.last_event_at) for sha in shas[-5:]]
     count = counted(len(files), "file")
+    unit = work_unit_of(session, scratchpad, task=task, label=label, methodology=methodology)
+    outcome = WorkUnitOutcome(
+        succeeded=True,
+        files_modified=files,
+        key_decisions=decisions[: t.MAX_DECISIONS],
+        steps_taken=sum(one.last_step - one.first_step for one in tasks),
+        context_tokens_used=sum(one.tokens for one in tasks) or None,
+        retry_count=max(scratchpad.failed_runs, *(one.retries for one in tasks)),
+    )
     return MemoryDraft(
         content=f"{shorten(label, limit=160)}: passed ({by}); {count} changed.",
         type=MemoryType.WORK_UNIT_OUTCOME,
@@ -115,20 +124,20 @@ def _outcome(
         scope=Scope.WORK_UNIT,
         session_id=session.id,
         commit_sha=shas[-1] if shas else None,
-        work_unit=work_unit_of(
-            session, scratchpad, task=task, label=label, methodology=methodology
-        ),
+        work_unit=unit,
         evidence=tuple(evidence),
-        payload=WorkUnitOutcome(
-            succeeded=True,
-            files_modified=files,
-            key_decisions=decisions[: t.MAX_DECISIONS],
-            steps_taken=sum(one.last_step - one.first_step for one in tasks),
-            context_tokens_used=sum(one.tokens for one in tasks) or None,
-            retry_count=max(scratchpad.failed_runs, *(one.retries for one in tasks)),
-        ),
+        payload=replace(outcome, methodology_fields=_own_fields(methodology, unit, outcome)),
         valid_from=session.last_event_at,
     )
+
+
+def _own_fields(
+    methodology: Methodology, unit: WorkUnitRef, outcome: WorkUnitOutcome
+) -> dict[str, Json]:
+    """What the methodology adds to an outcome."""
+    if not isinstance(methodology, CompletesWorkUnits):
+        return {}
+    return dict(methodology.on_work_unit_complete(unit, outcome))
 
 
 def work_unit_of(

@@ -8,10 +8,11 @@ plugins, storage or settings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from wellkept.core.codec import Json
 from wellkept.core.memory import Memory, WorkUnitRef
+from wellkept.core.payloads import WorkUnitOutcome
 from wellkept.core.records import field, record
 from wellkept.core.types import MemoryType, Phase
 
@@ -102,4 +103,15 @@ class Methodology(Protocol):
 
     def state_text(self, state: Mapping[str, Json]) -> str:
         """A work state as text; unknown fields are shown by name."""
+        ...
+
+
+@runtime_checkable
+class CompletesWorkUnits(Protocol):
+    """A methodology that adds fields of its own to the outcome of a work unit."""
+
+    def on_work_unit_complete(
+        self, unit: WorkUnitRef | None, outcome: WorkUnitOutcome
+    ) -> Mapping[str, Json]:
+        """Fields to keep with the outcome; may be empty."""
         ...
