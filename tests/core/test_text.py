@@ -78,7 +78,13 @@ def test_jaccard_of_nothing_is_zero() -> None:
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [("gives", "give"), ("caching", "cache"), ("retries", "retry"), ("running", "runs")],
+    [
+        ("gives", "give"),
+        ("caching", "cache"),
+        ("retries", "retry"),
+        ("applied", "apply"),
+        ("running", "runs"),
+    ],
 )
 def test_forms_of_one_word_have_one_stem(left: str, right: str) -> None:
     assert text.stem(left) == text.stem(right)

@@ -33,13 +33,15 @@ class ActivityKind(StrEnum):
     MEMORY_DELETED = "memory_deleted"
     SKILLS_DETECTED = "skills_detected"
     SKILL_GENERATED = "skill_generated"
+    LINES_GIVEN = "lines_given"
+    LINES_JUDGED = "lines_judged"
 
 
 @record(kw_only=True)
 class Activity:
     """One log entry. `everywhere`: visible from every project (a memory of scope `user`).
 
-    `subject` names skills, separated by commas.
+    `subject` names skills, separated by commas, or the injection whose lines were given or judged.
     """
 
     number: int

@@ -4,6 +4,7 @@
     ├── UsageError        invalid input
     ├── NotFoundError     a named thing does not exist
     ├── ConflictError     a concurrent write, or an ambiguous name
+    │   └── MemoryChangedError   a memory was changed since the caller saw it
     ├── StoreError        the storage engine failed
     │   ├── StoreBusyError       another process held the write lock too long
     │   ├── StoreReadOnlyError   the database cannot be written
@@ -11,6 +12,7 @@
     │   ├── StoreCorruptError    the database is damaged
     │   └── StoreVersionError    the database was made by a newer Wellkept
     ├── ProviderError     a model or an embedder failed
+    │   └── ContextTooLongError  a conversation does not fit into the model's window
     └── PluginError       a plugin failed or broke its contract
 
 Every message names the problem and the input; the hint says what to do. CLI, HTTP and MCP map these
@@ -19,7 +21,10 @@ classes in one table each.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from wellkept.core.memory import Memory
 
 ProviderCause: TypeAlias = Literal["login", "busy", "answer", "wait", "other"]
 """Why a model failed: no valid login; limited, failing or silent server; unusable answer; not asked
@@ -48,6 +53,16 @@ class NotFoundError(WellkeptError):
 
 class ConflictError(WellkeptError):
     """A concurrent write, or a name that matches more than one thing."""
+
+
+class MemoryChangedError(ConflictError):
+    """A memory was changed since the caller saw it; `current` is how it stands."""
+
+    def __init__(self, current: Memory) -> None:
+        super().__init__(
+            f"Memory {current.short} was changed meanwhile.", hint="Read it again and repeat."
+        )
+        self.current = current
 
 
 class StoreError(WellkeptError):
@@ -82,6 +97,10 @@ class ProviderError(WellkeptError):
     ) -> None:
         super().__init__(message, hint=hint)
         self.cause: ProviderCause = cause
+
+
+class ContextTooLongError(ProviderError):
+    """A conversation does not fit into the model's context window."""
 
 
 class PluginError(WellkeptError):

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from wellkept.core.hook_context import ContextLine
 from wellkept.core.records import record
-
-if TYPE_CHECKING:
-    from wellkept.core.hook_context import ContextLine
 
 
 class ToolKind(StrEnum):

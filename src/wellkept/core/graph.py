@@ -171,6 +171,16 @@ class ReachedNode:
 
 
 @record(kw_only=True)
+class UnresolvedCall:
+    """A call as written, whose receiver has an unknown type: no edge stands for it."""
+
+    path: str
+    line: int
+    caller: str
+    callee: str
+
+
+@record(kw_only=True)
 class Impact:
     """What a change of the target may affect. `score` is 0 when nothing depends on it, and nears 1
     with more and stronger dependents."""
@@ -186,6 +196,8 @@ class Impact:
     score: float
     reached_count: int
     """All nodes reached, including those cut by the limit."""
+    unresolved: tuple[UnresolvedCall, ...] = ()
+    """Calls that may be calls of the target, a method, but could not be resolved."""
     stale_files: tuple[str, ...] = ()
 
 

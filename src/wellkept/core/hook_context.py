@@ -1,11 +1,19 @@
 """Request and result of a hook's context lookup: what `clients` asks and `app` answers.
 
-Data only. Knows neither client payloads nor how context is built.
+Knows neither client payloads nor how context is built.
 """
 
 from __future__ import annotations
 
+import re
+
 from wellkept.core.records import record
+
+_FAILURE_WORDS = re.compile(
+    r"no tests? (?:found|ran|to run)|collected 0 items|\bran 0 tests|command not found"
+    r"|\berror\b|\bfatal\b|\bfailed\b",
+    re.IGNORECASE,
+)
 
 
 @record(kw_only=True)
@@ -27,13 +35,20 @@ class HookContextRequest:
 
 @record
 class ContextLine:
-    """One line of an injected text, for the log. Without an id it is known by its text."""
+    """One line of an injected text, for the log. Without an id it is known by its text.
+
+    `score` is its weight in the ranking; importance and confidence are those of its memory at that
+    moment. None for a line that was not ranked.
+    """
 
     text: str
     kind: str
     id: str = ""
     memory_id: str | None = None
     reason: str = ""
+    score: float | None = None
+    importance: float | None = None
+    confidence: float | None = None
 
 
 @record
@@ -48,3 +63,12 @@ class HookContext:
     lines: tuple[ContextLine, ...] = ()
     project: str = ""
     tokens: int = 0
+
+
+def may_have_failed(output: str) -> bool:
+    """Whether output could tell of a failure that the exit code hides, so that asking is worth it.
+
+    A pipe hides an exit code, and a run without tests ends with 0. Whether it really failed is
+    decided where the output is read.
+    """
+    return _FAILURE_WORDS.search(output) is not None

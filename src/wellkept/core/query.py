@@ -18,6 +18,13 @@ from wellkept.core.types import MemoryType, Scope, Severity, Source
 _Item = TypeVar("_Item")
 RAW_TYPES = (MemoryType.OBSERVATION, MemoryType.PROMPT, MemoryType.TIMELINE)
 """Types written by capture."""
+CONFIDENCE_BANDS = 5
+"""Confidence is shown as one to five dots."""
+
+
+def confidence_band(confidence: float) -> int:
+    """The dots of a confidence: 1 below 0.2, 5 from 0.8 on."""
+    return min(CONFIDENCE_BANDS, int(confidence * CONFIDENCE_BANDS) + 1)
 
 
 class Validity(StrEnum):
@@ -48,8 +55,9 @@ class Filter:
     `include_user` adds the memories of scope `user` wherever they were taught.
     Within one field any of the values fits, except `tags`: all of them must be there.
     `since`/`until` bound the time of the event (`valid_from`), half open. `as_of` asks what was
-    believed at that moment and overrides `validity`. `raw` are observations, prompts and summaries
-    as capture wrote them, as long as nobody confirmed or pinned them.
+    believed at that moment and overrides `validity`. `methodologies` are those of the work unit;
+    `bands` the dots of confidence, 1 to 5 (`confidence_band`). `raw` are observations,
+    prompts and summaries as capture wrote them, as long as nobody confirmed or pinned them.
     """
 
     project: str | None
@@ -62,6 +70,8 @@ class Filter:
     modules: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
     authors: tuple[str, ...] = ()
+    methodologies: tuple[str, ...] = ()
+    bands: tuple[int, ...] = ()
     min_confidence: float = 0.0
     min_importance: float = 0.0
     since: datetime | None = None

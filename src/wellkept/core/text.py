@@ -50,7 +50,7 @@ def _cjk_run() -> re.Pattern[str]:
     return re.compile(_CJK)
 
 
-_ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
+_ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 _SHORTEST_STEM = 3
 
 

@@ -39,12 +39,23 @@ class LineOutcome(StrEnum):
 OUTCOME_ORDER = tuple(LineOutcome)
 
 
+@record
+class LineScore:
+    """Why a line was chosen over others: its weight in the ranking, and importance and confidence
+    of its memory at that moment."""
+
+    score: float
+    importance: float | None = None
+    confidence: float | None = None
+
+
 @record(kw_only=True)
 class InjectedLine:
     """One line as it was injected.
 
     `kind` is the type of its memory, or the section it stood in. `work_tokens` is what finding it
     out cost, None when nobody measured it. `outcome_by` names the sign: a file, a command, words.
+    `score` is None where nothing was ranked.
     """
 
     line_id: str
@@ -57,6 +68,7 @@ class InjectedLine:
     outcome: LineOutcome = LineOutcome.OPEN
     outcome_by: str = ""
     outcome_at: datetime | None = None
+    score: LineScore | None = None
 
 
 @record(kw_only=True)

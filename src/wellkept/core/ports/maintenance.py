@@ -22,6 +22,10 @@ class StoreMaintenance(Protocol):
         """Rebuild the derived indexes from the rows; returns what was repaired."""
         ...
 
+    def continue_upgrade(self) -> bool:
+        """Do one short step of what a migration left for later; False when nothing is left."""
+        ...
+
     def backup(self, target: Path, *, progress: Progress | None = None) -> None:
         """Write a consistent copy while other processes keep working."""
         ...

@@ -13,10 +13,12 @@ from wellkept.core.ports.injections import InjectionLog
 from wellkept.core.ports.key_values import FileLinkStore, KeyValueStore
 from wellkept.core.ports.maintenance import StoreMaintenance
 from wellkept.core.ports.memories import MemoryStore, ProjectStore
+from wellkept.core.ports.reports import ReportStore
 from wellkept.core.ports.scratchpads import ScratchpadStore
 from wellkept.core.ports.search import SearchIndex, VectorStore
 from wellkept.core.ports.sessions import SessionStore
 from wellkept.core.ports.skills import GeneratedSkillStore, SkillUseStore
+from wellkept.core.ports.undo import UndoLog
 
 
 class Store(
@@ -31,6 +33,8 @@ class Store(
     SkillUseStore,
     ScratchpadStore,
     InjectionLog,
+    ReportStore,
+    UndoLog,
     GeneratedSkillStore,
     StoreMaintenance,
     Protocol,

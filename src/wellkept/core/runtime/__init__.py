@@ -1,0 +1,1 @@
+"""Records of the agent runtime: messages, the events of a session, and its transcript."""
