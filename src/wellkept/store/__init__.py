@@ -1,7 +1,7 @@
 """Storage: the engines behind `wellkept.core.ports`, the event spool, files of other memory tools.
 
 Open this file first, then `sqlite/store.py`. Code above `store` calls only the functions below and
-never names an engine. To add an engine: put it beside `sqlite` (for example `postgres`), pass
+never names an engine. To add an engine: put it beside `sqlite` and `postgres`, pass
 `wellkept.testing.conformance`, and choose it inside these functions. Imports `core` only; knows
 nothing of ranking, clients or models.
 
@@ -11,13 +11,16 @@ imported by the functions that open them, numpy by the first vector search.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from typing import Literal
 
     from wellkept.core.clock import Clock
+    from wellkept.core.codec import Json
     from wellkept.core.ports.code_search import CodeSearchStore
     from wellkept.core.ports.graph import GraphStore
     from wellkept.core.ports.store import Store
+    from wellkept.core.ports.transcripts import Transcripts
     from wellkept.core.query import Finding, StoreContents
     from wellkept.core.types import Progress
     from wellkept.store.sqlite.maintenance.restore import ReplacedFile
@@ -25,9 +28,11 @@ if TYPE_CHECKING:
 __all__ = [
     "check_derived_file",
     "inspect_database",
+    "is_address",
     "open_code_search",
     "open_graph",
     "open_store",
+    "open_transcripts",
     "restore_store",
     "verify_backup",
 ]
@@ -41,18 +46,28 @@ def open_store(
     read_only: bool = False,
     clock: "Clock | None" = None,
 ) -> "Store":
-    """Open the store in a file; create or migrate it as needed.
+    """Open the store in a file, or in the PostgreSQL database of an address such as
+    `postgresql://user@host/database`; create or migrate it as needed.
 
     A committed write survives the death of any process, `kill -9` included. With `normal`
     durability a power cut may undo the last commits (never half of one, never a damaged file);
     `full` waits for the disk at every commit.
 
     A file that cannot be written is opened for reading: each write then raises
-    StoreReadOnlyError. `read_only` requests that and leaves the file unchanged.
+    StoreReadOnlyError. `read_only` requests that and leaves the file unchanged. PostgreSQL waits
+    for the disk as its server is set up; `durability` does not change that.
     """
     from pathlib import Path
 
     from wellkept.core.clock import system_clock
+
+    if isinstance(path, str) and is_address(path):
+        return _open_postgres(
+            path,
+            busy_timeout_ms=busy_timeout_ms,
+            read_only=read_only,
+            clock=clock or system_clock,
+        )
     from wellkept.store.sqlite.store import SqliteStore
 
     return SqliteStore.open(
@@ -61,6 +76,28 @@ def open_store(
         durability=durability,
         read_only=read_only,
         clock=clock or system_clock,
+    )
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of a database server and not a path."""
+    return text.startswith(("postgresql://", "postgres://"))
+
+
+def _open_postgres(url: str, *, busy_timeout_ms: int, read_only: bool, clock: "Clock") -> "Store":
+    from wellkept.core.errors import UsageError
+
+    try:
+        from wellkept.store.postgres.store import PostgresStore
+    except ImportError as error:
+        if error.name is None or not error.name.startswith("psycopg"):
+            raise
+        raise UsageError(
+            "A store on PostgreSQL needs a package that is not installed.",
+            hint="Run `pip install 'wellkept[postgres]'`.",
+        ) from error
+    return PostgresStore.open(
+        url, busy_timeout_ms=busy_timeout_ms, read_only=read_only, clock=clock
     )
 
 
@@ -158,3 +195,13 @@ def restore_store(
         clock=clock or system_clock,
         progress=progress,
     )
+
+
+def open_transcripts(
+    folder: "Path", *, redact: "Callable[[Json], Json]", clock: "Clock | None" = None
+) -> "Transcripts":
+    """The conversations of the agent below a folder; texts are redacted before they are written."""
+    from wellkept.core.clock import system_clock
+    from wellkept.store.transcripts import TranscriptFiles
+
+    return TranscriptFiles(folder, redact=redact, clock=clock or system_clock)

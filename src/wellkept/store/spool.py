@@ -201,14 +201,28 @@ def total_bytes(directory: str) -> int:
 
 
 def record_drop(directory: str, *, client: str, event: str, size: int, now_ms: int) -> None:
-    """Record a dropped event: one line each, without details once there are many."""
+    """Record a dropped event: one line each, without details once there are many.
+
+    On a full disk the file grows by a hole, which takes no room; readers take it for a line end.
+    """
     descriptor = _open(os.path.join(directory, DROPPED_NAME))
     try:
-        line = f"{now_ms} {plain_name(client)} {plain_name(event)} {size}"
-        detailed = os.fstat(descriptor).st_size < _DETAILED_DROPS_BYTES
-        os.write(descriptor, f"{line}\n".encode("ascii") if detailed else b"\n")
+        known = os.fstat(descriptor).st_size
+        line = f"{now_ms} {plain_name(client)} {plain_name(event)} {size}\n".encode("ascii")
+        line = line if known < _DETAILED_DROPS_BYTES else b"\n"
+        if not _is_written(descriptor, line):
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size + 1)
     finally:
         os.close(descriptor)
+
+
+def _is_written(descriptor: int, line: bytes) -> bool:
+    try:
+        return os.write(descriptor, line) == len(line)
+    except OSError:
+        return False
 
 
 def _hash(text: str) -> int:

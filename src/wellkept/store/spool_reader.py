@@ -161,7 +161,8 @@ def moment_of(milliseconds: int) -> datetime:
 def dropped(directory: Path) -> DroppedEvents:
     """Events dropped since the record was last cleared."""
     try:
-        lines = (directory / DROPPED_NAME).read_bytes().splitlines()
+        # A hole is an event for which there was no room for a line.
+        lines = (directory / DROPPED_NAME).read_bytes().replace(b"\0", b"\n").splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return DroppedEvents()
     noted = [line.split() for line in lines]

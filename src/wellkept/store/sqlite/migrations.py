@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from wellkept.core.clock import Clock, to_ms
 from wellkept.core.errors import StoreCorruptError, StoreVersionError
+from wellkept.store.sqlite.checksums import add_checksums
 from wellkept.store.sqlite.connection.database import Connection, Database
 from wellkept.store.sqlite.schema import (
     CHANGED_ROWS,
@@ -23,6 +24,7 @@ from wellkept.store.sqlite.schema import (
     KIND_INDEXES,
     NEWS,
     OBSERVER,
+    REPORTS,
     SESSION_SCHEMA,
     SKILL_LIBRARY,
     SKILL_USES,
@@ -63,6 +65,8 @@ STEPS: tuple[Migration, ...] = (
     Migration(10, "text indexes filled by the writer of a memory", _execute(INDEXED_BY_WRITER)),
     Migration(11, "which memories were changed last", _execute(CHANGED_ROWS)),
     Migration(12, "what was injected, and tokens of sessions", _execute(INJECTIONS)),
+    Migration(13, "a checksum for each record", add_checksums),
+    Migration(14, "counts by facet, scores of lines given, undo", _execute(REPORTS)),
 )
 
 

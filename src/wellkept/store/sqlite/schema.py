@@ -2,9 +2,10 @@
 
 Canonical: `memories` (all columns but `extra`), `project_aliases`, `shelf`, `file_links`,
 `sessions`, `processed_events`, `reading_marks`, `news`, `injections`, `injected_lines`,
-`silent_lines`.
+`silent_lines`, `undo_steps`.
 Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, `text_edits`, and the
-columns `short` and `extra`. `row` is the integer that joins them and never leaves the engine.
+columns `short` and `extra`. The columns `checksum` are in `checksums`. `row` is the integer that
+joins them and never leaves the engine.
 """
 
 from __future__ import annotations
@@ -464,4 +465,26 @@ INJECTIONS: tuple[str, ...] = (
     "ALTER TABLE sessions ADD COLUMN input_tokens INTEGER",
     "ALTER TABLE sessions ADD COLUMN cached_tokens INTEGER",
     "ALTER TABLE sessions ADD COLUMN output_tokens INTEGER",
+)
+
+# -- Step 14 --------------------------------------------------------------------------------------
+
+# Counts by facet read the index alone: a row with its text is many times as large. It has no
+# generated column, since SQLite before 3.41 reads the row for one. What may be undone is kept whole
+# for a while.
+REPORTS: tuple[str, ...] = (
+    """CREATE INDEX memories_facets ON memories (project, scope, type, source, confidence,
+       work_unit, needs_review, user_verified, valid_to_ms, archived_ms, stale_ms, pinned,
+       valid_from_ms, created_ms)""",
+    "ALTER TABLE injected_lines ADD COLUMN score TEXT",
+    """CREATE TABLE undo_steps (
+        id TEXT PRIMARY KEY CHECK (id <> ''),
+        project TEXT NOT NULL CHECK (project <> ''),
+        action TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        undone_ms INTEGER,
+        count INTEGER NOT NULL CHECK (count >= 0),
+        body TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX undo_steps_latest ON undo_steps (project, at_ms)",
 )

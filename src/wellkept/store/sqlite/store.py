@@ -19,9 +19,11 @@ from wellkept.store.sqlite.tables.injections import SqliteInjections
 from wellkept.store.sqlite.tables.key_values import SqliteKeyValues
 from wellkept.store.sqlite.tables.memories import SqliteMemories
 from wellkept.store.sqlite.tables.projects import SqliteProjects
+from wellkept.store.sqlite.tables.reports import KeptCounts, SqliteReports
 from wellkept.store.sqlite.tables.scratchpads import SqliteScratchpads
 from wellkept.store.sqlite.tables.sessions import SqliteSessions
 from wellkept.store.sqlite.tables.skills import SqliteGeneratedSkills, SqliteSkillUses
+from wellkept.store.sqlite.tables.undo import SqliteUndo
 from wellkept.store.sqlite.tables.vectors import SqliteVectors
 
 
@@ -36,6 +38,8 @@ class SqliteStore(
     SqliteSkillUses,
     SqliteScratchpads,
     SqliteInjections,
+    SqliteReports,
+    SqliteUndo,
     SqliteGeneratedSkills,
     SqliteMaintenance,
 ):
@@ -50,6 +54,7 @@ class SqliteStore(
         self._term_cache = TermCache()
         self._project_sizes = ProjectSizes()
         self._vector_search = VectorSearch()
+        self._kept_counts = KeptCounts()
 
     @classmethod
     def open(

@@ -1,7 +1,7 @@
 """Translates `sqlite3.Error` into the `StoreError` family, with a hint what to do.
 
-Invariant: no `sqlite3.Error` leaves the engine. Constraint violations are translated by the code
-that writes, which knows their meaning.
+Invariant: no `sqlite3.Error` leaves the engine. Constraint violations that are expected are handled
+by the code that writes, which knows their meaning.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from wellkept.core.errors import (
 )
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# SQLite makes the file that readers share in steps of 32 KiB.
+_NO_ROOM_BYTES = 128 << 10
+_RESTORE = "Run `wellkept doctor`; if it cannot repair it, `wellkept restore` a backup."
+_DEEP = "Run `wellkept doctor --deep`: it names the record."
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -43,16 +47,18 @@ def translate(error: sqlite3.Error, path: Path) -> StoreError | UsageError:
             f"The database {path} cannot be written.",
             hint="Check the permissions of the file and of its folder.",
         )
-    if code == sqlite3.SQLITE_FULL or _hit_a_size_limit(error):
+    if code == sqlite3.SQLITE_FULL or _hit_a_size_limit(error) or _is_full(code, path):
         return StoreFullError(
             f"No disk space left to write {path}; nothing of this change was stored.",
             hint="Free some disk space and try again.",
         )
     if code in _DAMAGED:
         return StoreCorruptError(
-            f"{path} is damaged or is not a Wellkept database ({error}).",
-            hint="Run `wellkept doctor`; if it cannot repair it, `wellkept restore` a backup.",
+            f"{path} is damaged or is not a Wellkept database ({error}).", hint=_RESTORE
         )
+    if "Could not decode to UTF-8" in str(error):
+        # SQLite's message would quote the text.
+        return StoreCorruptError(f"A text in {path} is damaged.", hint=_DEEP)
     return _less_common(error, code, path)
 
 
@@ -74,15 +80,31 @@ def _hit_a_size_limit(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_WRITE
 
 
+def _is_full(code: int, path: Path) -> bool:
+    """No room for the files beside the database shows as an error of input or output."""
+    if code != sqlite3.SQLITE_IOERR:
+        return False
+    from shutil import disk_usage
+
+    try:
+        return disk_usage(path.parent).free < _NO_ROOM_BYTES
+    except OSError:
+        return False
+
+
 @contextmanager
 def translated(path: Path) -> Generator[None, None, None]:
     """Translate SQLite errors raised inside the block."""
     try:
         yield
-    except sqlite3.IntegrityError:
-        raise
+    except sqlite3.IntegrityError as error:
+        # Whoever writes something that may break a rule handles it; this one was not to be.
+        raise StoreCorruptError(f"A record in {path} is damaged ({error}).", hint=_DEEP) from error
     except sqlite3.Error as error:
         raise translate(error, path) from error
+    except UnicodeDecodeError as error:
+        # The names in SQLite's own message are damaged.
+        raise StoreCorruptError(f"{path} is damaged.", hint=_RESTORE) from error
     except UnicodeEncodeError as error:
         raise UsageError(
             f"A text contains a character that cannot be stored: {error.reason}.",
@@ -100,6 +122,6 @@ def readable_index(path: Path) -> Generator[None, None, None]:
         yield
     except (ArithmeticError, IndexError, ValueError, TypeError) as error:
         raise StoreCorruptError(
-            f"The search index in {path} is damaged ({type(error).__name__}).",
+            f"The search index in {path} is damaged.",
             hint="Run `wellkept doctor --repair`: it makes the index anew from the memories.",
         ) from error

@@ -26,20 +26,22 @@ class PagePosition(NamedTuple):
     id: str
 
 
-class _Sorting(NamedTuple):
+class Sorting(NamedTuple):
+    """Column and direction of an order."""
+
     column: str
     descending: bool = True
 
 
-_SORTINGS: Mapping[Order, _Sorting] = MappingProxyType(
+_SORTINGS: Mapping[Order, Sorting] = MappingProxyType(
     {
-        Order.NEWEST: _Sorting("created_ms"),
-        Order.OLDEST: _Sorting("created_ms", descending=False),
-        Order.UPDATED: _Sorting("updated_ms"),
-        Order.IMPORTANCE: _Sorting("importance"),
-        Order.ACCESSED: _Sorting("accessed_ms"),
-        Order.EVENT: _Sorting("valid_from_ms", descending=False),
-        Order.EVENT_LATEST: _Sorting("valid_from_ms"),
+        Order.NEWEST: Sorting("created_ms"),
+        Order.OLDEST: Sorting("created_ms", descending=False),
+        Order.UPDATED: Sorting("updated_ms"),
+        Order.IMPORTANCE: Sorting("importance"),
+        Order.ACCESSED: Sorting("accessed_ms"),
+        Order.EVENT: Sorting("valid_from_ms", descending=False),
+        Order.EVENT_LATEST: Sorting("valid_from_ms"),
     }
 )
 
@@ -48,7 +50,7 @@ def fetch(
     db: Connection, filter_sql: Condition, *, order: Order, after: PagePosition | None, limit: int
 ) -> list[Row]:
     """The next rows in an order."""
-    sorting = _SORTINGS[order]
+    sorting = sorting_of(order)
     direction, beyond = ("DESC", "<") if sorting.descending else ("ASC", ">")
     follows = "" if after is None else f"AND (m.{sorting.column}, m.id) {beyond} (?, ?)"
     ordered = f"ORDER BY m.{sorting.column} {direction}, m.id {direction}"
@@ -59,6 +61,11 @@ def fetch(
         f" {ordered}",
         (*filter_sql.params, *(after or ()), limit),
     ).fetchall()
+
+
+def sorting_of(order: Order) -> Sorting:
+    """How an order sorts."""
+    return _SORTINGS[order]
 
 
 def position_of(row: Row, *, order: Order) -> PagePosition:

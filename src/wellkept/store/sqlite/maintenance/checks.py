@@ -13,11 +13,15 @@ from pathlib import Path
 from wellkept.core.errors import StoreCorruptError
 from wellkept.core.query import Finding
 from wellkept.core.types import Severity
+from wellkept.store.sqlite.checksums import count_missing
 from wellkept.store.sqlite.connection.database import Connection
+from wellkept.store.sqlite.maintenance.damaged_records import damaged_records, damaged_vectors
 from wellkept.store.sqlite.search.fulltext import quote
 from wellkept.store.sqlite.tables.memory_rows import SELECTED, to_memory
 
 _SAMPLE = 400
+_MAX_NAMED = 50
+_NONSENSE = (AttributeError, TypeError, ValueError, OverflowError)
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _TEXT_INDEXES = ("words", "fragments")
 
@@ -37,7 +41,7 @@ def run(db: Connection, *, deep: bool, may_write: bool) -> list[Finding]:
         _successors,
     ]
     if deep:
-        checks.append(_unreadable)
+        checks += [_checksums, _unreadable]
         if may_write:
             checks.append(_index_integrity)
     return [finding for check in checks for finding in _run_check(db, check)]
@@ -66,6 +70,9 @@ def _run_check(
         return list(check(db))
     except sqlite3.DatabaseError as error:
         return [_error("damage", f"The file cannot be read: {error}.", repairable=False)]
+    except _NONSENSE:
+        # A value of another kind than its column: text that became a number or nothing.
+        return [_error("damage", "A record holds what it cannot hold.", repairable=False)]
 
 
 def _error(check: str, message: str, *, repairable: bool = True, count: int = 1) -> Finding:
@@ -217,13 +224,52 @@ def _successors(db: Connection) -> Iterator[Finding]:
         )
 
 
+def _checksums(db: Connection) -> Iterator[Finding]:
+    """Records that do not match their checksum, each by its name."""
+    broken = list(damaged_records(db))
+    for one in broken[:_MAX_NAMED]:
+        name = f"{one.table.what} {one.name}"
+        yield _error(
+            f"checksum of {name}",
+            f"The {name} is damaged: it does not match its checksum. `wellkept doctor --repair`"
+            " mends it where that is sure; otherwise restore a backup, or correct it by hand.",
+        )
+    if len(broken) > _MAX_NAMED:
+        left = len(broken) - _MAX_NAMED
+        yield _error("checksums", f"{left} more records do not match their checksum.", count=left)
+    if vectors := damaged_vectors(db):
+        yield _error(
+            "vector checksums",
+            f"{len(vectors)} vectors are damaged; a repair removes them for `wellkept reindex`.",
+            count=len(vectors),
+        )
+    if missing := count_missing(db):
+        yield Finding(
+            "missing checksums",
+            f"{missing} records of an older version have no checksum yet; the next maintenance"
+            " makes them.",
+            Severity.WARNING,
+            repairable=True,
+            count=missing,
+        )
+
+
+def _decoded(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
 def _unreadable(db: Connection) -> Iterator[Finding]:
     broken: list[str] = []
-    for row in db.execute(f"SELECT {SELECTED} FROM memories m"):
-        try:
-            to_memory(row)
-        except StoreCorruptError:
-            broken.append(str(row[0]))
+    # Text that is no longer UTF-8 must not hide the rows after it.
+    db.text_factory = _decoded
+    try:
+        for row in db.execute(f"SELECT {SELECTED} FROM memories m"):
+            try:
+                to_memory(row)
+            except StoreCorruptError:
+                broken.append(str(row[0]))
+    finally:
+        db.text_factory = str
     if broken:
         yield _error(
             "rows", f"{len(broken)} memories cannot be read, the first is {broken[0]}.",

@@ -35,9 +35,15 @@ class SqliteMaintenance(Component):
         return [*found, *checks.unfinished_copies(unfinished(self._database.path.parent))]
 
     def repair(self, *, progress: Progress | None = None) -> list[Finding]:
+        from wellkept.store.sqlite.checksums import fill_missing
+        from wellkept.store.sqlite.maintenance import damaged_records
         from wellkept.store.sqlite.maintenance import repair as repairs
 
         before = self.check(deep=True)
+        with self._database.writing() as db:
+            # First: the indexes are made anew from the texts.
+            damaged_records.mend(db, _copies(self._database.path))
+            fill_missing(db)
         for done, run in enumerate(repairs.REPAIRS):
             if progress is not None:
                 progress(done, len(repairs.REPAIRS))
@@ -49,6 +55,15 @@ class SqliteMaintenance(Component):
             progress(len(repairs.REPAIRS), len(repairs.REPAIRS))
         left = {finding.check for finding in self.check(deep=True)}
         return [f for f in before if f.repairable and f.check not in left]
+
+    def continue_upgrade(self) -> bool:
+        from wellkept.store.sqlite.checksums import backfill
+
+        with self._database.reading() as db:
+            if not db.execute("SELECT EXISTS (SELECT 1 FROM unsummed)").fetchone()[0]:
+                return False
+        with self._database.writing() as db:
+            return backfill(db)
 
     def backup(self, target: Path, *, progress: Progress | None = None) -> None:
         if target.exists():
@@ -87,6 +102,12 @@ class SqliteMaintenance(Component):
             "journal": str(journal),
             "access": "read only" if self._database.read_only else "read and write",
         }
+
+
+def _copies(path: Path) -> list[Path]:
+    """Copies that migrations and restores left beside the database, the newest first."""
+    found = [copy for copy in path.parent.glob(f"{path.name}.before-*") if copy.is_file()]
+    return sorted(found, key=lambda copy: copy.stat().st_mtime, reverse=True)
 
 
 def _page_progress(progress: Progress | None) -> Callable[[int, int, int], None]:

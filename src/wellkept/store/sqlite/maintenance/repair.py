@@ -24,8 +24,8 @@ def _drop_wrong_dimensions(db: Connection) -> None:
 
 def _fix_homes(db: Connection) -> None:
     db.execute(
-        "INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes)"
-        " SELECT v.memory, v.model, m.home, v.scale, v.codes FROM vectors v"
+        "INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes, checksum)"
+        " SELECT v.memory, v.model, m.home, v.scale, v.codes, v.checksum FROM vectors v"
         " JOIN memories m ON m.row = v.memory WHERE v.home <> m.home"
     )
 

@@ -8,15 +8,12 @@ of a word takes a tenth of that, and here all lengths are in memory. Invariant: 
 from __future__ import annotations
 
 import math
-import sqlite3
-import threading
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wellkept.store.sqlite.connection.database import Connection
-from wellkept.store.sqlite.schema import WORD_TOKENIZER
 
 Rows: TypeAlias = NDArray[np.int32]
 Counts: TypeAlias = NDArray[np.uint8 | np.int32]
@@ -28,7 +25,6 @@ _B = 0.75
 _MIN_IDF = 1e-6
 _SPARE = 1.1
 _TOTALS = 1  # id of the data row with the totals
-_KNOWN_WORDS = 20_000
 _MOST_IN_A_BYTE = 255
 
 
@@ -37,36 +33,6 @@ class Totals(NamedTuple):
 
     rows: int
     words: int
-
-
-class Stemmer:
-    """Stems a term with FTS5's own tokenizer."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str | None] = {}
-        self._lock = threading.Lock()
-        self._db = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        self._db.execute(
-            "CREATE VIRTUAL TABLE asked USING fts5"
-            f" (text, tokenize = '{WORD_TOKENIZER}', content = '', columnsize = 0)"
-        )
-        self._db.execute("CREATE VIRTUAL TABLE asked_words USING fts5vocab (asked, instance)")
-
-    def word(self, term: str) -> str | None:
-        """The indexed form of a term; None when it is no word or several."""
-        with self._lock:
-            if term not in self._known:
-                if len(self._known) >= _KNOWN_WORDS:
-                    self._known.clear()
-                self._known[term] = self._look_up(term)
-            return self._known[term]
-
-    def _look_up(self, term: str) -> str | None:
-        self._db.execute("BEGIN")
-        self._db.execute("INSERT INTO asked (rowid, text) VALUES (1, ?)", (term,))
-        words = self._db.execute("SELECT term FROM asked_words LIMIT 2").fetchall()
-        self._db.execute("ROLLBACK")  # half the cost of a DELETE
-        return words[0][0] if len(words) == 1 else None
 
 
 class RowLengths:

@@ -83,7 +83,7 @@ class CandidateReader:
         self, db: Connection, places: Sequence[SessionPosition], where: Filter, *, span: int
     ) -> list[Candidate]:
         """Candidates within `span` positions of these in their sessions, by row."""
-        spans = _spans(places, span)
+        spans = merged_spans(places, span)
         if not spans:
             return []
         with self._lock:
@@ -162,7 +162,7 @@ def _read_around(db: Connection, spans: Sequence[_Span], filter_sql: Condition) 
     return list(map(to_candidate, found))
 
 
-def _spans(places: Sequence[SessionPosition], span: int) -> list[_Span]:
+def merged_spans(places: Sequence[SessionPosition], span: int) -> list[_Span]:
     """Position ranges by session, merged so that none overlap."""
     spans: list[_Span] = []
     for session, seq in sorted(set(places)):

@@ -11,8 +11,8 @@ name has a meaning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from wellkept.core.query import Filter, RetrieverHit
 from wellkept.core.records import record
@@ -21,6 +21,8 @@ from wellkept.store.sqlite.connection.database import Connection, bindable
 from wellkept.store.sqlite.search.candidates import CandidateReader, Scored
 from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.tables.filters import condition
+
+_Name = TypeVar("_Name")
 
 
 @record
@@ -150,18 +152,18 @@ def _cheap_query(
     if len(wanted) == 1:
         return FtsQuery(_any_of(wanted))
     rows = {term: _rows_holding(db, term, most=effort.ubiquitous_rows) for term in wanted}
-    rare, common = _split(rows, least=limit, effort=effort)
+    rare, common = split_terms(rows, least=limit, effort=effort)
     if not common:
         return FtsQuery(_any_of(rare))
     return FtsQuery(f"({_any_of(rare)}) AND ({_any_of([*rare, *common, *common])})", copies=2)
 
 
-def _split(
-    rows: dict[str, int], *, least: int, effort: SearchEffort
-) -> tuple[list[str], list[str]]:
+def split_terms(
+    rows: Mapping[_Name, int], *, least: int, effort: SearchEffort
+) -> tuple[list[_Name], list[_Name]]:
     """The terms whose rows are scored, and those that only add to scores."""
-    rare: list[str] = []
-    common: list[str] = []
+    rare: list[_Name] = []
+    common: list[_Name] = []
     total = 0
     for term in sorted(rows, key=lambda term: rows[term]):
         if total < least or total + rows[term] <= effort.scored_rows:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
@@ -51,6 +52,17 @@ def pack(vector: Vector) -> tuple[float, bytes]:
 def unpack(scale: float, codes: bytes) -> Vector:
     """The unit vector of the codes."""
     return array("f", [n * scale for n in array("b", codes)]).tobytes()
+
+
+def codes(packed: bytes) -> array[int]:
+    """The codes as numbers."""
+    return array("b", packed)
+
+
+def unpack_codes(numbers: Sequence[float]) -> Vector:
+    """The unit vector of codes given as numbers."""
+    scale = 1.0 / math.hypot(*numbers)
+    return array("f", [n * scale for n in numbers]).tobytes()
 
 
 def _floats(vector: Vector) -> array[float]:

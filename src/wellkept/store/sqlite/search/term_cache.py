@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from wellkept.store.sqlite.search.bm25 import Counts, RowLengths, Rows, Scores, Stemmer, Totals
+    from wellkept.store.sqlite.search.bm25 import Counts, RowLengths, Rows, Scores, Totals
     from wellkept.store.sqlite.search.candidates import Scored
+    from wellkept.store.tokenizer import Tokenizer
 
 # Below this FTS5 alone takes one or two milliseconds.
 _MIN_ROWS = 6_000
@@ -85,7 +86,7 @@ class TermCache:
         self._texts: _Texts | None = None
         self._queries = 0
         self._lock = threading.Lock()
-        self._reading: tuple[Stemmer, RowLengths] | None = None
+        self._reading: tuple[Tokenizer, RowLengths] | None = None
         self._reading_lock = threading.Lock()
 
     def best(self, db: Connection, quoted: Sequence[str], *, limit: int) -> Scored | None:
@@ -133,14 +134,15 @@ class TermCache:
 
     def _read(self, db: Connection, quoted: str, cached: _Term | None, state: _State) -> _Term:
         """Read a term: new rows and phrases through FTS5, a single word from its postings."""
-        from wellkept.store.sqlite.search.bm25 import RowLengths, Scale, Stemmer, read_counts
+        from wellkept.store.sqlite.search.bm25 import RowLengths, Scale, read_counts
+        from wellkept.store.tokenizer import Tokenizer
 
         with self._reading_lock:
             if self._reading is None:
-                self._reading = Stemmer(), RowLengths()
-            stemmer, row_lengths = self._reading
+                self._reading = Tokenizer(), RowLengths()
+            tokenizer, row_lengths = self._reading
             lengths = row_lengths.update(db, last_row=state.last_row)
-            word = stemmer.word(quoted) if cached is None else None
+            word = tokenizer.word(quoted) if cached is None else None
             if word is None:
                 rows, counts = _read_by_rank(db, quoted, cached, lengths, state.totals)
             else:

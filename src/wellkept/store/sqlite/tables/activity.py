@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.core.clock import from_ms
 from wellkept.store.sqlite.connection.database import Component, require_limit
+from wellkept.store.sqlite.tables.damage import names_damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wellkept.core.activity import Activity, ActivityKind, ActivityRange
-    from wellkept.core.changes import Change, PutSession
+    from wellkept.core.changes import Change, PutInjection, PutSession, PutVerdicts
     from wellkept.store.sqlite.connection.database import Connection, SqlValue
 
     ActivityEntry: TypeAlias = tuple[ActivityKind, str, bool, str | None, str | None, str | None]
@@ -43,7 +44,7 @@ class SqliteActivityLog(Component):
                 f" FROM news WHERE number > ? AND {seen} ORDER BY number LIMIT ?",
                 (after, *values, limit),
             ).fetchall()
-        return [_to_activity(row) for row in rows]
+        return [to_activity(row) for row in rows]
 
     def activity_range(self) -> ActivityRange:
         from wellkept.core.activity import ActivityRange
@@ -55,13 +56,24 @@ class SqliteActivityLog(Component):
 def activity_entries(db: Connection, change: Change) -> list[ActivityEntry]:
     """The log entries of a change that is about to be made."""
     from wellkept.core.activity import memory_activity
-    from wellkept.core.changes import Announce, Insert, PutSession, Replace
+    from wellkept.core.changes import (
+        Announce,
+        Insert,
+        PutInjection,
+        PutSession,
+        PutVerdicts,
+        Replace,
+    )
     from wellkept.core.types import Scope
 
     if isinstance(change, PutSession):
         return _session_entries(db, change)
     if isinstance(change, Announce):
         return [(change.kind, change.project, False, None, None, change.subject)]
+    if isinstance(change, PutInjection):
+        return _given_entries(db, change)
+    if isinstance(change, PutVerdicts):
+        return _judged_entries(db, change)
     kind = memory_activity(change)
     if kind is None:
         return []
@@ -95,6 +107,32 @@ def _session_entries(db: Connection, change: PutSession) -> list[ActivityEntry]:
     return [(kind, session.project, False, None, session.id, None) for kind in kinds]
 
 
+def _given_entries(db: Connection, change: PutInjection) -> list[ActivityEntry]:
+    """One entry for an injection that is not logged yet."""
+    from wellkept.core.activity import ActivityKind
+
+    one = change.injection
+    if db.execute("SELECT 1 FROM injections WHERE id = ?", (one.id,)).fetchone():
+        return []
+    return [(ActivityKind.LINES_GIVEN, one.project, False, None, one.session_id, one.id)]
+
+
+def _judged_entries(db: Connection, change: PutVerdicts) -> list[ActivityEntry]:
+    """One entry for each injection whose lines were judged."""
+    from wellkept.core.activity import ActivityKind
+
+    names = sorted({one.injection_id for one in change.verdicts})
+    rows = [
+        db.execute("SELECT project, session_id FROM injections WHERE id = ?", (name,)).fetchone()
+        for name in names
+    ]
+    return [
+        (ActivityKind.LINES_JUDGED, row[0], False, None, row[1], name)
+        for name, row in zip(names, rows, strict=True)
+        if row is not None
+    ]
+
+
 def _memory_entries(db: Connection, change: Change, kind: ActivityKind) -> list[ActivityEntry]:
     from wellkept.core.changes import Close, Delete, Mark, RequestReview
 
@@ -107,7 +145,9 @@ def _memory_entries(db: Connection, change: Change, kind: ActivityKind) -> list[
     ]
 
 
-def _to_activity(row: tuple[SqlValue, ...]) -> Activity:
+@names_damage("news item")
+def to_activity(row: Sequence[SqlValue]) -> Activity:
+    """The entry of a row."""
     from wellkept.core.activity import Activity, ActivityKind
 
     number, kind, at_ms, project, everywhere, memory_id, session_id, subject = row

@@ -40,13 +40,14 @@ from wellkept.core.errors import ConflictError, NotFoundError, StoreError, Usage
 from wellkept.core.memory import Memory
 from wellkept.core.text import comparison_key
 from wellkept.core.types import Scope
+from wellkept.store.sqlite.checksums import vector_checksum
 from wellkept.store.sqlite.connection.database import Connection, SqlValue
 from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
 from wellkept.store.sqlite.search import quantization
 from wellkept.store.sqlite.tables.access_counts import AccessCount, write_accesses
 from wellkept.store.sqlite.tables.activity import activity_entries, write_activity
 from wellkept.store.sqlite.tables.injections import put_injection_change
-from wellkept.store.sqlite.tables.memory_rows import COLUMNS, require_unit, to_row
+from wellkept.store.sqlite.tables.memory_rows import COLUMNS, require_unit, summed_row
 from wellkept.store.sqlite.tables.scratchpads import put_learning_change
 from wellkept.store.sqlite.tables.sessions import drop_sessions, put_read_position, put_session
 
@@ -54,10 +55,13 @@ if TYPE_CHECKING:
     from wellkept.store.sqlite.tables.activity import ActivityEntry
 
 _INSERT = (
-    f"INSERT INTO memories ({', '.join(COLUMNS)}, extra) "
-    f"VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"
+    f"INSERT INTO memories ({', '.join(COLUMNS)}, checksum, extra) "
+    f"VALUES ({', '.join('?' * (len(COLUMNS) + 2))})"
 )
-_REPLACE = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in COLUMNS)} WHERE row = ?"
+_REPLACE = (
+    f"UPDATE memories SET {', '.join(f'{name} = ?' for name in (*COLUMNS, 'checksum'))}"
+    " WHERE row = ?"
+)
 
 
 def apply_change(db: Connection, change: Change) -> None:
@@ -73,7 +77,7 @@ def apply_change(db: Connection, change: Change) -> None:
             _rescore(db, id, importance, confidence)
         case Mark(id, what, at):
             moment = None if at is None else to_ms(at)
-            _update(db, id, f"{_mark_column(what)} = ?", moment)
+            _update(db, id, f"{mark_column(what)} = ?", moment)
         case Delete(id):
             _delete(db, id)
         case PutSession(session, event_ids):
@@ -130,9 +134,9 @@ def put_vector(db: Connection, row: int, index_entry: IndexEntry) -> None:
     model = _model(db, index_entry.model_id, dimension=len(index_entry.vector) // 4)
     scale, packed = quantization.pack(index_entry.vector)
     db.execute(
-        "INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes)"
-        " SELECT row, ?, home, ?, ? FROM memories WHERE row = ?",
-        (model, scale, packed, row),
+        "INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes, checksum)"
+        " SELECT row, ?, home, ?, ?, ? FROM memories WHERE row = ?",
+        (model, scale, packed, vector_checksum(scale, packed), row),
     )
 
 
@@ -166,7 +170,7 @@ def _insert(db: Connection, memory: Memory, index_entry: IndexEntry, since: int 
     if since is not None:
         _require_no_duplicate(db, memory, since)
     try:
-        row = db.execute(_INSERT, (*to_row(memory), index_entry.extra)).lastrowid
+        row = db.execute(_INSERT, (*summed_row(memory), index_entry.extra)).lastrowid
     except sqlite3.IntegrityError as error:
         raise _integrity_error(error, memory) from error
     if row is None:
@@ -185,7 +189,7 @@ def _replace(
     if expected is not None:
         _require_unchanged(db, row, memory.id, expected)
     try:
-        db.execute(_REPLACE, (*to_row(memory), row))
+        db.execute(_REPLACE, (*summed_row(memory), row))
     except sqlite3.IntegrityError as error:
         raise _integrity_error(error, memory) from error
     db.execute("DELETE FROM labels WHERE memory = ?", (row,))
@@ -242,7 +246,8 @@ def _rescore(db: Connection, id: str, importance: float | None, confidence: floa
     )  # fmt: skip
 
 
-def _mark_column(what: str) -> str:
+def mark_column(what: str) -> str:
+    """The column of a mark; UsageError for an unknown one."""
     columns = {"stale": "stale_ms", "archived": "archived_ms"}
     if what not in columns:
         raise UsageError(f"A memory cannot be marked {what!r}.", hint="Use stale or archived.")

@@ -20,6 +20,10 @@ from wellkept.store.sqlite.connection.database import SqlValue, bindable, placeh
 LabelKind = Literal["tag", "file", "module"]
 # Each tag is a separate condition, and SQLite limits their number.
 MAX_TAGS = 100
+BAND = "min(5, CAST(m.confidence * 5 AS INTEGER) + 1)"
+"""The dots of confidence, as `core.query.confidence_band` counts them."""
+METHODOLOGY = "CASE WHEN json_valid(m.work_unit) THEN json_extract(m.work_unit, '$[0]') END"
+"""The methodology of a work unit; a damaged one counts as none."""
 
 
 @record
@@ -58,6 +62,11 @@ def condition(where: Filter) -> Condition:
     clauses.any_of("source", where.sources)
     clauses.any_of("session_id", where.sessions)
     clauses.any_of("author", where.authors)
+    if where.methodologies:
+        listed = placeholders(where.methodologies)
+        clauses.add(f"{METHODOLOGY} IN ({listed})", *where.methodologies)
+    if where.bands:
+        clauses.add(f"{BAND} IN ({placeholders(where.bands)})", *where.bands)
     _add_labels(clauses, where)
     if where.min_confidence > 0:
         clauses.add("m.confidence >= ?", where.min_confidence)

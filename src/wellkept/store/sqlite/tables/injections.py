@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.store.sqlite.connection.database import Component, placeholders, require_limit
+from wellkept.store.sqlite.tables.damage import names_damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,31 +24,32 @@ if TYPE_CHECKING:
         InjectionTotals,
         KindUse,
         LineOutcome,
+        LineScore,
         LineUse,
         SilentLine,
     )
     from wellkept.core.query import Page
     from wellkept.store.sqlite.connection.database import Connection, SqlValue
-    from wellkept.store.sqlite.tables.memory_rows import Row
+from wellkept.store.sqlite.tables.memory_rows import Row, dump
 
-_COLUMNS: Final = (
+INJECTION_COLUMNS: Final = (
     "i.id, i.at_ms, i.project, i.client, i.session_id, i.moment, i.agent, i.trigger_text, i.tokens"
 )
-_LINE_COLUMNS: Final = (
+LINE_COLUMNS: Final = (
     "l.injection, l.line_id, l.kind, l.text, l.memory_id, l.reason, l.tokens, l.work_tokens,"
-    " l.outcome, l.outcome_by, l.outcome_ms"
+    " l.outcome, l.outcome_by, l.outcome_ms, l.score"
 )
-_OUTCOMES: Final = ("open", "ignored", "unclear", "used", "harm")
-_RANK: Final = (
+OUTCOME_NAMES: Final = ("open", "ignored", "unclear", "used", "harm")
+OUTCOME_RANK: Final = (
     "max(CASE l.outcome "
-    + " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(_OUTCOMES))
+    + " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(OUTCOME_NAMES))
     + " END)"
 )
 _JOINED: Final = "injections i JOIN injected_lines l ON l.injection = i.id"
 # One row for each session and line, with its strongest outcome.
 _PER_SESSION: Final = (
     "SELECT l.line_id, i.session_id, max(l.kind) AS kind, count(*) AS given,"
-    f" sum(l.tokens) AS tokens, {_RANK} AS best, max(l.work_tokens) AS work_tokens,"
+    f" sum(l.tokens) AS tokens, {OUTCOME_RANK} AS best, max(l.work_tokens) AS work_tokens,"
     " min(i.at_ms) AS first_ms, max(i.at_ms) AS last_ms,"
     " max(CASE l.outcome WHEN 'used' THEN l.outcome_ms END) AS used_ms"
     f" FROM {_JOINED} WHERE {{where}} GROUP BY l.line_id, i.session_id"
@@ -72,15 +74,17 @@ class SqliteInjections(Component):
             total = db.execute(
                 f"SELECT count(DISTINCT i.id) FROM {_JOINED} WHERE {condition}", values
             ).fetchone()[0]
-            after, place = _after(cursor)
+            after, place = "", ()
+            if cursor is not None:
+                after, place = "AND (i.at_ms, i.id) < (?, ?)", parse_cursor(cursor)
             rows = db.execute(
-                f"SELECT DISTINCT {_COLUMNS} FROM {_JOINED} WHERE {condition} {after}"
+                f"SELECT DISTINCT {INJECTION_COLUMNS} FROM {_JOINED} WHERE {condition} {after}"
                 " ORDER BY i.at_ms DESC, i.id DESC LIMIT ?",
                 (*values, *place, limit + 1),
             ).fetchall()
             shown = rows[:limit]
             lines = _lines(db, [row[0] for row in shown], condition, values)
-        items = tuple(_to_injection(row, lines.get(row[0], [])) for row in shown)
+        items = tuple(to_injection(row, lines.get(row[0], [])) for row in shown)
         more = len(rows) > limit and bool(items)
         return Page(items, total, f"{shown[-1][1]}:{shown[-1][0]}" if more else None)
 
@@ -96,7 +100,7 @@ class SqliteInjections(Component):
                 " GROUP BY line_id ORDER BY max(last_ms) DESC, line_id",
                 values,
             ).fetchall()
-        return [_to_use(row) for row in rows]
+        return [to_use(row) for row in rows]
 
     def line_outcomes(
         self, *, project: str, line_id: str, since: datetime | None = None
@@ -111,7 +115,7 @@ class SqliteInjections(Component):
                 " ORDER BY last_ms DESC, session_id DESC",
                 (project, line_id, after),
             ).fetchall()
-        return [LineOutcome(_OUTCOMES[best]) for (best,) in rows]
+        return [LineOutcome(OUTCOME_NAMES[best]) for (best,) in rows]
 
     def injection_totals(
         self, *, project: str | None, since: datetime | None = None
@@ -142,7 +146,7 @@ class SqliteInjections(Component):
             sessions=whole[1],
             lines=sum(row[1] for row in kinds),
             tokens=whole[2],
-            kinds=tuple(map(_to_kind_use, kinds)),
+            kinds=tuple(map(to_kind_use, kinds)),
             silent=silent,
             since=None if whole[3] is None else from_ms(whole[3]),
         )
@@ -224,9 +228,9 @@ def _put_injection(db: Connection, injection: Injection) -> None:
         return
     db.executemany(
         "INSERT INTO injected_lines (injection, number, line_id, memory_id, kind, text, reason,"
-        " tokens, work_tokens, outcome, outcome_by, outcome_ms)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [_line_values(injection.id, number, line) for number, line in enumerate(injection.lines)],
+        " tokens, work_tokens, outcome, outcome_by, outcome_ms, score)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [line_values(injection.id, number, line) for number, line in enumerate(injection.lines)],
     )
     db.execute(
         "UPDATE injected_lines SET text = '', reason = '' WHERE injection = ?"
@@ -235,10 +239,12 @@ def _put_injection(db: Connection, injection: Injection) -> None:
     )
 
 
-def _line_values(injection_id: str, number: int, line: InjectedLine) -> tuple[SqlValue, ...]:
+def line_values(injection_id: str, number: int, line: InjectedLine) -> tuple[SqlValue, ...]:
+    """The values of a line in the order of the table."""
     return (
         injection_id, number, line.line_id, line.memory_id, line.kind, line.text, line.reason,
         line.tokens, line.work_tokens, line.outcome.value, line.outcome_by, _ms(line.outcome_at),
+        _dump_score(line.score),
     )  # fmt: skip
 
 
@@ -255,18 +261,17 @@ def _condition(where: InjectionFilter) -> tuple[str, list[SqlValue]]:
     return " AND ".join(["1", *(f"{column} = ?" for column in asked)]), list(asked.values())
 
 
-def _after(cursor: str | None) -> tuple[str, tuple[SqlValue, ...]]:
+def parse_cursor(cursor: str) -> tuple[int, str]:
+    """Time and id of the injection that a page ended with."""
     from wellkept.core.errors import UsageError
 
-    if cursor is None:
-        return "", ()
     at_ms, _, injection_id = cursor.partition(":")
     if not at_ms.lstrip("-").isdecimal() or not injection_id or len(at_ms) > 18:
         raise UsageError(
             f"The cursor {cursor!r} does not belong to this listing.",
             hint="Start again without a cursor.",
         )
-    return "AND (i.at_ms, i.id) < (?, ?)", (int(at_ms), injection_id)
+    return int(at_ms), injection_id
 
 
 def _lines(
@@ -276,16 +281,18 @@ def _lines(
     for start in range(0, len(ids), 500):
         some = ids[start : start + 500]
         rows = db.execute(
-            f"SELECT {_LINE_COLUMNS} FROM {_JOINED} WHERE {condition}"
+            f"SELECT {LINE_COLUMNS} FROM {_JOINED} WHERE {condition}"
             f" AND i.id IN ({placeholders(some)}) ORDER BY l.injection, l.number",
             (*values, *some),
         ).fetchall()
         for row in rows:
-            found.setdefault(row[0], []).append(_to_line(row))
+            found.setdefault(row[0], []).append(to_line(row))
     return found
 
 
-def _to_injection(row: Row, lines: Sequence[InjectedLine]) -> Injection:
+@names_damage("injection")
+def to_injection(row: Row, lines: Sequence[InjectedLine]) -> Injection:
+    """The injection of a row with the columns of `INJECTION_COLUMNS`."""
     from wellkept.core.ports.injections import Injection
 
     return Injection(
@@ -302,7 +309,9 @@ def _to_injection(row: Row, lines: Sequence[InjectedLine]) -> Injection:
     )
 
 
-def _to_line(row: Row) -> InjectedLine:
+@names_damage("injected line")
+def to_line(row: Row) -> InjectedLine:
+    """The line of a row with the columns of `LINE_COLUMNS`."""
     from wellkept.core.ports.injections import InjectedLine, LineOutcome
 
     return InjectedLine(
@@ -316,10 +325,27 @@ def _to_line(row: Row) -> InjectedLine:
         outcome=LineOutcome(row[8]),
         outcome_by=row[9],
         outcome_at=None if row[10] is None else from_ms(row[10]),
+        score=_to_score(row[11]),
     )
 
 
-def _to_use(row: Row) -> LineUse:
+def _dump_score(score: LineScore | None) -> str | None:
+    return None if score is None else dump([score.score, score.importance, score.confidence])
+
+
+def _to_score(text: str | None) -> LineScore | None:
+    if text is None:
+        return None
+    import json
+
+    from wellkept.core.ports.injections import LineScore
+
+    return LineScore(*json.loads(text))
+
+
+@names_damage("injected line")
+def to_use(row: Row) -> LineUse:
+    """How a line fared."""
     from wellkept.core.ports.injections import LineUse
 
     return LineUse(
@@ -339,7 +365,9 @@ def _to_use(row: Row) -> LineUse:
     )
 
 
-def _to_kind_use(row: Row) -> KindUse:
+@names_damage("injected lines of kind")
+def to_kind_use(row: Row) -> KindUse:
+    """How the lines of a kind fared."""
     from wellkept.core.ports.injections import KindUse
 
     return KindUse(

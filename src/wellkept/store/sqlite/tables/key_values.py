@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
 from wellkept.core.query import FileLink
+from wellkept.store.sqlite.checksums import checksum
 from wellkept.store.sqlite.connection.database import (
     Component,
+    Connection,
     bindable,
     placeholders,
     require_limit,
 )
+from wellkept.store.sqlite.tables.damage import names_damage
 from wellkept.store.sqlite.tables.memory_rows import dump, require_unit
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ class SqliteKeyValues(Component):
             row = db.execute(
                 "SELECT value FROM shelf WHERE space = ? AND key = ?", (namespace, key)
             ).fetchone()
-        return None if row is None else json.loads(row[0])
+        return None if row is None else loaded((namespace, row[0]))
 
     def put_value(self, namespace: str, key: str, value: Json) -> None:
         text = dump(value)
@@ -37,20 +40,18 @@ class SqliteKeyValues(Component):
             if value is None:
                 db.execute("DELETE FROM shelf WHERE space = ? AND key = ?", (namespace, key))
             else:
-                db.execute("INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)", (namespace, key, text))
+                _put(db, namespace, key, text)
 
     def try_increment(self, namespace: str, key: str, by: int, *, limit: int) -> bool:
         with self._database.writing() as db:
             row = db.execute(
                 "SELECT value FROM shelf WHERE space = ? AND key = ?", (namespace, key)
             ).fetchone()
-            known: object = 0 if row is None else json.loads(row[0])
+            known: object = 0 if row is None else loaded((namespace, row[0]))
             count = (known if isinstance(known, int) else 0) + by
             if count > limit:
                 return False
-            db.execute(
-                "INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)", (namespace, key, dump(count))
-            )
+            _put(db, namespace, key, dump(count))
             return True
 
     def values(self, namespace: str) -> dict[str, Json]:
@@ -58,10 +59,10 @@ class SqliteKeyValues(Component):
             rows = db.execute(
                 "SELECT key, value FROM shelf WHERE space = ? ORDER BY key", (namespace,)
             ).fetchall()
-        return {key: json.loads(value) for key, value in rows}
+        return {key: loaded((namespace, value)) for key, value in rows}
 
     def put_file_links(self, project: str, links: Sequence[FileLink]) -> None:
-        rows = [_link_row(project, link) for link in links]
+        rows = [link_row(project, link) for link in links]
         with self._database.writing() as db:
             db.executemany("INSERT OR REPLACE INTO file_links VALUES (?, ?, ?, ?, ?)", rows)
 
@@ -85,7 +86,22 @@ class SqliteKeyValues(Component):
         return [FileLink(*row) for row in rows]
 
 
-def _link_row(project: str, link: FileLink) -> tuple[str, str, str, float, int]:
+@names_damage("value in")
+def loaded(row: Sequence[str]) -> Json:
+    """The value of a row with the namespace and the text."""
+    return json.loads(row[1])
+
+
+def _put(db: Connection, namespace: str, key: str, text: str) -> None:
+    row = (namespace, key, text)
+    db.execute(
+        "INSERT OR REPLACE INTO shelf (space, key, value, checksum) VALUES (?, ?, ?, ?)",
+        (*row, checksum(row)),
+    )
+
+
+def link_row(project: str, link: FileLink) -> tuple[str, str, str, float, int]:
+    """The row of a pair; UsageError for one that cannot be stored."""
     if link.file_a == link.file_b:
         raise UsageError(f"The file {link.file_a!r} cannot be linked to itself.")
     require_unit("weight", link.weight)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError, WellkeptError
@@ -18,6 +18,7 @@ from wellkept.store.sqlite.tables.access_counts import (
     AccessCount,
     write_accesses,
 )
+from wellkept.store.sqlite.tables.damage import damaged, names_damage
 from wellkept.store.sqlite.tables.filters import condition
 from wellkept.store.sqlite.tables.memory_rows import BY_IDS, SELECTED, as_list, to_memory
 
@@ -63,8 +64,11 @@ class SqliteMemories(Component):
                 "SELECT m.id, m.content FROM json_each(?) j CROSS JOIN memories m"
                 " ON m.row = j.value",
                 (str(rows),),
-            )
-            return dict(found.fetchall())
+            ).fetchall()
+        for full_id, content in found:
+            if not isinstance(content, str):
+                raise damaged("memory", full_id)
+        return dict(found)
 
     def resolve(self, text: str, *, project: str | None) -> list[str]:
         wanted = text.strip().lower().removeprefix("m:")
@@ -131,7 +135,7 @@ class SqliteMemories(Component):
         with self._database.reading() as db:
             groups = db.execute(
                 "SELECT type, scope, source, count(*), count(valid_to_ms), count(stale_ms),"
-                " count(archived_ms), sum(needs_review), sum(pinned),"
+                " count(archived_ms), coalesce(sum(needs_review), 0), coalesce(sum(pinned), 0),"
                 " min(created_ms), max(created_ms)"
                 f" FROM memories m WHERE {filter_sql.sql} GROUP BY type, scope, source",
                 filter_sql.params,
@@ -146,8 +150,8 @@ class SqliteMemories(Component):
             archived=sum(g[6] for g in groups),
             needs_review=sum(g[7] for g in groups),
             pinned=sum(g[8] for g in groups),
-            oldest=from_ms(min(g[9] for g in groups)) if groups else None,
-            newest=from_ms(max(g[10] for g in groups)) if groups else None,
+            oldest=_moment((where.project, *(g[9] for g in groups)), min) if groups else None,
+            newest=_moment((where.project, *(g[10] for g in groups)), max) if groups else None,
         )
 
     def record_access(self, ids: Sequence[str], *, at: datetime) -> None:
@@ -164,6 +168,11 @@ class SqliteMemories(Component):
                 write_accesses(db, accesses)
         except _RETRY_LATER:
             self._accesses.add(accesses.items())
+
+
+@names_damage("date of a memory in project")
+def _moment(row: Sequence[Any], pick: Callable[[Sequence[int]], int]) -> datetime:
+    return from_ms(pick(row[1:]))
 
 
 def _visible_from(project: str | None) -> tuple[str, tuple[SqlValue, ...]]:

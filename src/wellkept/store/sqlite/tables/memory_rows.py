@@ -19,7 +19,9 @@ from wellkept.core.ids import is_full_id, short_id
 from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
 from wellkept.core.query import Candidate
 from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.store.sqlite.checksums import MEMORIES, Covered
 from wellkept.store.sqlite.connection.database import SqlValue
+from wellkept.store.sqlite.tables.damage import DAMAGE
 
 Row: TypeAlias = Sequence[Any]
 """Column values in the order of the SELECT."""
@@ -33,6 +35,7 @@ COLUMNS = (
     "half_life_days", "citation", "work_tokens", "payload", "content",
 )  # fmt: skip
 SELECTED = ", ".join(f"m.{name}" for name in COLUMNS)
+_COVERED = Covered(MEMORIES, COLUMNS)
 
 _CANDIDATE_COLUMNS = (
     "id", "type", "session_id", "seq", "author", "importance", "confidence", "valid_from_ms",
@@ -71,6 +74,12 @@ def to_row(memory: Memory) -> tuple[SqlValue, ...]:
         memory.half_life_days, memory.citation, memory.work_tokens, _dump_payload(memory.payload),
         memory.content,
     )  # fmt: skip
+
+
+def summed_row(memory: Memory) -> tuple[SqlValue, ...]:
+    """The values of `COLUMNS`, and their checksum."""
+    row = to_row(memory)
+    return (*row, _COVERED.checksum(row))
 
 
 def require_storable(memory: Memory) -> None:
@@ -143,7 +152,7 @@ def to_memory(row: Row) -> Memory:
     """The memory of a row of `COLUMNS`."""
     try:
         return _build(row)
-    except (ValueError, KeyError, TypeError, UsageError) as error:
+    except DAMAGE as error:
         raise _unreadable(row[0], error) from error
 
 
@@ -166,6 +175,15 @@ def _build(row: Row) -> Memory:
     kind = _TYPES[type_name]
     if not is_full_id(full_id):
         raise ValueError("its id is damaged")
+    # A damaged row can hold values of another kind than its columns.
+    if not (
+        isinstance(project, str)
+        and isinstance(content, str)
+        and isinstance(importance, float)
+        and isinstance(confidence, float)
+        and isinstance(access_count, int)
+    ):
+        raise TypeError("a value is damaged")
     return Memory(
         id=full_id,
         project=project,
@@ -212,6 +230,8 @@ def to_candidate(row: Row) -> Candidate:
     kind = _TYPES.get(row[1])  # a dict lookup is faster than the enum call
     if kind is None:
         raise _unreadable(row[0], f"{row[1]!r} is not a memory type")
+    if not (isinstance(row[5], float) and isinstance(row[6], float)) or None in row[7:11]:
+        raise _unreadable(row[0], "a value is damaged")
     return Candidate(row[0], kind, *row[2:11], *map(bool, row[11:14]))
 
 

@@ -8,6 +8,7 @@ from wellkept.store.sqlite.connection.database import Component, Connection
 from wellkept.store.sqlite.tables.injections import move_silent_lines
 from wellkept.store.sqlite.tables.scratchpads import move_signals
 from wellkept.store.sqlite.tables.skills import move_skill_uses
+from wellkept.store.sqlite.tables.undo import drop_undo
 
 
 class SqliteProjects(Component):
@@ -44,6 +45,8 @@ class SqliteProjects(Component):
             move_skill_uses(db, alias, target)
             move_signals(db, alias, target)
             move_silent_lines(db, alias, target)
+            # A step would bring rows back under the old name.
+            drop_undo(db, alias)
             db.execute(
                 "UPDATE project_aliases SET canonical = ? WHERE canonical = ?", (target, alias)
             )

@@ -15,6 +15,7 @@ from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.codec import record_from_json, record_to_json
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.records import record
+from wellkept.store.sqlite.checksums import checksum
 from wellkept.store.sqlite.connection.database import (
     Component,
     Connection,
@@ -22,6 +23,7 @@ from wellkept.store.sqlite.connection.database import (
     placeholders,
     require_limit,
 )
+from wellkept.store.sqlite.tables.damage import names_damage
 from wellkept.store.sqlite.tables.memory_rows import Row, dump
 
 if TYPE_CHECKING:
@@ -38,9 +40,9 @@ if TYPE_CHECKING:
     )
 
 _MAX_IDS = 500
-_PAD_COLUMNS = "session_id, project, state, updated_ms, revision, body"
-_SIGNAL_COLUMNS = "project, kind, subject, session_id, at_ms, count, module, detail"
-_EXPLANATION_COLUMNS = "memory_id, project, at_ms, body"
+PAD_COLUMNS = "session_id, project, state, updated_ms, revision, body"
+SIGNAL_COLUMNS = "project, kind, subject, session_id, at_ms, count, module, detail"
+EXPLANATION_COLUMNS = "memory_id, project, at_ms, body"
 _BODY = ("step", "request", "planned", "done", "failed_runs", "promoted_count")
 
 
@@ -50,9 +52,9 @@ class SqliteScratchpads(Component):
     def scratchpad(self, session_id: str) -> Scratchpad | None:
         with self._database.reading() as db:
             row = db.execute(
-                f"SELECT {_PAD_COLUMNS} FROM scratchpads WHERE session_id = ?", (session_id,)
+                f"SELECT {PAD_COLUMNS} FROM scratchpads WHERE session_id = ?", (session_id,)
             ).fetchone()
-        return None if row is None else _to_scratchpad(row)
+        return None if row is None else to_scratchpad(row)
 
     def scratchpads(
         self,
@@ -75,11 +77,11 @@ class SqliteScratchpads(Component):
             values.append(to_ms(before))
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {_PAD_COLUMNS} FROM scratchpads WHERE {' AND '.join(conditions)}"
+                f"SELECT {PAD_COLUMNS} FROM scratchpads WHERE {' AND '.join(conditions)}"
                 " ORDER BY updated_ms DESC, session_id DESC LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return list(map(_to_scratchpad, rows))
+        return list(map(to_scratchpad, rows))
 
     def signals(
         self,
@@ -110,11 +112,11 @@ class SqliteScratchpads(Component):
             values.append(to_ms(since))
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {_SIGNAL_COLUMNS} FROM sightings WHERE {' AND '.join(conditions)}"
+                f"SELECT {SIGNAL_COLUMNS} FROM sightings WHERE {' AND '.join(conditions)}"
                 " ORDER BY at_ms DESC, session_id DESC, kind, subject LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return list(map(_to_signal, rows))
+        return list(map(to_signal, rows))
 
     def count_signals(self, *, project: str) -> dict[SignalKind, int]:
         from wellkept.core.scratchpad import SignalKind
@@ -123,7 +125,8 @@ class SqliteScratchpads(Component):
             rows = db.execute(
                 "SELECT kind, count(*) FROM sightings WHERE project = ? GROUP BY kind", (project,)
             ).fetchall()
-        return {SignalKind(kind): n for kind, n in rows}
+        known = {kind.value: kind for kind in SignalKind}
+        return {known[kind]: n for kind, n in rows if kind in known}
 
     def explanations(self, memory_ids: Sequence[str]) -> dict[str, Explanation]:
         found: dict[str, Explanation] = {}
@@ -131,22 +134,22 @@ class SqliteScratchpads(Component):
             for start in range(0, len(memory_ids), _MAX_IDS):
                 asked = memory_ids[start : start + _MAX_IDS]
                 rows = db.execute(
-                    f"SELECT {_EXPLANATION_COLUMNS} FROM explanations"
+                    f"SELECT {EXPLANATION_COLUMNS} FROM explanations"
                     f" WHERE memory_id IN ({placeholders(asked)})",
                     tuple(asked),
                 ).fetchall()
-                found |= {row[0]: _to_explanation(row) for row in rows}
+                found |= {row[0]: to_explanation(row) for row in rows}
         return found
 
     def latest_explanations(self, *, project: str, limit: int = 50) -> list[Explanation]:
         require_limit(limit)
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {_EXPLANATION_COLUMNS} FROM explanations WHERE project = ?"
+                f"SELECT {EXPLANATION_COLUMNS} FROM explanations WHERE project = ?"
                 " ORDER BY at_ms DESC, memory_id DESC LIMIT ?",
                 (project, limit),
             ).fetchall()
-        return list(map(_to_explanation, rows))
+        return list(map(to_explanation, rows))
 
     def drop_scratchpads(
         self, *, before: datetime, statuses: Sequence[ScratchpadStatus] = ()
@@ -197,28 +200,33 @@ def _put_scratchpad(db: Connection, pad: Scratchpad) -> None:
     """Write a scratchpad under its next revision."""
     if not pad.session_id or not pad.project:
         raise UsageError("A scratchpad needs a session and a project.")
-    values = (pad.project, pad.state.value, to_ms(pad.updated_at), pad.revision + 1, _body(pad))
+    covered = (pad.state.value, to_ms(pad.updated_at), pad.revision + 1, pad_body(pad))
+    values = (pad.project, *covered, checksum((pad.session_id, *covered)))
     if pad.revision == 0:
         try:
             db.execute(
-                "INSERT INTO scratchpads VALUES (?, ?, ?, ?, ?, ?)", (pad.session_id, *values)
+                f"INSERT INTO scratchpads ({PAD_COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (pad.session_id, *values),
             )
         except sqlite3.IntegrityError:
-            raise _changed(pad) from None
+            raise pad_changed(pad) from None
         return
     done = db.execute(
-        "UPDATE scratchpads SET project = ?, state = ?, updated_ms = ?, revision = ?, body = ?"
-        " WHERE session_id = ? AND revision = ?",
+        "UPDATE scratchpads SET project = ?, state = ?, updated_ms = ?, revision = ?, body = ?,"
+        " checksum = ? WHERE session_id = ? AND revision = ?",
         (*values, pad.session_id, pad.revision),
     )
     if done.rowcount != 1:
-        raise _changed(pad)
+        raise pad_changed(pad)
 
 
-def _to_scratchpad(row: Row) -> Scratchpad:
-    """The scratchpad of a row with the columns of `_PAD_COLUMNS`."""
+@names_damage("scratchpad of session")
+def to_scratchpad(row: Row) -> Scratchpad:
+    """The scratchpad of a row with the columns of `PAD_COLUMNS`."""
     from wellkept.core.scratchpad import Scratchpad, ScratchpadStatus, TaskScratchpad
 
+    if not isinstance(row[4], int):
+        raise TypeError("the revision is damaged")
     body = json.loads(row[5])
     tasks = tuple(record_from_json(TaskScratchpad, task) for task in body.pop("tasks"))
     return Scratchpad(
@@ -236,7 +244,7 @@ def _put_signals(db: Connection, change: PutSignals) -> None:
     """Replace the signals of a session."""
     from wellkept.core.scratchpad import MAX_SESSIONS_PER_SUBJECT
 
-    foreign = [s for s in change.signals if not _belongs(s, change)]
+    foreign = [s for s in change.signals if not belongs(s, change)]
     if foreign:
         raise UsageError(f"{foreign[0]} is not a signal of session {change.session_id}.")
     db.execute(
@@ -244,8 +252,9 @@ def _put_signals(db: Connection, change: PutSignals) -> None:
         (change.session_id, *(kind.value for kind in change.kinds)),
     )
     db.executemany(
-        "INSERT OR REPLACE INTO sightings VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [_signal_row(s) for s in change.signals],
+        f"INSERT OR REPLACE INTO sightings ({SIGNAL_COLUMNS}, checksum)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(*row, checksum(row[1:])) for row in map(signal_row, change.signals)],
     )
     db.executemany(
         "DELETE FROM sightings WHERE (project, kind, subject) = (:project, :kind, :subject)"
@@ -264,8 +273,9 @@ def _put_signals(db: Connection, change: PutSignals) -> None:
     )
 
 
-def _to_signal(row: Row) -> SessionSignal:
-    """The signal of a row with the columns of `_SIGNAL_COLUMNS`."""
+@names_damage("signal in project")
+def to_signal(row: Row) -> SessionSignal:
+    """The signal of a row with the columns of `SIGNAL_COLUMNS`."""
     from wellkept.core.scratchpad import SessionSignal, SignalKind
 
     return SessionSignal(
@@ -282,18 +292,26 @@ def _to_signal(row: Row) -> SessionSignal:
 
 def _put_explanation(db: Connection, why: Explanation) -> None:
     """Store why a memory was promoted."""
-    reasons = dump(record_to_json(_Reasons(**{name: getattr(why, name) for name in _REASONS})))
+    row = explanation_row(why)
     try:
         db.execute(
-            "INSERT OR REPLACE INTO explanations VALUES (?, ?, ?, ?)",
-            (why.memory_id, why.project, to_ms(why.at), reasons),
+            f"INSERT OR REPLACE INTO explanations ({EXPLANATION_COLUMNS}, checksum)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (*row, checksum((row[0], *row[2:]))),
         )
     except sqlite3.IntegrityError:
         raise NotFoundError(f"There is no memory with the id {why.memory_id}.") from None
 
 
-def _to_explanation(row: Row) -> Explanation:
-    """The explanation of a row with the columns of `_EXPLANATION_COLUMNS`."""
+def explanation_row(why: Explanation) -> tuple[str, str, int, str]:
+    """The values of `EXPLANATION_COLUMNS`."""
+    reasons = _Reasons(**{name: getattr(why, name) for name in _REASONS})
+    return why.memory_id, why.project, to_ms(why.at), dump(record_to_json(reasons))
+
+
+@names_damage("explanation of memory")
+def to_explanation(row: Row) -> Explanation:
+    """The explanation of a row with the columns of `EXPLANATION_COLUMNS`."""
     from wellkept.core.scratchpad import Explanation
 
     reasons = record_from_json(_Reasons, json.loads(row[3]))
@@ -316,24 +334,28 @@ _REASONS = (
 )  # fmt: skip
 
 
-def _body(pad: Scratchpad) -> str:
+def pad_body(pad: Scratchpad) -> str:
+    """The part of a scratchpad stored as JSON."""
     body: dict[str, Json] = {name: getattr(pad, name) for name in _BODY}
     return dump({**body, "tasks": [record_to_json(task) for task in pad.tasks]})
 
 
-def _belongs(signal: SessionSignal, change: PutSignals) -> bool:
+def belongs(signal: SessionSignal, change: PutSignals) -> bool:
+    """Whether a signal is valid and of the session that the change is about."""
     same = (signal.project, signal.session_id) == (change.project, change.session_id)
     return same and signal.kind in change.kinds and signal.count > 0 and bool(signal.subject)
 
 
-def _signal_row(signal: SessionSignal) -> tuple[SqlValue, ...]:
+def signal_row(signal: SessionSignal) -> tuple[SqlValue, ...]:
+    """The values of `SIGNAL_COLUMNS`."""
     return (
         signal.project, signal.kind.value, signal.subject, signal.session_id,
         to_ms(signal.at), signal.count, signal.module, dump(signal.detail),
     )  # fmt: skip
 
 
-def _changed(pad: Scratchpad) -> ConflictError:
+def pad_changed(pad: Scratchpad) -> ConflictError:
+    """The error for a scratchpad whose stored revision differs."""
     return ConflictError(
         f"The scratchpad of session {pad.session_id} was changed by another process.",
         hint="Read it again and retry.",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import ConflictError, UsageError
+from wellkept.store.sqlite.checksums import SESSIONS, Covered
 from wellkept.store.sqlite.connection.database import (
     Component,
     Connection,
@@ -21,6 +22,7 @@ from wellkept.store.sqlite.connection.database import (
     placeholders,
     require_limit,
 )
+from wellkept.store.sqlite.tables.damage import names_damage
 from wellkept.store.sqlite.tables.memory_rows import Row, dump
 
 if TYPE_CHECKING:
@@ -28,16 +30,18 @@ if TYPE_CHECKING:
 
 _MAX_IDS = 500
 _MIN_PREFIX = 4
-_COLUMNS = (
+SESSION_COLUMNS = (
     "id", "client", "project", "started_ms", "last_event_ms", "cwd", "ended_ms", "end_reason",
     "title", "model", "branch", "commit_sha", "prompt_count", "turn_count", "tool_count",
     "error_count", "agent_count", "observation_count", "discovery_tokens", "summarised_ms",
     "summarised_turn", "revision", "work", "input_tokens", "cached_tokens", "output_tokens",
 )  # fmt: skip
-_SELECTED = ", ".join(_COLUMNS)
-_INSERT = f"INSERT INTO sessions ({_SELECTED}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_SELECTED = ", ".join(SESSION_COLUMNS)
+_COVERED = Covered(SESSIONS, SESSION_COLUMNS)
+_WRITTEN = (*SESSION_COLUMNS, "checksum")
+_INSERT = f"INSERT INTO sessions ({', '.join(_WRITTEN)}) VALUES ({', '.join('?' * len(_WRITTEN))})"
 _UPDATE = (
-    f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in _COLUMNS)}"
+    f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in _WRITTEN)}"
     " WHERE id = ? AND revision = ?"
 )
 
@@ -50,7 +54,7 @@ class SqliteSessions(Component):
             row = db.execute(
                 f"SELECT {_SELECTED} FROM sessions WHERE id = ?", (session_id,)
             ).fetchone()
-        return None if row is None else _to_session(row)
+        return None if row is None else to_session(row)
 
     def sessions(
         self,
@@ -79,7 +83,7 @@ class SqliteSessions(Component):
                 " ORDER BY last_event_ms DESC, id DESC LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return list(map(_to_session, rows))
+        return list(map(to_session, rows))
 
     def resolve_session(self, text: str) -> list[str]:
         prefix = text.strip()
@@ -135,11 +139,12 @@ def put_session(db: Connection, session: SessionRecord, event_ids: Sequence[str]
     """Write a session under its next revision, and the ids of its processed events."""
     if not session.id or not session.project:
         raise UsageError("A session needs an id and a project.")
-    values = _to_values(session)
+    values = session_values(session)
+    values = (*values, _COVERED.checksum(values))
     if session.revision == 0:
         _insert(db, session, values)
     elif db.execute(_UPDATE, (*values, session.id, session.revision)).rowcount != 1:
-        raise _changed(session)
+        raise session_changed(session)
     (row,) = db.execute("SELECT row FROM sessions WHERE id = ?", (session.id,)).fetchone()
     try:
         db.executemany(
@@ -162,15 +167,22 @@ def put_read_position(db: Connection, position: ReadPosition) -> None:
 
 
 def drop_sessions(db: Connection, project: str) -> None:
-    """Delete the sessions of a project with their scratchpads, signals and injections."""
-    for table in ("sessions", "scratchpads", "sightings", "injections", "silent_lines"):
+    """Delete the sessions of a project with all that was noted of them, and its undo steps."""
+    tables = ("sessions", "scratchpads", "sightings", "injections", "silent_lines", "undo_steps")
+    for table in tables:
         db.execute(f"DELETE FROM {table} WHERE project = ?", (project,))
 
 
-def _to_session(row: Row) -> SessionRecord:
+@names_damage("session")
+def to_session(row: Row) -> SessionRecord:
     """The session of a row with the columns of `_SELECTED`."""
     from wellkept.core.sessions import SessionRecord
 
+    names, counts = row[:3], (*row[12:19], row[20], row[21])
+    if not all(isinstance(one, str) for one in names):
+        raise TypeError("a name is damaged")
+    if not all(isinstance(one, int) for one in counts):
+        raise TypeError("a count is damaged")
     return SessionRecord(
         id=row[0],
         client=row[1],
@@ -201,7 +213,8 @@ def _to_session(row: Row) -> SessionRecord:
     )
 
 
-def _to_values(session: SessionRecord) -> tuple[SqlValue, ...]:
+def session_values(session: SessionRecord) -> tuple[SqlValue, ...]:
+    """The values of `SESSION_COLUMNS`, under the next revision."""
     return (
         session.id, session.client, session.project, to_ms(session.started_at),
         to_ms(session.last_event_at), session.cwd, _ms(session.ended_at), session.end_reason,
@@ -217,10 +230,11 @@ def _insert(db: Connection, session: SessionRecord, values: tuple[SqlValue, ...]
     try:
         db.execute(_INSERT, values)
     except sqlite3.IntegrityError:
-        raise _changed(session) from None
+        raise session_changed(session) from None
 
 
-def _changed(session: SessionRecord) -> ConflictError:
+def session_changed(session: SessionRecord) -> ConflictError:
+    """The error for a session whose stored revision differs."""
     return ConflictError(
         f"The session {session.id} was changed by another process.",
         hint="Read it again and retry.",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
+from wellkept.store.sqlite.checksums import checksum
 from wellkept.store.sqlite.connection.database import Component
+from wellkept.store.sqlite.tables.damage import names_damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from wellkept.core.ports.skills import SkillUse
     from wellkept.store.sqlite.connection.database import Connection, SqlValue
 
-_COLUMNS: Final = (
+SKILL_COLUMNS: Final = (
     "id, project, name, text, created_ms, updated_ms, origin, made_by, review, reviewed_ms,"
     " enabled, note, session_ids, observation_ids, commit_sha, revision"
 )
@@ -29,11 +31,11 @@ class SqliteGeneratedSkills(Component):
     def generated_skills(self, *, project: str | None) -> list[GeneratedSkill]:
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {_COLUMNS} FROM skill_library WHERE :project IS NULL OR project = :project"
-                " ORDER BY created_ms, id",
+                f"SELECT {SKILL_COLUMNS} FROM skill_library"
+                " WHERE :project IS NULL OR project = :project ORDER BY created_ms, id",
                 {"project": project},
             ).fetchall()
-        return [_to_skill(row) for row in rows]
+        return [to_skill(row) for row in rows]
 
     def put_generated_skill(self, skill: GeneratedSkill) -> None:
         from wellkept.core.activity import ActivityKind
@@ -44,13 +46,13 @@ class SqliteGeneratedSkills(Component):
             raise UsageError("A kept skill needs an id, a project, a name and a text.")
         with self._database.writing() as db:
             self._save_version(db, skill)
-            values = _values(skill)
-            marks = ", ".join("?" * len(values))
+            values = skill_values(skill)
+            names = [*SKILL_COLUMNS.split(", "), "checksum"]
             db.execute(
-                f"INSERT INTO skill_library ({_COLUMNS}) VALUES ({marks})"
-                " ON CONFLICT (id) DO UPDATE SET"
-                f" {', '.join(f'{c} = excluded.{c}' for c in _COLUMNS.split(', ')[1:])}",
-                values,
+                f"INSERT INTO skill_library ({', '.join(names)})"
+                f" VALUES ({', '.join('?' * len(names))}) ON CONFLICT (id) DO UPDATE SET"
+                f" {', '.join(f'{name} = excluded.{name}' for name in names[1:])}",
+                (*values, checksum((values[0], *values[2:]))),
             )
             if skill.revision == 0:
                 told = Announce(ActivityKind.SKILL_GENERATED, skill.project, skill.name)
@@ -61,15 +63,13 @@ class SqliteGeneratedSkills(Component):
             return db.execute("DELETE FROM skill_library WHERE id = ?", (skill_id,)).rowcount > 0
 
     def skill_versions(self, skill_id: str) -> list[SkillVersion]:
-        from wellkept.core.generated_skills import SkillVersion
-
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT revision, text, made_by, until_ms FROM skill_editions WHERE skill = ?"
                 " ORDER BY revision DESC",
                 (skill_id,),
             ).fetchall()
-        return [SkillVersion(n, text, made_by, from_ms(ms)) for n, text, made_by, ms in rows]
+        return [to_version(row) for row in rows]
 
     def put_skill_run(self, run: SkillRun) -> None:
         if not (run.session_id and run.used_by):
@@ -119,9 +119,11 @@ class SqliteGeneratedSkills(Component):
         if (before[0] if before else 0) != skill.revision:
             raise ConflictError(f"The skill {skill.name!r} was changed by another process.")
         if before is not None and before[1] != skill.text:
+            row = (skill.id, *before, to_ms(skill.updated_at))
             db.execute(
-                "INSERT INTO skill_editions VALUES (?, ?, ?, ?, ?)",
-                (skill.id, *before, to_ms(skill.updated_at)),
+                "INSERT INTO skill_editions (skill, revision, text, made_by, until_ms, checksum)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (*row, checksum(row)),
             )
 
 
@@ -159,12 +161,21 @@ def move_skill_uses(db: Connection, alias: str, target: str) -> None:
     db.execute("DELETE FROM skill_uses WHERE project = ?", (alias,))
 
 
+@names_damage("former version of a skill, revision")
+def to_version(row: Sequence[Any]) -> SkillVersion:
+    """The version of a row."""
+    from wellkept.core.generated_skills import SkillVersion
+
+    return SkillVersion(row[0], row[1], row[2], from_ms(row[3]))
+
+
 def _known(db: Connection, skill_id: str) -> bool:
     found = db.execute("SELECT 1 FROM skill_library WHERE id = ?", (skill_id,)).fetchone()
     return found is not None
 
 
-def _values(skill: GeneratedSkill) -> tuple[SqlValue, ...]:
+def skill_values(skill: GeneratedSkill) -> tuple[SqlValue, ...]:
+    """The values of `SKILL_COLUMNS`, under the next revision."""
     return (
         skill.id,
         skill.project,
@@ -185,7 +196,9 @@ def _values(skill: GeneratedSkill) -> tuple[SqlValue, ...]:
     )
 
 
-def _to_skill(row: tuple[SqlValue, ...]) -> GeneratedSkill:
+@names_damage("skill")
+def to_skill(row: Sequence[SqlValue]) -> GeneratedSkill:
+    """The skill of a row with the columns of `SKILL_COLUMNS`."""
     from wellkept.core.generated_skills import GeneratedSkill, MadeBy, SkillOrigin, SkillReview
 
     created, updated, reviewed = row[4], row[5], row[9]

@@ -1,0 +1,194 @@
+"""Full-text search: BM25 with the numbers of SQLite's FTS5, computed by the server.
+
+`texts` holds the words of each memory in order, `term_counts` in how many memories each stands.
+A GIN index finds the memories with any of the words; the statement counts the words in each and
+sums the scores. When the terms of a query stand in more memories than `SearchEffort.scored_rows`,
+only memories with one of the rarer terms are scored, still by all terms, as in SQLite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from wellkept.core.query import Filter, RetrieverHit
+from wellkept.core.records import record
+from wellkept.core.text import clean
+from wellkept.store.postgres.connection.database import Connection, Value
+from wellkept.store.postgres.tables.filters import Condition, condition
+from wellkept.store.postgres.tables.index_keys import query_tokens
+from wellkept.store.postgres.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
+from wellkept.store.sqlite.search.fulltext import DEFAULT_EFFORT, SearchEffort, split_terms
+
+# Constants of FTS5's bm25().
+_K1: Final = 1.2
+_B: Final = 0.75
+_MIN_IDF: Final = 1e-6
+_FIRST_PASS: Final = DEFAULT_EFFORT.first_pass
+
+
+@record
+class _Term:
+    """Words of a search term, several for a phrase, and in how many memories it stands."""
+
+    tokens: tuple[int, ...]
+    holding: int
+
+    def idf(self, memories: int) -> float:
+        """How much a match is worth."""
+        return max(math.log((memories - self.holding + 0.5) / (self.holding + 0.5)), _MIN_IDF)
+
+
+def search_fulltext(
+    db: Connection,
+    terms: Sequence[str],
+    where: Filter,
+    *,
+    limit: int,
+    effort: SearchEffort = DEFAULT_EFFORT,
+) -> list[RetrieverHit]:
+    """The best memories by BM25 that contain any of the terms."""
+    asked = [tuple(query_tokens(clean(term))) for term in dict.fromkeys(terms) if term.strip()]
+    wanted = [tokens for tokens in asked if tokens]
+    if not wanted or not limit:
+        return []
+    totals = db.row(
+        "SELECT memories, tokens FROM text_totals WHERE tenant = %(tenant)s AND project = ''"
+    )
+    if totals is None or totals[0] <= 0:
+        return []
+    memories, tokens = totals
+    found = [_Term(each, holding) for each, holding in _holding(db, wanted) if holding > 0]
+    if not found:
+        return []
+    usual_length = tokens / memories or 1.0
+    query = _Query(db, condition(where), limit, memories, usual_length)
+    rare, common = _split(found, memories, limit=limit, effort=effort)
+    hits = query.best(having=rare, scored=[*rare, *common])
+    if len(hits) < limit and len(rare) < len(found):
+        return query.best(having=found, scored=found)
+    return hits
+
+
+def _split(
+    terms: Sequence[_Term], memories: int, *, limit: int, effort: SearchEffort
+) -> tuple[list[_Term], list[_Term]]:
+    """Terms whose memories are scored, and those that only add to scores. All of a small store."""
+    if memories <= effort.scored_rows:
+        return list(terms), []
+    rows = {n: min(term.holding, effort.ubiquitous_rows) for n, term in enumerate(terms)}
+    rare, common = split_terms(rows, least=limit, effort=effort)
+    return [terms[n] for n in rare], [terms[n] for n in common]
+
+
+def _holding(
+    db: Connection, wanted: Sequence[tuple[int, ...]]
+) -> list[tuple[tuple[int, ...], int]]:
+    """In how many memories of the tenant each term stands."""
+    words = list({token for tokens in wanted for token in tokens})
+    counts = dict(
+        db.rows(
+            "SELECT term, memories FROM term_counts"
+            " WHERE tenant = %(tenant)s AND project = '' AND term = ANY(%(words)s)",
+            words=words,
+        )
+    )
+    found: list[tuple[tuple[int, ...], int]] = []
+    phrases: dict[tuple[int, ...], int] = {}
+    for tokens in wanted:
+        holding = min(counts.get(token, 0) for token in tokens)
+        if len(tokens) > 1 and holding > 0:
+            if tokens not in phrases:
+                phrases[tokens] = _phrase_holding(db, tokens)
+            holding = phrases[tokens]
+        found.append((tokens, holding))
+    return found
+
+
+def _phrase_holding(db: Connection, tokens: Sequence[int]) -> int:
+    return db.value(
+        "SELECT count(*) FROM texts t WHERE t.tenant = %(tenant)s AND t.tokens @> %(p0)s::bigint[]"
+        f" AND {_count_sql(0, tokens)} > 0",
+        p0=list(tokens),
+    )
+
+
+def _count_sql(number: int, tokens: Sequence[int]) -> str:
+    """How often a term stands in `t.tokens`."""
+    if len(tokens) == 1:
+        return f"coalesce(cardinality(array_positions(t.tokens, (%(p{number})s::bigint[])[1])), 0)"
+    return (
+        f"(SELECT count(*) FROM unnest(array_positions(t.tokens, (%(p{number})s::bigint[])[1]))"
+        f" AS at (i) WHERE t.tokens[at.i : at.i + {len(tokens) - 1}] = %(p{number})s::bigint[])"
+    )
+
+
+@record
+class _Query:
+    """What all statements of one search share."""
+
+    db: Connection
+    filter_sql: Condition
+    limit: int
+    memories: int
+    usual_length: float
+
+    def best(self, *, having: Sequence[_Term], scored: Sequence[_Term]) -> list[RetrieverHit]:
+        """The best memories that have one of the terms, scored by all.
+
+        First only the best matches are filtered, and their memories read one by one; when too few
+        pass, every match is filtered. Both give the same result.
+        """
+        params: dict[str, Value] = {**self.filter_sql.params, "limit": self.limit}
+        params |= {"usual": self.usual_length, "wide": max(_FIRST_PASS, 4 * self.limit)}
+        for number, term in enumerate(scored):
+            params[f"p{number}"] = list(term.tokens)
+            params[f"w{number}"] = term.idf(self.memories) * (_K1 + 1)
+        matches = self._matches(scored, self._tests(having, params))
+        rows = self.db.rows(
+            f"WITH b AS MATERIALIZED ({matches} ORDER BY score DESC, number LIMIT %(wide)s)"
+            " SELECT m.*, b.score, (SELECT count(*) FROM b) FROM b CROSS JOIN LATERAL"
+            f" (SELECT {SELECTED_CANDIDATE} FROM memories m WHERE m.tenant = %(tenant)s"
+            f" AND m.home = b.home AND m.number = b.number AND {self.filter_sql.sql} OFFSET 0) AS m"
+            " ORDER BY b.score DESC, b.number LIMIT %(limit)s",
+            **params,
+        )
+        if len(rows) >= self.limit or (rows and rows[0][-1] < params["wide"]):
+            return [RetrieverHit(to_candidate(row), row[-2]) for row in rows]
+        rows = self.db.rows(
+            f"SELECT {SELECTED_CANDIDATE}, b.score FROM ({matches}) AS b JOIN memories m"
+            " ON m.tenant = %(tenant)s AND m.home = b.home AND m.number = b.number"
+            f" WHERE {self.filter_sql.sql} ORDER BY b.score DESC, b.number LIMIT %(limit)s",
+            **params,
+        )
+        return [RetrieverHit(to_candidate(row), row[-1]) for row in rows]
+
+    def _matches(self, scored: Sequence[_Term], tests: str) -> str:
+        """Texts that pass the tests and have a score, in no order."""
+        counts = ", ".join(f"{_count_sql(n, t.tokens)} AS c{n}" for n, t in enumerate(scored))
+        score = " + ".join(
+            f"%(w{n})s::float8 * c.c{n} / (c.c{n} + c.damping)" for n in range(len(scored))
+        )
+        # OFFSET 0 keeps the planner from computing the counts again for the sort.
+        return (
+            "SELECT home, number, score FROM"
+            f" (SELECT c.home, c.number, {score} AS score FROM"
+            f" (SELECT t.home, t.number, {counts},"
+            f" {_K1} * ({1 - _B} + {_B} * t.length / %(usual)s::float8) AS damping"
+            f" FROM texts t WHERE {self.filter_sql.within('t')} AND ({tests}) OFFSET 0) AS c"
+            " OFFSET 0) AS s WHERE score > 0"
+        )
+
+    @staticmethod
+    def _tests(having: Sequence[_Term], params: dict[str, Value]) -> str:
+        """Which texts are read: those with any of the words, or all words of a phrase."""
+        words = [term.tokens[0] for term in having if len(term.tokens) == 1]
+        tests: list[str] = []
+        if words:
+            params["words"] = words
+            tests.append("t.tokens && %(words)s::bigint[]")
+        for number, term in enumerate(term for term in having if len(term.tokens) > 1):
+            params[f"h{number}"] = list(term.tokens)
+            tests.append(f"t.tokens @> %(h{number})s::bigint[]")
+        return " OR ".join(tests)

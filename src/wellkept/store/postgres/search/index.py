@@ -1,0 +1,106 @@
+"""The `SearchIndex` port: one method per retriever."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from wellkept.core.errors import UsageError
+from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
+from wellkept.store.postgres.connection.database import Component, bindable, require_limit
+from wellkept.store.postgres.search import fragments, fulltext, vectors
+from wellkept.store.postgres.tables.filters import condition
+from wellkept.store.postgres.tables.index_keys import index_key
+from wellkept.store.postgres.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
+from wellkept.store.sqlite.search.candidates import merged_spans
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.models import Vector
+    from wellkept.store.postgres.search.vector_index import VectorIndexes
+
+
+class PostgresSearch(Component):
+    """Finds memories by words, fragments, vectors and links."""
+
+    _vector_indexes: VectorIndexes
+
+    def search_fulltext(
+        self, terms: Sequence[str], where: Filter, *, limit: int
+    ) -> list[RetrieverHit]:
+        require_limit(limit)
+        with self._database.reading() as db:
+            return fulltext.search_fulltext(db, terms, where, limit=limit)
+
+    def search_substrings(
+        self, substrings: Sequence[str], where: Filter, *, limit: int
+    ) -> list[RetrieverHit]:
+        require_limit(limit)
+        with self._database.reading() as db:
+            return fragments.search_substrings(db, substrings, where, limit=limit)
+
+    def search_vectors(
+        self, vector: Vector, *, model_id: str, where: Filter, limit: int
+    ) -> list[RetrieverHit]:
+        require_limit(limit)
+        with self._database.reading() as db:
+            return vectors.nearest(
+                db,
+                vector,
+                model_id=model_id,
+                where=where,
+                limit=limit,
+                indexes=self._vector_indexes,
+            )
+
+    def similarities(
+        self, vector: Vector, *, model_id: str, ids: Sequence[str]
+    ) -> dict[str, float]:
+        with self._database.reading() as db:
+            return vectors.similarities(db, vector, model_id=model_id, ids=ids)
+
+    def search_links(
+        self, *, files: Sequence[str], modules: Sequence[str], where: Filter, limit: int
+    ) -> list[RetrieverHit]:
+        require_limit(limit)
+        links = {*(("file", f) for f in files), *(("module", m) for m in modules)}
+        if not links:
+            return []
+        filter_sql = condition(where)
+        with self._database.reading() as db:
+            rows = db.rows(
+                f"SELECT {SELECTED_CANDIDATE}, l.ties FROM (SELECT l.home, l.number,"
+                " count(*) AS ties FROM unnest(%(kinds)s::text[], %(values)s::text[])"
+                " AS asked (kind, value) JOIN labels l ON l.kind = asked.kind"
+                f" AND l.value = asked.value WHERE {filter_sql.within('l')}"
+                " GROUP BY l.home, l.number) AS l JOIN memories m ON m.tenant = %(tenant)s"
+                f" AND m.home = l.home AND m.number = l.number WHERE {filter_sql.sql}"
+                " ORDER BY l.ties DESC, m.number DESC LIMIT %(limit)s",
+                **filter_sql.params,
+                kinds=[kind for kind, _ in links],
+                values=[index_key(bindable(value)) for _, value in links],
+                limit=limit,
+            )
+        return [RetrieverHit(to_candidate(row), float(row[-1])) for row in rows]
+
+    def session_neighbours(
+        self, positions: Sequence[SessionPosition], where: Filter, *, span: int
+    ) -> list[Candidate]:
+        if span < 0:
+            raise UsageError(f"span must be at least 0, not {span}.")
+        spans = merged_spans(positions, span)
+        if not spans:
+            return []
+        filter_sql = condition(where)
+        with self._database.reading() as db:
+            rows = db.rows(
+                f"SELECT {SELECTED_CANDIDATE} FROM unnest(%(sessions)s::text[],"
+                " %(firsts)s::bigint[], %(lasts)s::bigint[]) AS s (session, first, last)"
+                " JOIN memories m ON m.session_id = s.session"
+                " AND m.seq BETWEEN s.first AND s.last"
+                f" WHERE {filter_sql.sql} ORDER BY m.number",
+                **filter_sql.params,
+                sessions=[bindable(session) for session, _, _ in spans],
+                firsts=[first for _, first, _ in spans],
+                lasts=[last for _, _, last in spans],
+            )
+        return list(map(to_candidate, rows))

@@ -1,0 +1,110 @@
+"""Filtered vector search never returns fewer than there are, with and without an HNSW index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.store.postgres.tenants import open_tenant
+from wellkept.core.changes import Insert
+from wellkept.core.query import Filter
+from wellkept.core.records import replace
+from wellkept.core.types import MemoryType, Scope
+from wellkept.store.postgres.store import PostgresStore
+from wellkept.testing.samples import Samples
+
+HERE = Filter(project="example")
+LARGE = 500
+RARE = replace(HERE, authors=("robin",))
+
+
+@pytest.fixture
+def store(postgres_url: str, tmp_path: Path) -> Iterator[PostgresStore]:
+    opened = open_tenant(postgres_url, tmp_path, large_project=LARGE)
+    yield opened
+    opened.close()
+
+
+def _crowd(samples: Samples) -> list[Insert]:
+    """Seven hundred near the query, and a few of every rare kind far from it."""
+    near = samples.vector()
+    return [
+        samples.insert(
+            f"n{n}",
+            type=MemoryType.GOTCHA if n % 9 == 0 else MemoryType.FACT,
+            author="robin" if n % 100 == 0 else None,
+            scope=Scope.USER if n % 50 == 7 else Scope.GLOBAL,
+            model_id="m",
+            vector=samples.near(near, noise=5.0 if n % 100 == 0 else 0.5),
+        )
+        for n in range(700)
+    ]
+
+
+def _make_indexes(store: PostgresStore) -> None:
+    """Those of other tenants of the same database, too: an index is made for a partition."""
+    assert store.continue_upgrade()
+    while store.continue_upgrade():
+        pass
+
+
+def _plan(store: PostgresStore) -> str | None:
+    database = store._database  # pyright: ignore[reportPrivateUsage]
+    with database.snapshot() as db:
+        model = db.value("SELECT model FROM models WHERE tenant = %(tenant)s")
+        indexes = store._vector_indexes  # pyright: ignore[reportPrivateUsage]
+        return indexes.partition_of(db, "example", model=model)
+
+
+@pytest.mark.feature("B1")
+def test_a_large_project_is_searched_by_index_and_lacks_nothing(store: PostgresStore) -> None:
+    samples = Samples()
+    changes = _crowd(samples)
+    query = changes[1].index_entry.vector
+    assert query is not None
+    store.apply(changes)
+    filters = (HERE, RARE, replace(HERE, types=(MemoryType.GOTCHA,)), replace(RARE, pinned=True))
+    exact = {
+        where: store.search_vectors(query, model_id="m", where=where, limit=50) for where in filters
+    }
+    assert _plan(store) is None
+    _make_indexes(store)
+    assert _plan(store) is not None
+    for where, wanted in exact.items():
+        found = store.search_vectors(query, model_id="m", where=where, limit=50)
+        assert len(found) == len(wanted)
+        shared = {hit.id for hit in found} & {hit.id for hit in wanted}
+        assert len(shared) >= 0.9 * len(wanted)
+    # A filter that few pass is answered exactly: the scan by index would end before them.
+    assert store.search_vectors(query, model_id="m", where=RARE, limit=7) == exact[RARE][:7]
+    assert len(exact[RARE]) == 7
+
+
+@pytest.mark.feature("B1")
+def test_rows_written_after_the_index_are_found(store: PostgresStore) -> None:
+    samples = Samples()
+    store.apply(_crowd(samples))
+    _make_indexes(store)
+    late = samples.insert("late", model_id="m", vector=samples.vector())
+    store.apply([late])
+    assert late.index_entry.vector is not None
+    (hit,) = store.search_vectors(late.index_entry.vector, model_id="m", where=HERE, limit=1)
+    assert hit.id == late.memory.id
+
+
+@pytest.mark.feature("A1")
+def test_a_small_project_beside_a_large_one_is_compared_whole(store: PostgresStore) -> None:
+    samples = Samples()
+    store.apply(_crowd(samples))
+    mine = [
+        samples.insert(f"m{n}", project="small", model_id="m", vector=samples.vector())
+        for n in range(5)
+    ]
+    store.apply(mine)
+    _make_indexes(store)
+    query = samples.vector()
+    small = Filter(project="small", include_user=False)
+    hits = store.search_vectors(query, model_id="m", where=small, limit=50)
+    assert {hit.id for hit in hits} == {change.memory.id for change in mine}
