@@ -16,12 +16,12 @@ from safetensors import numpy as safetensors_numpy
 from wellkept.core.errors import ProviderError
 from wellkept.core.ports.models import Embedder
 from wellkept.core.records import replace
-from wellkept.providers.embedders.bpe import BytePairTokenizer
 from wellkept.providers.embedders.bundled_models import MINILM, STATIC
 from wellkept.providers.embedders.minilm import MiniLmEmbedder
 from wellkept.providers.embedders.model_files import PinnedFile, read_safetensors
-from wellkept.providers.embedders.static import StaticEmbedder, smooth_inverse_frequencies
+from wellkept.providers.embedders.static import StaticEmbedder
 from wellkept.providers.embedders.vectors import cosine, pack_unit, unpack
+from wellkept.providers.embedders.words import WordTokenizer
 
 pytestmark = pytest.mark.feature("B4")
 
@@ -42,7 +42,7 @@ def embedder(request: pytest.FixtureRequest) -> Embedder:
     return make()
 
 
-def _reference_tensors(path: Path) -> dict[str, npt.NDArray[np.float16]]:
+def _reference_tensors(path: Path) -> dict[str, npt.NDArray[np.number]]:
     return safetensors_numpy.load_file(path)  # pyright: ignore[reportUnknownMemberType]
 
 
@@ -95,20 +95,31 @@ def test_a_paraphrase_is_nearer_than_another_topic(embedder: Embedder):
     assert cosine(note, paraphrase) > cosine(note, other) + 0.3
 
 
-def test_the_static_recipe_weighs_rare_pieces_more_than_frequent_ones():
-    weights = smooth_inverse_frequencies(32_000)
-    assert weights[260] < weights[2_000] < weights[25_000] <= 1.0
-    assert weights[10] < weights[25_000]  # raw bytes say little
-
-
 def test_the_static_vectors_are_the_documented_recipe():
     """A plain restatement of the formula, on the weights as `safetensors` reads them."""
-    table = _reference_tensors(STATIC.weights.locate())["embedding.weight"].astype(np.float32)
+    tensors = _reference_tensors(STATIC.weights.locate())
+    table = tensors["rows"].astype(np.float32) * tensors["scales"][:, None]
+    entries = STATIC.vocabulary.locate().read_text(encoding="utf-8").split("\n")
+    tokenizer = WordTokenizer(entries)
+    assert len(table) == tokenizer.size
+    text = "I like catsAndDogs"
+    expected = table[tokenizer.encode(text)].sum(axis=0)
+    found = unpack(StaticEmbedder().embed_query(text))
+    assert np.allclose(found, unpack(pack_unit(expected)), atol=1e-6)
+
+
+def test_an_identifier_means_what_its_words_mean():
+    written = ("parse the http response", "parseHTTPResponse", "parse_http_response")
+    prose, camel, snake = StaticEmbedder().embed_documents(written)
+    assert camel == snake
+    assert cosine(prose, camel) > 0.8
+
+
+def test_text_without_a_single_known_word_still_finds_itself():
     embedder = StaticEmbedder()
-    text = "I like cats"
-    ids = BytePairTokenizer.from_file(STATIC.vocabulary.locate()).encode(text)
-    expected = smooth_inverse_frequencies(32_000)[ids] @ table[ids]
-    assert np.allclose(unpack(embedder.embed_query(text)), unpack(pack_unit(expected)), atol=1e-6)
+    note, same, other = embedder.embed_documents(["ᚠᚢᚦ 83221", "ᚠᚢᚦ 83221", "ᛒᛖᛗ 10007"])
+    assert note == same
+    assert cosine(note, other) < 0.9
 
 
 @_needs_minilm
@@ -210,10 +221,10 @@ def test_a_file_with_other_content_is_found_by_its_hash(package: Path):
 def test_importing_the_package_and_planning_loads_no_numpy_and_no_http_client():
     code = (
         "import sys, wellkept.providers as p;"
-        "e = p.open_embedder(p.EmbeddingChoice(), {}, stored_model_id='wordllama-256-sif1');"
+        "e = p.open_embedder(p.EmbeddingChoice(), {}, stored_model_id='wellkept-256-1');"
         "print(e.model_id, e.dimension);"
-        "loaded = {'numpy', 'httpx2', 'fastembed', 'tokenizers', 'wordllama', 'safetensors'};"
+        "loaded = {'numpy', 'httpx2', 'fastembed', 'tokenizers', 'safetensors'};"
         "print(sorted(loaded & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["wordllama-256-sif1 256", "[]"]
+    assert done.stdout.splitlines() == ["wellkept-256-1 256", "[]"]

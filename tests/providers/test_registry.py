@@ -32,7 +32,13 @@ def _by_name(tiers: list[TierStatus]) -> dict[str, TierStatus]:
 
 def test_tiers_are_listed_best_first_each_with_a_reason_and_a_model():
     tiers = detect(EmbeddingChoice(), _NOBODY)
-    assert [tier.name for tier in tiers] == ["ollama", "openai", "minilm", "static"]
+    assert [tier.name for tier in tiers] == [
+        "ollama",
+        "openai",
+        "fastembed",
+        "minilm",
+        "static",
+    ]
     assert all(tier.reason and tier.model_id and tier.dimension for tier in tiers)
     assert _by_name(tiers)["static"].available
 
@@ -135,7 +141,9 @@ def test_none_means_no_embedder():
 
 
 def test_an_unknown_name_lists_the_choices():
-    with pytest.raises(UsageError, match=r"'word2vec'.*auto, ollama, openai, minilm, static, none"):
+    with pytest.raises(
+        UsageError, match=r"'word2vec'.*auto, ollama, openai, fastembed, minilm, static, none"
+    ):
         EmbeddingChoice(name="word2vec")
 
 
@@ -155,13 +163,25 @@ def test_auto_prefers_a_local_server_for_a_new_store():
 def test_auto_keeps_the_stores_model_though_a_better_one_turns_up():
     with FakeEmbeddingServer() as server:
         plan = plan_embedding(
-            EmbeddingChoice(), {"OLLAMA_HOST": server.url}, stored_model_id="wordllama-256-sif1"
+            EmbeddingChoice(), {"OLLAMA_HOST": server.url}, stored_model_id="wellkept-256-1"
         )
         assert server.seen == []  # nobody was even asked
     assert plan is not None
     assert plan.model.tier == "static"
     assert plan.reason == "the store was indexed with this model"
     assert not plan.needs_reindex
+
+
+def test_a_former_default_is_replaced_by_the_present_one_and_nobody_is_asked():
+    with FakeEmbeddingServer() as server:
+        plan = plan_embedding(
+            EmbeddingChoice(), {"OLLAMA_HOST": server.url}, stored_model_id="wordllama-256-sif1"
+        )
+        assert server.seen == []
+    assert plan is not None
+    assert plan.model.model_id == "wellkept-256-1"
+    assert plan.reason == "it replaces wordllama-256-sif1, the former default"
+    assert plan.needs_reindex
 
 
 def test_auto_keeps_the_stores_model_though_its_server_is_down():
@@ -189,7 +209,7 @@ def test_a_named_tier_wins_over_the_store_and_asks_for_a_reindex():
         EmbeddingChoice(name="static"), _NOBODY, stored_model_id="ollama:qwen3-embedding:4b@1024"
     )
     assert plan is not None
-    assert plan.model.model_id == "wordllama-256-sif1"
+    assert plan.model.model_id == "wellkept-256-1"
     assert plan.needs_reindex
     assert "chosen in the settings" in plan.reason
 

@@ -1,16 +1,19 @@
 """Check each embedding tier: is it available, and if not, why.
 
-Tiers, best first: a local Ollama server, an OpenAI-compatible service, MiniLM, the static model.
+Tiers, best first: a local Ollama server, an OpenAI-compatible service, a downloaded model, MiniLM,
+the static model.
 Invariants: only a server on this machine is contacted, for at most 150 ms; a key is never shown;
 each status carries a reason that a person can act on.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from wellkept.core.errors import ProviderError
+from wellkept.providers.downloaded_models import usable_model
 from wellkept.providers.embedders import ollama, openai
 from wellkept.providers.embedders.settings import (
     AUTOMATIC,
@@ -49,9 +52,12 @@ def endpoint_of(tier: str, choice: EmbeddingChoice, environment: Mapping[str, st
 def _status(tier: str, choice: EmbeddingChoice, environment: Mapping[str, str]) -> TierStatus:
     check = {"ollama": _check_ollama, "openai": _check_openai}.get(tier)
     try:
-        available, reason = (
-            check(choice, environment) if check is not None else _check_bundled(tier)
-        )
+        if tier == "fastembed":
+            available, reason = _check_downloaded(choice)
+        elif check is not None:
+            available, reason = check(choice, environment)
+        else:
+            available, reason = _check_bundled(tier)
     except ProviderError as error:
         available, reason = False, str(error)
     model = chosen_model(tier, choice)
@@ -93,6 +99,12 @@ def _check_openai(choice: EmbeddingChoice, environment: Mapping[str, str]) -> tu
         return True, f"chosen in the settings, with the key in {_KEY_VARIABLE}"
     # A key meant for another program is no permission to send memories anywhere.
     return False, f"{_KEY_VARIABLE} is set, but text leaves this machine only if openai is chosen"
+
+
+def _check_downloaded(choice: EmbeddingChoice) -> tuple[bool, str]:
+    name = str(chosen_model("fastembed", choice).model)
+    usable_model(name, "embedding", choice.models_folder or Path("models"))
+    return True, f"{name} is downloaded; used only when chosen in the settings"
 
 
 def _check_bundled(tier: str) -> tuple[bool, str]:

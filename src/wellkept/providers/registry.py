@@ -7,6 +7,7 @@ available; choosing loads no model, and for a store with vectors contacts no ser
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import ProviderError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from wellkept.core.ports.models import Embedder, Vector
+    from wellkept.providers.downloaded_models import DownloadedModel
 
 
 @record
@@ -64,7 +66,10 @@ def plan_embedding(
         return _chosen(choice, stored_model_id)
     stored = parse_model_id(stored_model_id) if stored_model_id else None
     if stored is not None:
-        return EmbeddingPlan(stored, "the store was indexed with this model", stored_model_id)
+        reason = "the store was indexed with this model"
+        if stored.model_id != stored_model_id:
+            reason = f"it replaces {stored_model_id}, the former default"
+        return EmbeddingPlan(stored, reason, stored_model_id)
     return _best_available(choice, environment, stored_model_id)
 
 
@@ -122,6 +127,13 @@ class LazyEmbedder:
         """Embed a question to find texts with."""
         return self._embedder().embed_query(text)
 
+    def verify_weights(self) -> None:
+        """Hash the files of a local model; ProviderError when they are damaged."""
+        if self.plan.model.tier == "fastembed":
+            _downloaded(self.plan.model, self._choice).verify()
+        else:
+            verify_weights(self.plan.model.tier)
+
     def _embedder(self) -> Embedder:
         if self._loaded is None:
             self._loaded = _make(self.plan.model, self._choice, self._environment)
@@ -132,8 +144,16 @@ def _chosen(choice: EmbeddingChoice, stored_model_id: str | None) -> EmbeddingPl
     bundled = BUNDLED.get(choice.name)
     if bundled is not None and (problem := bundled.problem()):
         raise ProviderError(problem)
+    if choice.name == "fastembed":
+        _downloaded(chosen_model(choice.name, choice), choice)
     reason = f"{choice.name} was chosen in the settings"
     return EmbeddingPlan(chosen_model(choice.name, choice), reason, stored_model_id)
+
+
+def _downloaded(model: ModelName, choice: EmbeddingChoice) -> DownloadedModel:
+    from wellkept.providers.downloaded_models import usable_model
+
+    return usable_model(str(model.model), "embedding", choice.models_folder or Path("models"))
 
 
 def _best_available(
@@ -157,6 +177,8 @@ def _make(model: ModelName, choice: EmbeddingChoice, environment: Mapping[str, s
     make = getattr(import_module(module_name), class_name)
     if model.tier in BUNDLED:
         return make()
+    if model.tier == "fastembed":
+        return make(_downloaded(model, choice))
     from wellkept.providers.availability import endpoint_of
 
     endpoint = endpoint_of(model.tier, choice, environment)

@@ -1,4 +1,4 @@
-"""The two local models whose weights come inside an installable package: names and files.
+"""The local models whose weights come inside an installable package: names and files.
 
 Invariant: importing this loads no numpy and opens no file, so a command can name a store's model
 without loading it. Knows nothing of how the models work.
@@ -40,27 +40,29 @@ class BundledModel:
         self.vocabulary.verify()
 
 
-_STATIC_HINT = "Run: pip install --force-reinstall wordllama==0.4.0.post1"
+_OWN_HINT = "Run: pip install --force-reinstall wellkept"
 _MINILM_HINT = "Run: pip install 'wellkept[models]'"
 
 STATIC = BundledModel(
-    model_id="wordllama-256-sif1",
+    model_id="wellkept-256-1",
     dimension=256,
     weights=PinnedFile(
-        package="wordllama",
-        relative_path="weights/l2_supercat_256.safetensors",
-        size_bytes=16_384_096,
-        sha256="64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
-        install_hint=_STATIC_HINT,
+        package="wellkept",
+        relative_path="providers/embedders/data/static/table.safetensors",
+        size_bytes=12_100_032,
+        sha256="4b1f3d1799a38d58139958098e2bc871ce7a52c5bffccb54bca2ad993c5c21be",
+        install_hint=_OWN_HINT,
     ),
     vocabulary=PinnedFile(
-        package="wordllama",
-        relative_path="tokenizers/l2_supercat_tokenizer_config.json",
-        size_bytes=1_842_796,
-        sha256="93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
-        install_hint=_STATIC_HINT,
+        package="wellkept",
+        relative_path="providers/embedders/data/static/vocabulary.txt",
+        size_bytes=354_250,
+        sha256="8f8e2042e346798475815fd83be1d44921c1346ed3e3afbd48d33c3bd1e7e0df",
+        install_hint=_OWN_HINT,
     ),
 )
+SUPERSEDED = frozenset({"wordllama-256-sif1"})
+"""Former default models. This version cannot make their vectors; the static model replaces them."""
 
 MINILM = BundledModel(
     model_id="minilm-l6-v2-int8-384",
@@ -77,7 +79,7 @@ MINILM = BundledModel(
         relative_path="providers/embedders/data/minilm/tokenizer.json",
         size_bytes=466_197,
         sha256="5b770583a5efce1b08461220137005c0a8dd092bb59dcdb43285cf4eaac3dd35",
-        install_hint="Run: pip install --force-reinstall wellkept",
+        install_hint=_OWN_HINT,
     ),
     runtime="fastembed",
 )

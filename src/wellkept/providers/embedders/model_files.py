@@ -77,7 +77,7 @@ class PinnedFile:
         return Path(spec.submodule_search_locations[0])
 
 
-def read_safetensors(path: Path) -> Mapping[str, npt.NDArray[np.floating]]:
+def read_safetensors(path: Path) -> Mapping[str, npt.NDArray[np.number]]:
     """Every tensor of the file as a read-only view into the mapped file.
 
     The format is eight bytes of header length, a JSON header, then raw little-endian numbers.
@@ -96,17 +96,17 @@ def read_safetensors(path: Path) -> Mapping[str, npt.NDArray[np.floating]]:
         ) from None
 
 
-def _tensors(mapped: mmap.mmap) -> Mapping[str, npt.NDArray[np.floating]]:
+def _tensors(mapped: mmap.mmap) -> Mapping[str, npt.NDArray[np.number]]:
     import numpy as np
 
-    kinds = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
+    kinds = {"I8": np.dtype("i1"), "F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
     begin_of_numbers = 8 + int.from_bytes(mapped[:8], "little")
     header = cast("dict[str, dict[str, object]]", json.loads(mapped[8:begin_of_numbers]))
-    tensors: dict[str, npt.NDArray[np.floating]] = {}
+    tensors: dict[str, npt.NDArray[np.number]] = {}
     for name, entry in header.items():
         kind = kinds.get(str(entry.get("dtype")))
         if kind is None:
-            continue  # metadata, and integer tables such as position ids
+            continue  # metadata
         begin, end = cast("tuple[int, int]", entry["data_offsets"])
         flat = np.frombuffer(
             mapped,

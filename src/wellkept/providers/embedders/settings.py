@@ -6,25 +6,32 @@ dimension, so a store's vectors tell which embedder made them.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import field, record
-from wellkept.providers.embedders.bundled_models import MINILM, STATIC
+from wellkept.providers.downloaded_models import downloaded_model
+from wellkept.providers.embedders.bundled_models import MINILM, STATIC, SUPERSEDED
 
 EMBEDDERS: Final = {
     "ollama": "wellkept.providers.embedders.ollama:OllamaEmbedder",
     "openai": "wellkept.providers.embedders.openai:OpenAICompatibleEmbedder",
+    "fastembed": "wellkept.providers.embedders.fastembed_model:FastembedEmbedder",
     "minilm": "wellkept.providers.embedders.minilm:MiniLmEmbedder",
     "static": "wellkept.providers.embedders.static:StaticEmbedder",
 }
 """Short name -> class, imported on demand; in order of preference."""
 AUTOMATIC: Final = ("ollama", "openai", "static")
-"""What `auto` may use. MiniLM is slow, so it runs only when chosen by name."""
+"""What `auto` may use. Local transformer models are slow, so they run only when chosen by name."""
 
 CHOICES: Final = ("auto", *EMBEDDERS, "none")
 BUNDLED: Final = {"minilm": MINILM, "static": STATIC}
-DEFAULT_MODELS: Final = {"ollama": "qwen3-embedding:4b", "openai": "text-embedding-3-small"}
+DEFAULT_MODELS: Final = {
+    "ollama": "qwen3-embedding:4b",
+    "openai": "text-embedding-3-small",
+    "fastembed": "BAAI/bge-small-en-v1.5",
+}
 DEFAULT_DIMENSION: Final = 1024
 
 
@@ -38,6 +45,7 @@ class EmbeddingChoice:
     model: str | None = None
     timeout_s: float = 60.0
     dimension: int = DEFAULT_DIMENSION
+    models_folder: Path | None = None
 
     def __post_init__(self) -> None:
         if self.name not in CHOICES:
@@ -82,11 +90,21 @@ def chosen_model(tier: str, choice: EmbeddingChoice) -> ModelName:
     """The model that `tier` would use with these settings."""
     if tier in BUNDLED:
         return ModelName(tier, BUNDLED[tier].dimension)
-    return ModelName(tier, choice.dimension, choice.model or DEFAULT_MODELS[tier])
+    model = choice.model or DEFAULT_MODELS[tier]
+    if tier == "fastembed":
+        found = downloaded_model(model, choice.models_folder) if choice.models_folder else None
+        if found is not None and found.dimension:
+            return ModelName(tier, found.dimension, found.name)
+    return ModelName(tier, choice.dimension, model)
 
 
 def parse_model_id(model_id: str) -> ModelName | None:
-    """Parse a model id; None when no tier of this version makes such vectors."""
+    """Parse a model id; None when no tier of this version makes such vectors.
+
+    A former default stands for the present one, which takes its place.
+    """
+    if model_id in SUPERSEDED:
+        return ModelName("static", STATIC.dimension)
     for tier, bundled in BUNDLED.items():
         if bundled.model_id == model_id:
             return ModelName(tier, bundled.dimension)

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from wellkept.core.errors import ProviderCause, ProviderError, UsageError
 from wellkept.core.records import field, record
+from wellkept.providers.http.real_requests import check_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -109,6 +110,7 @@ def post_json(endpoint: Endpoint, path: str, body: Mapping[str, object]) -> obje
 
 
 def _request(endpoint: Endpoint, path: str, *, body: bytes | None) -> object:
+    check_allowed(endpoint)
     headers = _headers(endpoint, has_body=body is not None)
     attempt = 1
     with _client(endpoint) as client:
