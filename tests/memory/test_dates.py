@@ -50,6 +50,17 @@ MEANT = {
     "last summer": ("2022-06-01", "2022-09-01"),
     "in summer 2021": ("2021-06-01", "2021-09-01"),
     "last winter": ("2022-12-01", "2023-03-01"),
+    "early last year": ("2022-01-01", "2022-04-01"),
+    "at the beginning of the year": ("2023-01-01", "2023-04-01"),
+    "since the start of this year": ("2023-01-01", "2023-06-15"),
+    # German and Spanish
+    "was galt im März 2022": ("2022-03-01", "2022-04-01"),
+    "letztes Jahr": ("2022-01-01", "2023-01-01"),
+    "vor drei Tagen": ("2023-06-11", "2023-06-12"),
+    "was haben wir gestern gemacht": ("2023-06-13", "2023-06-14"),
+    "en marzo de 2022": ("2022-03-01", "2022-04-01"),
+    "el mes pasado": ("2023-05-01", "2023-06-01"),
+    "hace 2 semanas": ("2023-05-29", "2023-06-05"),
     # counted from now
     "today": ("2023-06-14", "2023-06-15"),
     "what did we do yesterday": ("2023-06-13", "2023-06-14"),

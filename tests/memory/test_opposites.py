@@ -8,10 +8,9 @@ from wellkept.core.clock import whole_ms
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Source
+from wellkept.memory.changes.supersedes import supersedes
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import RememberOutcome, remember
-from wellkept.memory.text.opposites import contradicts
-from wellkept.memory.text.similarity import compare
 
 pytestmark = pytest.mark.feature("A4")
 HERE = "name:here"
@@ -76,7 +75,7 @@ def test_a_contradicting_rule_closes_the_older_with_and_without_an_embedder(
 
 @pytest.mark.parametrize(("old", "new"), APART)
 def test_rules_about_different_subjects_stay(wordless: Engine, old: str, new: str) -> None:
-    assert not contradicts(old, new, compare(old, new))
+    assert not supersedes(old, new)
     remember(wordless, taught(old), project=HERE)
     assert remember(wordless, taught(new), project=HERE).outcome is RememberOutcome.INSERTED
     assert left(wordless) == sorted([old, new])

@@ -7,12 +7,12 @@ from itertools import groupby
 
 import pytest
 
-from bench.planted import HALVES, Plant, plants
+from bench.planted import PARTS, Plant, plants
 from wellkept.memory.text.redaction import redact
 
 pytestmark = pytest.mark.feature("A10")
 
-PLANTED = [plant for half in HALVES for plant in plants(half)]
+PLANTED = [plant for part in PARTS for plant in plants(part)]
 BY_KIND = {kind: list(some) for kind, some in groupby(PLANTED, key=lambda plant: plant.kind)}
 
 
@@ -25,6 +25,12 @@ def test_the_bench_plants_a_thousand_secrets_in_a_hundred_and_fifty_kinds() -> N
 def test_no_form_of_a_secret_survives(kind: str) -> None:
     shown = [plant for plant in BY_KIND[kind] if not plant.known]
     assert [plant.text for plant in shown if plant.left_in(redact(plant.text).text.lower())] == []
+
+
+def test_the_numbers_of_a_listing_do_not_hide_a_value() -> None:
+    for plant in BY_KIND["yaml-list-env"]:
+        numbered = (f"{n:>6}\t{line}" for n, line in enumerate(plant.text.split("\n"), 7))
+        assert not plant.left_in(redact("\n".join(numbered)).text.lower())
 
 
 @pytest.mark.parametrize("before", ["", "I ran this:\n", '{"text": "', "- "])
@@ -54,6 +60,22 @@ def test_what_stands_before_a_secret_does_not_hide_it(kind: str, before: str) ->
         "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2\n-----END CERTIFICATE-----",
         "echo done | sudo tee /etc/motd",
         "kind: ConfigMap\ndata:\n  mode: production-like\n",
+        "use pytest2 as the runner, and ruff3 as a linter",
+        "| option | password | default |\n| --- | --- | --- |\n| auth | required | none |",
+        "user,password\nSee the manual, chapter 3",
+        "INSERT INTO users (name, password) VALUES (?, ?)",
+        "INSERT INTO notes (title, body) VALUES ('Release 2', 'v1.2.3 is out')",
+        "PASS src/app.test.ts\nPASS tests/test_login2.py",
+        'const token = req.query.token || "";',
+        "password: |\n",
+        "password: |\n  Your password must have eight letters.",
+        "LOGIN page2 is slow; AUTH is off",
+        "hmac.new(key, body, hashlib.sha256)",
+        "jwt.decode(token, settings.SECRET, algorithms=['HS256'])",
+        "You can sign in as admin with your own account",
+        "https://example.org/watch?key=value&code=200",
+        "recovery codes are printed once",
+        '{"d": "2026-01-01", "k": "short"}',
         base64.b64encode(b"an ordinary text without anything to hide").decode(),
     ],
 )
@@ -79,6 +101,6 @@ def _kinds_of(planted: list[Plant]) -> set[str]:
     return {plant.kind for plant in planted}
 
 
-def test_both_halves_have_kinds_of_their_own() -> None:
-    development, heldout = (_kinds_of(plants(half)) for half in HALVES)
-    assert not development & heldout
+def test_each_part_has_kinds_of_its_own() -> None:
+    kinds = [kind for part in PARTS for kind in _kinds_of(plants(part))]
+    assert len(kinds) == len(set(kinds))

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from tests.memory.candidate_sets import DAY_MS, NOW, NOW_MS, candidate, memory, plan, pool, setting
 from wellkept.core.types import MemoryType, Phase
+from wellkept.memory.recall.answers import SUPPORT
 from wellkept.memory.recall.features import Feature, FeatureTable
 from wellkept.memory.recall.query_plan import plan_query
 from wellkept.memory.recall.ranking import (
     STALE_FACTOR,
-    WEIGHTS_FILE,
-    load_weights,
     priors,
     priors_of,
     rank_by_weights,
 )
+from wellkept.memory.recall.weights import WEIGHTS_FILE, load_rankings
 from wellkept.memory.text.dates import DateWindow
 
 pytestmark = pytest.mark.feature("B1")
@@ -204,11 +204,27 @@ def test_nearness_to_a_window_falls_with_the_days_and_more_gently_afterwards(day
 
     def nearness(offset: int) -> float:
         at = int(start.timestamp() * 1000) + offset * DAY_MS
-        row = candidate("x", valid_from_ms=at)
+        row = candidate("x", valid_from_ms=at, session_id="s", seq=1)
         return FeatureTable(pool(row), asked)["x"][Feature.DATE]
 
     assert 0.0 <= nearness(days) <= nearness(0) == 1.0
     assert nearness(abs(days) + 1) >= nearness(-abs(days))
+
+
+@pytest.mark.feature("B6")
+def test_a_note_that_was_closed_since_matches_the_time_when_it_held() -> None:
+    start = datetime(2025, 5, 3, tzinfo=UTC)
+    window = DateWindow(start, start + timedelta(days=1), "3 May 2025", 1.0)
+    long_before = int(start.timestamp() * 1000) - 200 * DAY_MS
+    rows = [
+        candidate("closed", valid_from_ms=long_before, closed=True),
+        candidate("open", valid_from_ms=long_before),
+        candidate("later", valid_from_ms=NOW_MS),
+    ]
+    table = FeatureTable(pool(*rows), replace(plan(), window=window))
+    closed, held, later = (table[row.id][Feature.DATE] for row in rows)
+    assert closed == 1.0
+    assert later < held < closed
 
 
 def test_very_long_texts_gain_nothing_over_long_ones() -> None:
@@ -221,16 +237,26 @@ def test_very_long_texts_gain_nothing_over_long_ones() -> None:
 # -- Weights --------------------------------------------------------------------------------------
 
 
-def test_the_shipped_weights_name_only_known_signals_and_say_where_they_come_from() -> None:
+def test_the_shipped_weights_name_only_known_features_and_kinds_of_support() -> None:
     shipped = json.loads(WEIGHTS_FILE.read_text("utf-8"))
     labels = {signal.label for signal in Feature}
-    for weights in shipped["weights"].values():
-        assert set(weights) <= labels
-        assert all(math.isfinite(value) for value in weights.values())
-    assert set(shipped["weights"]) == {"hybrid", "words", "vectors"}
-    assert shipped["questions"] > 0
-    assert shipped["cross_validated"]["hybrid"]["turn_recall_at_10"] > 0
-    assert len(load_weights()["hybrid"]) == len(Feature)
+    for learned in shipped["sets"].values():
+        assert set(learned["turn"]) | set(learned["note"]) <= labels
+        for kind in ("turn_answers", "note_answers"):
+            assert set(learned[kind]) <= {"constant", *SUPPORT}
+    assert {"hybrid", "words", "vectors"} == set(shipped["sets"])
+    assert len(load_rankings()["hybrid"].weights.note) == len(Feature)
+
+
+@pytest.mark.feature("B2")
+def test_the_shipped_weights_come_from_texts_that_anyone_may_use() -> None:
+    sources = json.loads(WEIGHTS_FILE.read_text("utf-8"))["learned_from"]
+    assert sources
+    for source in sources:
+        assert source["name"]
+        assert source["what"]
+        assert source["licence"] in {"MIT", "Apache-2.0", "CC-BY-4.0"}
+        assert "locomo" not in json.dumps(source).casefold()
 
 
 @pytest.mark.parametrize("weight_set", ["hybrid", "words", "vectors"])

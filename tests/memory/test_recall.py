@@ -16,10 +16,14 @@ from wellkept.core.memory import MemoryDraft
 from wellkept.core.ports.models import Vector
 from wellkept.core.query import FileLink, Filter, Validity
 from wellkept.core.types import MemoryType, Scope
-from wellkept.memory.context.build import MIN_RELEVANCE
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import RecallRequest, RecallResult, SearchMode
+from wellkept.memory.recall.requests import (
+    CLEAR_SCORE,
+    RecallRequest,
+    RecallResult,
+    SearchMode,
+)
 from wellkept.memory.remember import remember
 from wellkept.store import open_store
 from wellkept.testing.fakes import ManualClock, WordEmbedder
@@ -93,7 +97,7 @@ def test_a_guessed_piece_scores_too_low_to_be_injected(wordless: Engine) -> None
     keep(wordless, "Webhooks are signed with a shared key")
     hits = ask(wordless, "hooks").hits
     assert len(hits) == 1
-    assert hits[0].score < MIN_RELEVANCE
+    assert hits[0].score < CLEAR_SCORE
 
 
 def test_a_piece_of_a_word_is_found_when_no_whole_word_is(wordless: Engine) -> None:

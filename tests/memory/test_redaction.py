@@ -218,3 +218,21 @@ def test_a_megabyte_of_mixed_hostile_text_is_redacted_to_the_end() -> None:
 )
 def test_a_key_with_a_vendors_prefix_goes_even_when_it_looks_made_up(key: str) -> None:
     assert key not in redact(f"use {key} here").text
+
+
+@pytest.mark.feature("A10")
+@pytest.mark.parametrize(
+    "line",
+    [
+        r"bash -c 'sshpass -p '\''Hunter2Winter!'\'' ssh db'",
+        r"sh -c 'echo '\''root:Hunter2Winter!'\'' | chpasswd'",
+        r"psql -c 'ALTER USER app WITH PASSWORD '\''Hunter2Winter!'\'''",
+        r"{'command': 'gpg --passphrase '\\''Hunter2Winter!'\\'' -d x'}",
+    ],
+)
+def test_secrets_that_a_shell_quoted_again_are_found(line: str) -> None:
+    shown = redact(line)
+    assert "Hunter2" not in shown.text
+    assert not redact(shown.text).changed
+    plain = r"echo 'it'\''s fine' && printf '%s' 'don'\''t'"
+    assert redact(plain).text == plain

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from wellkept.core.changes import Change, Close, Delete, Replace
-from wellkept.core.errors import ConflictError, NotFoundError, UsageError
+from wellkept.core.errors import ConflictError, MemoryChangedError, NotFoundError, UsageError
 from wellkept.core.memory import Memory, MemoryPatch, Relation
 from wellkept.core.text import first_line
 from wellkept.memory.draft import amend
@@ -29,9 +29,7 @@ def revise(
     def attempt() -> Memory:
         old = get_memory(engine, memory_id)
         if if_updated_at is not None and old.updated_at != if_updated_at:
-            raise ConflictError(
-                f"Memory {old.short} was changed meanwhile.", hint="Read it again and repeat."
-            )
+            raise MemoryChangedError(old)
         now = engine.clock()
         new = amend(old, patch, now=now)
         if new.content == old.content and new.type is old.type:

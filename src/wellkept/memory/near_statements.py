@@ -10,13 +10,13 @@ from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
 from wellkept.core.text import content_words
 from wellkept.core.types import MemoryType, Scope
+from wellkept.memory.changes.cues import former_words
+from wellkept.memory.changes.opposites import related_terms
+from wellkept.memory.changes.supersedes import MAX_STATEMENT_CHARS, supersedes
 from wellkept.memory.engine import Engine
-from wellkept.memory.text.opposites import contradicts, related_terms
 from wellkept.memory.text.similarity import TextRelation, compare
 
 _NEIGHBOURS = 8
-# A longer text is a document, not a rule.
-_MAX_RULE_CHARS = 400
 _LOG_TYPES = frozenset(
     {
         MemoryType.EPISODE,
@@ -70,7 +70,7 @@ def near_statements(engine: Engine, memory: Memory, entry: IndexEntry) -> list[t
 def _near_by_words(engine: Engine, memory: Memory, where: Filter) -> list[tuple[Memory, bool]]:
     """Statements in equal words, and rules that this one contradicts."""
     is_rule = _is_rule(memory)
-    also = related_terms(memory.content) if is_rule else []
+    also = [*former_words(memory.content), *related_terms(memory.content)] if is_rule else []
     terms = list(dict.fromkeys([*also, *content_words(memory.content)]))[:32]
     hits = engine.store.search_fulltext(terms, where, limit=_WORD_HITS if is_rule else _NEIGHBOURS)
     found: list[tuple[Memory, bool]] = []
@@ -78,10 +78,10 @@ def _near_by_words(engine: Engine, memory: Memory, where: Filter) -> list[tuple[
         relation = compare(old.content, memory.content)
         if relation is TextRelation.SAME:
             found.append((old, True))
-        elif is_rule and _is_rule(old) and contradicts(old.content, memory.content, relation):
+        elif is_rule and _is_rule(old) and supersedes(old.content, memory.content):
             found.append((old, False))
     return found
 
 
 def _is_rule(memory: Memory) -> bool:
-    return memory.type in _RULE_TYPES and len(memory.content) <= _MAX_RULE_CHARS
+    return memory.type in _RULE_TYPES and len(memory.content) <= MAX_STATEMENT_CHARS

@@ -18,10 +18,10 @@ from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation
 from wellkept.core.records import record, replace
 from wellkept.core.types import EvidenceKind, MemoryType, Progress, RelationType, Scope, Source
+from wellkept.memory.changes.supersedes import supersedes
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
 from wellkept.memory.near_statements import is_mergeable, near_statements
-from wellkept.memory.text.opposites import contradicts
 from wellkept.memory.text.similarity import TextRelation, compare
 
 _BATCH = 256
@@ -200,7 +200,7 @@ def _decide_similar(
     now = engine.clock()
     if old.key and new.key and old.key != new.key:
         return None
-    if contradicts(old.content, new.content, relation):
+    if supersedes(old.content, new.content):
         return _decide_contradiction(engine, old, new, entry, now=now)
     if relation in (TextRelation.DIFFERENT, TextRelation.CONTRADICTS):
         return None
@@ -271,7 +271,7 @@ def _with_others_closed(
         and old.id != result.previous.id
         and not old.key
         and old.valid_from <= memory.valid_from
-        and contradicts(old.content, memory.content, compare(old.content, memory.content))
+        and supersedes(old.content, memory.content)
     ]
     return replace(decision, changes=(*decision.changes, *others))
 

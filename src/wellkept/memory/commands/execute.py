@@ -26,7 +26,7 @@ from wellkept.memory.edit import forget
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.passages import fingerprint
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import RecallRequest
+from wellkept.memory.recall.requests import DEFAULT_MIN_SCORE, RecallRequest
 from wellkept.memory.remember import RememberResult, remember
 
 MAX_CHOICES = 5
@@ -230,12 +230,15 @@ def _just_taught(engine: Engine, said_by: Speaker, *, project: str) -> list[Memo
 def _answers(engine: Engine, command: Ask, *, project: str) -> tuple[Memory, ...]:
     about = set(content_words(command.query))
     if about - _PREFERENCES:
-        return tuple(_matches(engine, command.query, project=project))
+        found = _matches(engine, command.query, project=project, min_score=DEFAULT_MIN_SCORE)
+        return tuple(found)
     where = Filter(project=project, types=_RULE_TYPES if about else ())
     return engine.store.list(where, order=Order.IMPORTANCE, limit=MAX_ANSWERS).items
 
 
-def _matches(engine: Engine, query: str, *, project: str) -> list[Memory]:
+def _matches(engine: Engine, query: str, *, project: str, min_score: float = 0.0) -> list[Memory]:
     """Hits that match by themselves; neighbours of a hit in its session do not count."""
-    request = RecallRequest(query=query, where=Filter(project=project), count_access=False)
+    request = RecallRequest(
+        query=query, where=Filter(project=project), count_access=False, min_score=min_score
+    )
     return [hit.memory for hit in recall(engine, request) if hit.retrievers != ("context",)]

@@ -45,12 +45,13 @@ from wellkept.memory.context.standing import (
 )
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import RecallRequest, SearchMode
+from wellkept.memory.recall.requests import CLEAR_SCORE, RecallRequest, SearchMode
 
 DEFAULT_BUDGET_TOKENS = 800
 DEFAULT_DAYS = 30
 MAX_CANDIDATES = 60
-MIN_RELEVANCE = 0.35
+_MIN_UNASKED = 0.1
+"""A prompt or an output is no question: an answer to it scores low. What it is about decides."""
 _MIN_JACCARD = 0.8
 MAX_AT_FILE = 4
 MAX_MODULES = 5
@@ -220,6 +221,7 @@ def _item(engine: Engine, candidate: ContextCandidate) -> ContextItem:
         text=candidate.text,
         section=candidate.section,
     )
+    item = replace(item, weight=round(candidate.weight, 4))
     if candidate.text is not None:
         item = replace(item, row=replace(item.row, title=first_line(item.text)))
     if not candidate.is_session_note:
@@ -353,10 +355,11 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandid
             count_access=False,
         ),
     )
+    min_score = CLEAR_SCORE if prompt is None else _MIN_UNASKED
     for hit in found:
         if prompt is not None and not prompt.is_about(hit.memory):
             continue
-        if hit.score >= MIN_RELEVANCE and not is_way_out(hit.memory):
+        if hit.score >= min_score and not is_way_out(hit.memory):
             bonus = 0.5 if planning and hit.memory.type in _PLANNING else 0.0
             yield ContextCandidate(
                 hit.memory,

@@ -13,6 +13,7 @@ from wellkept.core.records import record
 class Section(StrEnum):
     """Parts of a pack; the order is the order of the text."""
 
+    HANDED_OVER = "handed_over"
     LEFT_OFF = "left_off"
     RULES = "rules"
     COMMANDS = "commands"
@@ -24,6 +25,7 @@ class Section(StrEnum):
 
 SECTIONS = tuple(Section)
 TITLES = {
+    Section.HANDED_OVER: "Handed over",
     Section.LEFT_OFF: "Where we left off",
     Section.RULES: "Rules people gave",
     Section.COMMANDS: "Commands that work here",
@@ -33,6 +35,7 @@ TITLES = {
     Section.KNOWN: "Also known",
 }
 SHARES = {
+    Section.HANDED_OVER: 0.4,
     Section.LEFT_OFF: 0.45,
     Section.RULES: 0.35,
     Section.COMMANDS: 0.25,

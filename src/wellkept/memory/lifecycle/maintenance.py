@@ -8,10 +8,11 @@ what the other has already changed, and the outcome is that of one run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from wellkept.core.clock import days_between
+from wellkept.core.ports.undo import KEPT_DAYS
 from wellkept.core.types import Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists, exists_below
@@ -82,6 +83,7 @@ def run_maintenance(
         run = JobRun(engine.clock(), session_count)
         record_run(engine.store, run, project=project, job=_JOB)
         forget_old_sessions(engine, project=project)
+        engine.store.prune_undo(before=engine.clock() - timedelta(days=KEPT_DAYS))
     refreshed = refresh(
         engine, project=project, root=root, exists=there, also_stale=recipes, dry_run=dry_run
     )

@@ -2,19 +2,21 @@
 
 Each feature is a number of about -1 to 1, scaled within one query, so that weights learned on one
 set of memories hold on another. A memory without a session, author or vector lacks the features
-that need one. Knows nothing of weights.
+that need one. A memory without a place in a session is a note and has weights of its own. Knows
+nothing of how weights are learned.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
 
 from wellkept.core.clock import to_ms
 from wellkept.core.query import Candidate
+from wellkept.core.records import record
 from wellkept.core.text import fold, stem
 from wellkept.memory.recall.query_plan import QueryPlan
 from wellkept.memory.recall.retrievers import CandidateSet
@@ -23,6 +25,8 @@ from wellkept.memory.text.dates import DateWindow
 _DAY_MS = 86_400_000
 _LATE_DECAY_DAYS = 7.0
 _EARLY_DECAY_DAYS = 3.0
+_HELD_THEN = 0.5  # of a note from before the window that still holds
+_NOT_THEN = 0.2  # of a note from after the window
 _USUAL_CHARS = 120
 _CHARS_OFFSET = 20
 _LONGEST = math.log(2.5)
@@ -66,6 +70,8 @@ class Feature(IntEnum):
     LINKS = 21
     CAUSAL = 22
     COVERS = 23
+    NOTE = 24
+    COVERS_MOST = 25
 
     @property
     def label(self) -> str:
@@ -73,16 +79,18 @@ class Feature(IntEnum):
         return self.name.lower()
 
 
-TEXT_FEATURES = (
-    Feature.ASKS,
-    Feature.ANSWERS_WORDS,
-    Feature.ANSWERS_MEANING,
-    Feature.TELLS_WHEN,
-    Feature.COVERS,
-)
 Column = list[float]
 _NOWHERE = -1
 _WEIGHED_AT_ONCE = 4
+
+
+@record
+class Weights:
+    """The weight of each feature, in the order of `Feature`: for turns of a session, and for
+    notes, which have no place in one."""
+
+    turn: tuple[float, ...]
+    note: tuple[float, ...]
 
 
 class FeatureTable:
@@ -98,6 +106,7 @@ class FeatureTable:
         self._index = {c.id: number for number, c in enumerate(pool.candidates)}
         self._columns: list[Column | None] = [None] * len(Feature)
         self._sessions = [c.session_id or c.id for c in pool.candidates]
+        self._notes = [c.seq is None or c.session_id is None for c in pool.candidates]
         words = self._shares(pool.words)
         positions = _neighbours(pool.candidates)
         self._before = positions[-1]
@@ -116,12 +125,24 @@ class FeatureTable:
         number = self._index[memory_id]
         return [0.0 if column is None else column[number] for column in self._columns]
 
-    def weighed(
-        self, weights: Sequence[float], *, only: Iterable[Feature] = Feature
-    ) -> dict[str, float]:
-        """The weighted sum of the features of each candidate, or of some of them."""
+    def is_note(self, memory_id: str) -> bool:
+        """Whether a candidate has no place in a session."""
+        return self._notes[self._index[memory_id]]
+
+    def weighed(self, weights: Weights) -> dict[str, float]:
+        """The weighted sum of the features of each candidate."""
+        if not any(self._notes) or weights.note is weights.turn:
+            sums = self._sums(weights.turn)
+        elif all(self._notes):
+            sums = self._sums(weights.note)
+        else:
+            each = zip(self._notes, self._sums(weights.note), self._sums(weights.turn), strict=True)
+            sums = [note if is_note else turn for is_note, note, turn in each]
+        return dict(zip(self._index, sums, strict=True))
+
+    def _sums(self, weights: Sequence[float]) -> Column:
         sums = nothing = [0.0] * len(self._candidates)
-        columns = ((weights[signal], self._columns[signal]) for signal in only)
+        columns = zip(weights, self._columns, strict=True)
         used = [(weight, column) for weight, column in columns if weight and column is not None]
         used += [(0.0, nothing)] * (-len(used) % _WEIGHED_AT_ONCE)
         # Some columns at once, which takes a third of the time of one by one.
@@ -131,7 +152,7 @@ class FeatureTable:
                 total + p * a + q * b + r * c + s * d
                 for total, a, b, c, d in zip(sums, ps, qs, rs, ss, strict=True)
             ]
-        return dict(zip(self._index, sums, strict=True))
+        return sums
 
     def read_texts(self, contents: Mapping[str, str]) -> None:
         """Add the features that need the text, for candidates whose text is given."""
@@ -146,7 +167,10 @@ class FeatureTable:
             matches = self._columns[match]
             if matches is not None:
                 self._mark(answers, {n: matches[self._before[n]] for n in answering})
-        self._mark(Feature.COVERS, _coverage(self._plan, texts))
+        covered = _coverage(self._plan, texts)
+        self._mark(Feature.COVERS, covered)
+        # One word in common of many says little: the square tells a text that has most of them.
+        self._mark(Feature.COVERS_MOST, {n: share * share for n, share in covered.items()})
         if self._plan.asks_when:
             self._mark(
                 Feature.TELLS_WHEN, {n: 1.0 for n, text in texts.items() if _tells_when(text)}
@@ -202,11 +226,13 @@ class FeatureTable:
             speaking = {a for a in {c.author for c in candidates} if a and fold(a) in speakers}
             columns[Feature.SPEAKER] = [1.0 if c.author in speaking else 0.0 for c in candidates]
         if window is not None:
-            columns[Feature.DATE] = [_date_match(c.valid_from_ms, window) for c in candidates]
+            columns[Feature.DATE] = [_date_match(c, window) for c in candidates]
         columns[Feature.LENGTH] = [_length(c.content_chars) for c in candidates]
         columns[Feature.OPENING] = [
             1.0 if c.seq is not None and c.seq < _OPENING_TURNS else 0.0 for c in candidates
         ]
+        if any(self._notes):
+            columns[Feature.NOTE] = [1.0 if is_note else 0.0 for is_note in self._notes]
 
 
 # Features of the neighbours, by their offset in the session.
@@ -257,19 +283,27 @@ def _note_neighbours(turns: Mapping[int, int], around: Mapping[int, list[int]]) 
                 around[-offset][other] = number
 
 
-def _date_match(at_ms: int, window: DateWindow) -> float:
-    """Certainty of the window, falling with the days outside; events are told after they happen."""
+def _date_match(c: Candidate, window: DateWindow) -> float:
+    """Certainty of the window, falling with the days outside; events are told after they happen.
+
+    A note tells a state: it holds from its day on. One that was closed since can only have been
+    found because it held then.
+    """
     since, until = to_ms(window.since), to_ms(window.until)
-    days_early = max(0, since - at_ms) / _DAY_MS
-    days_late = max(0, at_ms - until) / _DAY_MS
-    off = days_early / _EARLY_DECAY_DAYS + days_late / _LATE_DECAY_DAYS
-    return window.certainty * math.exp(-off)
+    days_early = max(0, since - c.valid_from_ms) / _DAY_MS
+    days_late = max(0, c.valid_from_ms - until) / _DAY_MS
+    match = math.exp(-days_early / _EARLY_DECAY_DAYS - days_late / _LATE_DECAY_DAYS)
+    if c.place is None and c.valid_from_ms >= until:
+        match *= _NOT_THEN
+    elif c.place is None:
+        match = max(match, 1.0 if c.closed else _HELD_THEN)
+    return window.certainty * match
 
 
 @lru_cache(maxsize=4_096)
 def _length(chars: int) -> float:
     """Log length: very short texts count less; capped after a few sentences."""
-    return min(_LONGEST, math.log((chars + _CHARS_OFFSET) / _USUAL_CHARS))
+    return min(_LONGEST, math.log((max(0, chars) + _CHARS_OFFSET) / _USUAL_CHARS))
 
 
 def _coverage(plan: QueryPlan, texts: Mapping[int, str]) -> dict[int, float]:
@@ -277,18 +311,38 @@ def _coverage(plan: QueryPlan, texts: Mapping[int, str]) -> dict[int, float]:
 
     Unlike shares of the best match, this tells a good best match from a poor one.
     """
-    names = {part for speaker in plan.speakers for part in speaker.split()}
-    terms = {stem(term) for term in plan.terms if term not in names}
-    lowered = {number: text[:READ_CHARS].casefold() for number, text in texts.items()}
+    aside = {part for speaker in plan.speakers for part in speaker.split()} | plan.date_terms
+    terms = {stem(term) for term in plan.terms if term not in aside}
+    starts = {number: text[:READ_CHARS] for number, text in texts.items()}
+    lowered = {number: text.casefold() for number, text in starts.items()}
     found = dict.fromkeys(texts, 0.0)
     total = 0.0
     for word in sorted(terms):
-        holding = [number for number, text in lowered.items() if word in text]
+        holding = [n for n, low in lowered.items() if begins_a_word(word, low, starts[n])]
         rarity = math.log(1 + (len(lowered) + 0.5) / (len(holding) + 0.5))
         total += rarity
         for number in holding:
             found[number] += rarity
     return {number: share / total for number, share in found.items() if share}
+
+
+def begins_a_word(stem: str, low: str, text: str) -> bool:
+    """Whether a stem begins a word of a text, or a part of a name in it: "hook" is in `userHook`,
+    not in "webhooks". Text without spaces has no beginnings. `low` is the case-folded text."""
+    if stem.endswith("y") and _begins_a_word(stem[:-1] + "i", low, text):  # "retry", "retries"
+        return True
+    return _begins_a_word(stem, low, text)
+
+
+def _begins_a_word(stem: str, low: str, text: str) -> bool:
+    place = low.find(stem)
+    if place <= 0 or not stem.isascii():
+        return place >= 0
+    while place > 0 and low[place - 1].isalnum():
+        if len(low) == len(text) and text[place].isupper() and text[place - 1].islower():
+            return True
+        place = low.find(stem, place + 1)
+    return place >= 0
 
 
 def _tells_when(text: str) -> bool:

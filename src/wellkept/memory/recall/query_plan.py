@@ -1,8 +1,8 @@
 """Query analysis: search terms, text to embed, named authors, time window.
 
 An author's name says who spoke, not what about. Once the authors are known, the name is removed
-from the text to embed and becomes a feature of its own. Invariant: a plan never narrows what can be
-found; dates and names only change the order. Knows nothing of scores.
+from the text to embed and becomes a feature of its own; so does a date. Invariant: a plan never
+narrows what can be found; dates and names only change the order. Knows nothing of scores.
 """
 
 from __future__ import annotations
@@ -58,6 +58,11 @@ class QueryPlan:
     window: DateWindow | None = None
 
     @property
+    def date_terms(self) -> frozenset[str]:
+        """The words that name the time: they say when, not what."""
+        return frozenset(query_terms(self.window.span_text)) if self.window else frozenset()
+
+    @property
     def may_name(self) -> bool:
         """Whether a word is capitalised like a name."""
         return any(w[0].isupper() and _bare(w) not in STOP_WORDS for w in _WORD.findall(self.query))
@@ -76,7 +81,7 @@ class QueryPlan:
         return replace(
             self,
             speakers=frozenset(speakers) if len(speakers) == 1 else frozenset[str](),
-            meaning=_meaning(self.query, without=names),
+            meaning=_meaning(self.query, self.window, without=names),
         )
 
 
@@ -84,14 +89,15 @@ def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPl
     """Analyse a query, or the beginning of a very long one."""
     query = query[:MAX_QUERY_CHARS]
     of_self = not _OF_SELF.isdisjoint(words(query))
+    window = parse_window(query, now=now) if read_dates else None
     return QueryPlan(
         query=query,
         terms=tuple(_terms(query))[:MAX_TERMS],
         fragments=_fragments(query),
-        meaning=_meaning(query),
+        meaning=_meaning(query, window),
         of_self=of_self and _OF_WHAT_WAS_SAID.search(query) is None,
         asks_when=_ASKS_WHEN.search(query) is not None,
-        window=parse_window(query, now=now) if read_dates else None,
+        window=window,
     )
 
 
@@ -107,10 +113,12 @@ def _fragments(query: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:MAX_FRAGMENTS]
 
 
-def _meaning(query: str, *, without: Iterable[str] = ()) -> str:
-    """The query without names and function words, which pull its vector towards small talk."""
+def _meaning(query: str, window: DateWindow | None, *, without: Iterable[str] = ()) -> str:
+    """The query without names, dates and function words, which pull its vector towards small
+    talk."""
+    said = query.replace(window.span_text, " ") if window else query
     dropped = STOP_WORDS.union(without)
-    kept = [word for word in _WORD.findall(query) if _bare(word) not in dropped]
+    kept = [word for word in _WORD.findall(said) if _bare(word) not in dropped]
     return " ".join(kept) or query
 
 

@@ -1,26 +1,36 @@
 """Recall: a query to ranked memories, each with the parts of its score.
 
-plan -> retrievers -> candidates -> ranking -> page. Invariants: nothing outside the filter is
-returned; the same store, clock and request give the same result; `notes` says what was left out or
-assumed (no vectors, a model that failed, a date read from the query).
+plan -> retrievers -> candidates -> ranking -> page. Prompts and other raw records are searched when
+they are asked for, or when no statement answers. A past date in the query also searches what was
+valid then. Invariants: nothing outside the filter is returned, but for what a past date reopens;
+the same store, clock and request give the same result; `notes` says what was left out or assumed
+(no vectors, a model that failed, a date read from the query).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from wellkept.core.clock import to_ms
-from wellkept.core.errors import NotFoundError, ProviderError, UsageError
+from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.memory import Memory
-from wellkept.core.query import Filter, Order, SessionPosition
+from wellkept.core.query import RAW_TYPES, Filter, Order, SessionPosition, Validity
 from wellkept.core.records import field, record, replace
 from wellkept.memory.engine import Engine, is_zero_vector
+from wellkept.memory.recall.before_change import window_before_change
 from wellkept.memory.recall.query_plan import QueryPlan, plan_query
 from wellkept.memory.recall.ranking import Ranked, RankedCandidates, RankingContext
 from wellkept.memory.recall.ranking_profiles import Profile, profile_named
-from wellkept.memory.recall.requests import RecallHit, RecallRequest, RecallResult, SearchMode
+from wellkept.memory.recall.requests import (
+    CLEAR_SCORE,
+    RecallHit,
+    RecallRequest,
+    RecallResult,
+    ScorePart,
+    SearchMode,
+)
 from wellkept.memory.recall.retrievers import (
     RETRIEVER_CAP,
     CandidateSet,
@@ -29,6 +39,9 @@ from wellkept.memory.recall.retrievers import (
     gather,
 )
 from wellkept.memory.recall.second_pass import hypothetical_vector, needs_second_pass, reranked
+from wellkept.memory.recall.spread import spread_out
+from wellkept.memory.recall.time_filters import time_filter
+from wellkept.memory.text.dates import BEGINNING
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Embedder
@@ -36,9 +49,7 @@ if TYPE_CHECKING:
 
 MAX_LIMIT = 1_000
 MAX_OFFSET = 1_000_000
-_AROUND = timedelta(days=1)
-_INCLUSIVE = timedelta(milliseconds=1)  # the upper bound of a filter is exclusive
-_PAGE = 200
+_LAST_MOMENT = timedelta(milliseconds=1)
 
 
 @record
@@ -72,17 +83,42 @@ class _Search:
     near: float
 
     def run(self, embed: Embed) -> tuple[CandidateSet, RankedCandidates]:
+        plan, pool = self._gather(embed, self.where)
+        for where in self.reopened:
+            _, then = self._gather(embed, where)
+            pool = pool.united(then)
+        return pool, self.profile(pool, plan, self._context(pool))
+
+    def _gather(self, embed: Embed, where: Filter) -> tuple[QueryPlan, CandidateSet]:
         request = self.request
-        plan, pool = gather(
+        return gather(
             self.engine.store,
             self.plan,
-            where=self.where,
+            where=where,
             embed=embed,
             use_words=request.mode is not SearchMode.VECTORS,
             files=request.files,
             cap=max(RETRIEVER_CAP, request.offset + request.limit),
         )
-        return pool, self.profile(pool, plan, self._context(pool))
+
+    @property
+    def reopened(self) -> tuple[Filter, ...]:
+        """For a question about the past: what held when that time began, and what came up in it;
+        for "before" something, what held until then."""
+        window, where = self.plan.window, self.where
+        if window is None or where.as_of is not None or where.validity is not Validity.OPEN:
+            return ()
+        if window.until > self.engine.clock():
+            return ()
+        if window.since <= BEGINNING:
+            return (replace(where, as_of=window.until - _LAST_MOMENT),)
+        came_up = replace(
+            where,
+            validity=Validity.ANY,
+            since=max(where.since or window.since, window.since),
+            until=min(where.until or window.until, window.until),
+        )
+        return (replace(where, as_of=window.since), came_up)
 
     def _context(self, pool: CandidateSet) -> RankingContext:
         only_vectors = self.request.mode is SearchMode.VECTORS
@@ -92,7 +128,7 @@ class _Search:
             contents=self.reader.contents,
             near=self.near,
             phase=self.request.phase,
-            past=self.where.as_of is not None,
+            past=self.where.as_of is not None or bool(self.reopened),
             weight_set="vectors" if only_vectors else "words" if pool.meaning is None else "hybrid",
         )
 
@@ -101,21 +137,71 @@ def recall(engine: Engine, request: RecallRequest) -> RecallResult:
     """Answer one query from memory."""
     profile = profile_named(request.profile)
     _check(request)
-    where = _time_filter(engine, request)
+    where = time_filter(engine, request)
     if where is None:
         return RecallResult(hits=(), considered=0, notes=("There are no sessions yet.",))
     if not request.query.strip():
         return _browse(engine, request, where)
     notes: list[str] = []
-    plan = plan_query(request.query, now=engine.clock(), read_dates=request.read_dates)
+    plan = _plan(engine, request, where)
     embedder = _embedder(engine, request)
     near = engine.thresholds().duplicate if embedder else 1.0
     search = _Search(engine, _Reader(engine.store), request, where, plan, profile, near)
-    pool, ranking = search.run(lambda text: _embedded(text, embedder, request, notes))
+    embed = _once(lambda text: _embedded(text, embedder, request, notes))
+    pool, ranking = _statements_first(search, embed)
     _note_other_model(engine, embedder, pool, notes)
     pool, ranking = _hyde_pass(search, embedder, pool, ranking, notes)
     ranking = _reranked(search, ranking, notes)
     return _result(search, pool, ranking, notes)
+
+
+def _plan(engine: Engine, request: RecallRequest, where: Filter) -> QueryPlan:
+    plan = plan_query(request.query, now=engine.clock(), read_dates=request.read_dates)
+    if plan.window is not None or not request.read_dates:
+        return plan
+    window = window_before_change(engine.store, plan.query, where=where)
+    if window is None:
+        return plan
+    # The change only tells when: what came of it is not what is asked for.
+    asked = plan.query.replace(window.span_text, " ")
+    return replace(plan_query(asked, now=engine.clock(), read_dates=False), window=window)
+
+
+def _statements_first(search: _Search, embed: Embed) -> tuple[CandidateSet, RankedCandidates]:
+    """Search statements; only when none answers, raw records too, which then rank below them."""
+    if _asks_for_raw(search.request, search.where):
+        return search.run(embed)
+    pool, ranking = replace(search, where=replace(search.where, raw=False)).run(embed)
+    if ranking.order and ranking.order[0].score >= CLEAR_SCORE:
+        return pool, ranking
+    records, below = replace(search, where=replace(search.where, raw=True)).run(embed)
+    if not below.order:
+        return pool, ranking
+    of_records = {ranked.candidate.id for ranked in below.order}
+
+    def parts(memory_id: str) -> tuple[ScorePart, ...]:
+        return (below if memory_id in of_records else ranking).parts(memory_id)
+
+    return pool.united(records), RankedCandidates((*ranking.order, *below.order), parts)
+
+
+def _asks_for_raw(request: RecallRequest, where: Filter) -> bool:
+    """Whether a request is about raw records, or about sessions, which are made of them."""
+    if where.raw is not None or (where.types and set(where.types) <= set(RAW_TYPES)):
+        return True
+    return bool(where.sessions) or request.around is not None
+
+
+def _once(embed: Embed) -> Embed:
+    """Embeds each text only once: several searches of one query share its vector."""
+    known: dict[str, QueryVector | None] = {}
+
+    def embedded(text: str) -> QueryVector | None:
+        if text not in known:
+            known[text] = embed(text)
+        return known[text]
+
+    return embedded
 
 
 def _check(request: RecallRequest) -> None:
@@ -127,67 +213,12 @@ def _check(request: RecallRequest) -> None:
         raise UsageError(
             f"An offset of {request.offset} is out of range.", hint=f"Use 0 to {MAX_OFFSET}."
         )
+    if not 0.0 <= request.min_score <= 1.0:
+        raise UsageError(
+            f"A least score of {request.min_score} is out of range.", hint="Use 0 to 1."
+        )
     if request.neighbours < 0:
         raise UsageError(f"{request.neighbours} neighbours is out of range.", hint="Use 0 or more.")
-
-
-# -- Time filters ---------------------------------------------------------------------------------
-
-
-def _time_filter(engine: Engine, request: RecallRequest) -> Filter | None:
-    """The filter narrowed by the time modes of the request; None when nothing can match.
-
-    A time window of the caller stays part of the filter.
-    """
-    where = request.where
-    if request.around is not None:
-        where = _around_event(engine, request.around, where)
-    if request.recent_sessions is not None:
-        return _recent_sessions(engine, request.recent_sessions, where)
-    return where
-
-
-def _recent_sessions(engine: Engine, count: int, where: Filter) -> Filter | None:
-    """Only the most recently active sessions."""
-    if count < 1:
-        raise UsageError(f"{count} recent sessions is out of range.", hint="Use 1 or more.")
-    sessions: dict[str, None] = {}
-    cursor: str | None = None
-    while len(sessions) < count:
-        page = engine.store.list(where, order=Order.EVENT_LATEST, limit=_PAGE, cursor=cursor)
-        sessions.update((m.session_id, None) for m in page.items if m.session_id is not None)
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    return replace(where, sessions=tuple(sessions)[:count]) if sessions else None
-
-
-def _around_event(engine: Engine, memory_id: str, where: Filter) -> Filter:
-    """From a day before the session of the event began to a day after it ended."""
-    found = engine.store.get([memory_id])
-    if not found:
-        raise NotFoundError(
-            f"No memory has the id {memory_id!r}.", hint="Look it up with `wellkept list`."
-        )
-    first, last = _extent(engine, found[0].session_id, found[0].valid_from, where)
-    since, until = first - _AROUND, last + _AROUND + _INCLUSIVE
-    return replace(
-        where,
-        since=max(since, where.since) if where.since else since,
-        until=min(until, where.until) if where.until else until,
-    )
-
-
-def _extent(
-    engine: Engine, session_id: str | None, at: datetime, where: Filter
-) -> tuple[datetime, datetime]:
-    if session_id is None:
-        return at, at
-    inside = replace(where, sessions=(session_id,))
-    first = engine.store.list(inside, order=Order.EVENT, limit=1).items
-    last = engine.store.list(inside, order=Order.EVENT_LATEST, limit=1).items
-    moments = [at, *(m.valid_from for m in (*first, *last))]
-    return min(moments), max(moments)
 
 
 # -- Vectors --------------------------------------------------------------------------------------
@@ -278,7 +309,9 @@ def _result(
 ) -> RecallResult:
     request, window = search.request, search.plan.window
     end = request.offset + request.limit
-    page = ranking.order[request.offset : end]
+    clear = [ranked for ranked in ranking.order if ranked.score >= request.min_score]
+    spread = spread_out(clear, contents=search.reader.contents, page_size=request.limit)
+    page = spread[request.offset : end]
     hits = _hits(search, pool, ranking, page)
     if request.count_access and hits:
         search.engine.store.record_access([hit.memory.id for hit in hits], at=search.engine.clock())
@@ -286,6 +319,7 @@ def _result(
         notes.append(
             f"Read a time into the question: {window.since:%Y-%m-%d %H:%M} to"
             f" {window.until:%Y-%m-%d %H:%M}; what lies outside ranks lower."
+            + (" What was valid then is searched too." if search.reopened else "")
         )
     return RecallResult(
         hits=hits,
@@ -293,7 +327,7 @@ def _result(
         notes=tuple(notes),
         since=window.since if window else search.where.since,
         until=window.until if window else search.where.until,
-        next_offset=end if end < len(ranking.order) else None,
+        next_offset=end if end < len(clear) else None,
     )
 
 

@@ -12,6 +12,11 @@ from wellkept.core.records import record
 from wellkept.core.types import Phase
 
 DEFAULT_PROFILE = "default"
+DEFAULT_MIN_SCORE = 0.05
+"""Below this probability a memory is not given as an answer, unless the caller asks for less."""
+CLEAR_SCORE = 0.25
+"""From here on a memory counts as an answer, and raw records are not searched for another."""
+NOTHING_KNOWN = "Nothing known about that."
 
 
 class SearchMode(StrEnum):
@@ -29,7 +34,8 @@ class RecallRequest:
     `files` are the files being worked on: memories linked to them are candidates too. Time modes:
     dates in the query (off with `read_dates=False`), `where.since/until`, `recent_sessions=n`, and
     `around`, a memory id whose session and time frame results must come from. `neighbours` is the
-    number of memories before and after each hit in its session to return with it.
+    number of memories before and after each hit in its session to return with it. Hits that score
+    below `min_score` are left out.
     """
 
     query: str
@@ -45,6 +51,7 @@ class RecallRequest:
     around: str | None = None
     neighbours: int = 0
     count_access: bool = True
+    min_score: float = 0.0
 
 
 @record

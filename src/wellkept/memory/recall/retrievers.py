@@ -63,6 +63,19 @@ class CandidateSet:
     causal: Mapping[str, float] | None = None
     fragments_guessed: bool = False
 
+    def united(self, other: CandidateSet) -> CandidateSet:
+        """The candidates of both; of two scores the better one counts."""
+        found = {c.id: c for c in (*self.candidates, *other.candidates)}
+        return CandidateSet(
+            candidates=tuple(found.values()),
+            words=_better(self.words, other.words),
+            meaning=_better(self.meaning, other.meaning),
+            fragments=_better(self.fragments, other.fragments),
+            links=_better(self.links, other.links),
+            causal=_better(self.causal, other.causal),
+            fragments_guessed=self.fragments_guessed and other.fragments_guessed,
+        )
+
     def retrievers_of(self, memory_id: str, *, near: float) -> tuple[str, ...]:
         """The retrievers that found a memory; a vector counts from the cosine `near` on."""
         found = [
@@ -191,6 +204,14 @@ def _meanings(
     if missing:
         known |= store.similarities(vector.vector, model_id=vector.model_id, ids=missing)
     return known
+
+
+def _better(
+    one: Mapping[str, float] | None, other: Mapping[str, float] | None
+) -> Mapping[str, float] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return {each: max(one.get(each, -1.0), other.get(each, -1.0)) for each in {**one, **other}}
 
 
 def _scores(hits: Iterable[RetrieverHit]) -> dict[str, float]:

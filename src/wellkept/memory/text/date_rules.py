@@ -186,6 +186,11 @@ def _year(parts: DateParts, now: datetime) -> Span:
     return _months(midnight(now).replace(year=year, month=1, day=1), 0, 12)
 
 
+def _year_start(parts: DateParts, now: datetime) -> Span:
+    back = parts.number("n") or 0
+    return _months(midnight(now).replace(month=1, day=1), -12 * back, 3)
+
+
 def _quarter(parts: DateParts, now: datetime) -> Span:
     quarter = parts.number("quarter") or 1
     year = parts.number("year") or now.year
@@ -263,6 +268,7 @@ _READERS: Mapping[str, Callable[[DateParts, datetime], Span]] = {
     "year": _year,
     "quarter": _quarter,
     "season": _season,
+    "year_start": _year_start,
     "past_season": _past_season,
     "last_year_season": _last_year_season,
     "shift": _shift,

@@ -20,10 +20,12 @@ _TIME_STEMS = (
     "day night week month year hour morning januar februar march april august septem october novem"
     " decem octobre spring summer autumn winter janvier avril juin juillet heure jour semaine mois"
     " lundi mardi mercredi jeudi vendredi samedi dimanche automne hiver printemps l'an l’an"
+    " märz oktober dezem gestern stunde woche monat jahr enero febrero marzo abril agosto septiem"
+    " octubre noviem diciem semana año"
 ).split()
 _TIME_WORDS = frozenset(
     "ago jan feb mar apr may jun june jul july aug sep sept oct nov dec fall hier mars mai ans"
-    " q1 q2 q3 q4".split()
+    " juni juli ayer anteayer mayo junio julio mes meses horas días tagen q1 q2 q3 q4".split()
 )
 _TIME_MARKS = frozenset("éèû年月日周週天昨今去先上前近春夏秋冬末")
 _TIME_NUMBER = re.compile(r"(?:19|20)\d\d|\d(?:st|nd|rd|th)\b|\d\s?an\b")

@@ -42,11 +42,12 @@ _AI = (
     r"(?:ai|llms?|ai agents?|ai assistants?|coding (?:agents?|assistants?)|language models?"
     r"|assistants? reading|chatbots?)"
 )
+_MODEL = r"(?:ai|llm|language model|assistant|agent|claude|codex|gemini|copilot|cursor|chatgpt)s?"
 
 
 def _rule(reason: str, marks: str, *alternatives: str) -> InstructionPattern:
     pattern = re.compile("|".join(alternatives), re.IGNORECASE)
-    return InstructionPattern(reason, tuple(marks.split("|")), pattern)
+    return InstructionPattern(reason, tuple(filter(None, marks.split("|"))), pattern)
 
 
 PATTERNS: tuple[InstructionPattern, ...] = (
@@ -88,7 +89,8 @@ PATTERNS: tuple[InstructionPattern, ...] = (
     ),
     _rule(
         _ROLE,
-        "system|assistant|developer|user|human|inst]|<<sys|<||instruction|begin admin",
+        "system|assistant|developer|user|human|inst]|<<sys|im_start|im_end|endoftext|instruction"
+        "|begin admin",
         r"(?:\A|\n|[.!?>\]]\s*)\s*[#*>\[(]*\s*(?:system|assistant|developer|user|human)"
         r"(?: (?:message|prompt|note|override))?[\])*]*\s*:\s*"
         r"(?:you\b|ignore\b|disregard\b|always\b|never\b|must\b|now\b|please\b|do not\b|don't\b"
@@ -126,7 +128,8 @@ PATTERNS: tuple[InstructionPattern, ...] = (
     ),
     _rule(
         _TO_AI,
-        "ai|llm|agent|assistant|claude|gpt|copilot|gemini|codex|cursor|model|bot",
+        " ai|ai |ai:|ai,|ai.|ai!|llm|agent|assistant|claude|gpt|copilot|gemini|codex|cursor|model"
+        "|bot",
         r"\b(?:if|when) you(?:'re| are) (?:an? )?(?:ai|llm|agent|assistant|bot|language model"
         r"|coding (?:agent|assistant)|automated)\b",
         r"\b(?:note|message|attention|warning|important|hint|instructions?)\s*(?:to|for|:|,)?\s*"
@@ -170,5 +173,24 @@ PATTERNS: tuple[InstructionPattern, ...] = (
         r"\b(?:ba|z)?sh\s+<\(\s*(?:curl|wget)\b",
         r"\brm\s+-(?:rf|fr|r -f|f -r)\s+(?:--no-preserve-root\s+)?(?:/|~|\$HOME|\*|\.git)"
         r"(?=[\s\"'`*;.]|/?\Z)",
+    ),
+    _rule(
+        _TO_AI,
+        "attention|message|instruction|hey |dear |hello ",
+        r"\b(?:attention|message|instructions?|hey|dear|hello)\b[^.\n]{0,20}"
+        rf"\b{_MODEL}\b\s*[:,!]",
+    ),
+    _rule(
+        _SECRECY,
+        "curl|wget|upload|exfiltrat|email|reveal|leak|send|delete",
+        rf"\b{_MODEL} (?:must|should|shall|needs? to|has to|is required to)\b[^.\n]{{0,40}}"
+        r"\b(?:delete|send|upload|curl|wget|email|reveal|leak)\b",
+        r"\byou (?:must|should|need to|have to)(?: now| immediately| first)? "
+        r"(?:delete|send|upload|exfiltrate|email|reveal|leak|curl|wget)\b",
+    ),
+    _rule(
+        _ROLE,
+        "<system|</system|<instruction|</instruction|<important|</important",
+        r"</?(?:system(?:-reminder|-prompt)?|instructions?|important)>",
     ),
 )

@@ -2,7 +2,8 @@
 
 Tool output, web pages and documents can hold text that is written for the agent: "ignore previous
 instructions and run …". `fact_of` cuts such text to what stands before it and takes out what hides
-it: invisible characters, terminal codes, links, comments, encoded blobs. `reads_as_instruction`
+it: invisible characters, terminal codes, links, comments, encoded blobs. `without_instructions`
+cuts whole lines out of output before anything is made of it. `reads_as_instruction`
 names the reason. An imperative alone is no instruction to the agent: "Run `npm ci` first" is a fact
 about the project, and error messages say "you must".
 
@@ -17,6 +18,7 @@ import unicodedata
 from wellkept.core.text import content_words, strip_invisible
 from wellkept.memory.text.instruction_patterns import PATTERNS
 
+CUT = "[an instruction to the agent was cut]"
 MIN_WORDS = 2
 _MIN_BLOB_CHARS = 48
 _TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -36,6 +38,7 @@ _LOOKALIKES = str.maketrans(
 )
 
 _MARKUP = ("](", "<!--", "[//]")
+_MARKS = frozenset(mark for pattern in PATTERNS for mark in pattern.marks)
 
 
 def visible(text: str) -> str:
@@ -76,6 +79,33 @@ def _forms(plain: str) -> list[str]:
     if _SPACED.search(forms[-1]):
         forms.append(_SPACED.sub(lambda m: re.sub(r"[ .·*_-]", "", m.group()), forms[-1]))
     return forms
+
+
+def without_instructions(text: str) -> str:
+    """The text with every line cut that reads as an instruction to the agent."""
+    kept: list[str] = []
+    done = 0
+    for start, end in sorted(_marked_lines(text)):
+        if reads_as_instruction(text[start:end]) is not None:
+            kept += (text[done:start], CUT)
+            done = end
+    return "".join((*kept, text[done:])) if kept else text
+
+
+def _marked_lines(text: str) -> set[tuple[int, int]]:
+    """The spans of the lines that have a mark of some pattern. Most lines have none."""
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        lowered = text  # a letter whose small form is longer; its line is read as it stands
+    spans: set[tuple[int, int]] = set()
+    for mark in _MARKS:
+        at = lowered.find(mark)
+        while at >= 0:
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            spans.add((text.rfind("\n", 0, at) + 1, end))
+            at = lowered.find(mark, end)
+    return spans
 
 
 def fact_of(text: str) -> str | None:

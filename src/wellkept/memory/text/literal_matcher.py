@@ -60,20 +60,21 @@ class SharedLiterals:
 
     def __init__(self, literals: Iterable[str], *, parts: Iterable[str]) -> None:
         shared = tuple(parts)
-        self._holders: dict[str, list[str]] = {}
+        holders: dict[str, list[str]] = {}
         for one in sorted(set(literals)):
             part = next((part for part in shared if part in one), one)
-            self._holders.setdefault(part, []).append(one)
+            holders.setdefault(part, []).append(one)
+        self._holders = list(holders.items())
+        # Most texts are ASCII, and many literals cannot be in one.
+        self._ascii_holders = [(part, found) for part, found in self._holders if part.isascii()]
 
     def present(self, text: str) -> frozenset[str]:
         """Those of the literals that stand in the text."""
-        return frozenset(
-            one
-            for part, holders in self._holders.items()
-            if part in text
-            for one in holders
-            if one in text
-        )
+        found: list[str] = []
+        for part, holders in self._ascii_holders if text.isascii() else self._holders:
+            if part in text:
+                found += [one for one in holders if one in text]
+        return frozenset(found)
 
 
 def _branches(literals: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.core.text import clean
 from wellkept.memory.text.known_values import find_known, generation
 from wellkept.memory.text.secret_rules import find_secrets
@@ -29,8 +29,10 @@ _PRIVATE_MARK = re.compile(
     r"(?:<|&lt;|\\u003c)(?P<close>/|\\/)?private(?![\w-])(?:[^<>&\\]{0,200}(?:>|&gt;|\\u003e))?",
     re.IGNORECASE,
 )
+_QUOTED_QUOTE = re.compile(r"'\\{1,8}''")
 _MAX_PASSES = 8
 _LABEL_CHARS = 160
+_PAIR_FIELDS = 8
 
 
 @record
@@ -69,20 +71,53 @@ def _redact_label(text: str, _generation: int) -> Redacted:
 
 def _redact(text: str) -> Redacted:
     work = WorkCount()
-    cut = _Cut(text, _merged(_private_spans(text)))
+    private = _merged(_private_spans(text)) if PRIVATE in text.casefold() else []
+    # Most texts hold nothing to remove; they need no mapping of positions.
+    cut = _Cut(text, private) if private else None
     # Removing one secret can expose another, so repeat until nothing is found.
     for _ in range(_MAX_PASSES):
-        found = [*find_secrets(cut.text, work), *find_known(cut.text, work)]
+        shown = cut.text if cut else text
+        found = [*find_secrets(shown, work), *find_known(shown, work)]
+        found += _requoted(shown, work)
         if not found:
             break
+        cut = cut or _Cut(text, ())
         cut = _Cut(text, _merged((*cut.findings, *map(cut.to_given, found))))
+    if cut is None:
+        return Redacted(text, (), work.places)
     return Redacted(cut.text, tuple(cut.findings), work.places)
+
+
+def _requoted(text: str, work: WorkCount) -> list[SecretSpan]:
+    """Secrets in a text as it was before a shell quoted it again, with `'\\''` for each quote."""
+    if "\\''" not in text:
+        return []
+    pieces: list[str] = []
+    starts, given = [0], [0]
+    at = length = 0
+    for quote in _QUOTED_QUOTE.finditer(text):
+        pieces += (text[at : quote.start()], "'")
+        length += quote.start() - at + 1
+        at = quote.end()
+        starts.append(length)
+        given.append(at)
+    plain = "".join((*pieces, text[at:]))
+
+    def position(found: int) -> int:
+        index = bisect_right(starts, found) - 1
+        return given[index] + found - starts[index]
+
+    return [
+        replace(one, start=position(one.start), end=position(one.end - 1) + 1)
+        for one in find_secrets(plain, work)
+    ]
 
 
 def redact_json(value: Json, *, _depth: int = 0) -> Json:
     """A JSON value with its texts and keys cleaned and redacted.
 
-    A text under a key such as "password" is also checked together with its key.
+    A text under a key such as "password" is also checked together with its key, and the value of
+    a pair such as {"name": "DB_PASSWORD", "value": "..."} together with its name.
     """
     if _depth > MAX_JSON_DEPTH:
         raise UsageError(
@@ -93,13 +128,24 @@ def redact_json(value: Json, *, _depth: int = 0) -> Json:
     if isinstance(value, list):
         return [redact_json(item, _depth=_depth + 1) for item in value]
     if isinstance(value, dict):
+        given = _name_given(value)
         return {
-            redact(clean(name)).text: _redact_named(name, item)
+            redact(clean(name)).text: _redact_named(
+                given if given and name.lower() == "value" else name, item
+            )
             if isinstance(item, str)
             else redact_json(item, _depth=_depth + 1)
             for name, item in value.items()
         }
     return value
+
+
+def _name_given(pair: dict[str, Json]) -> str | None:
+    """What a pair of name and value calls its value."""
+    if len(pair) > _PAIR_FIELDS:
+        return None
+    named = (item for name, item in pair.items() if name.lower() in ("name", "key"))
+    return next((name for name in named if isinstance(name, str)), None)
 
 
 def redact_payload(payload: bytes) -> bytes:
@@ -171,8 +217,6 @@ def _stand_in(finding: Finding, given: str) -> str:
 
 def _private_spans(text: str) -> Iterator[Finding]:
     """The outermost private parts; a lone closing tag is a part of its own."""
-    if PRIVATE not in text.casefold():
-        return
     depth = start = 0
     for mark in _PRIVATE_MARK.finditer(text):
         if not mark["close"]:

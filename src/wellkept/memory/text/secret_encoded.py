@@ -23,14 +23,19 @@ _BETWEEN = "\n\x00\n"
 
 
 def find_encoded(
-    text: str, work: WorkCount, *, find: Callable[[str, WorkCount], Sequence[SecretSpan]]
+    text: str,
+    long: Sequence[tuple[int, int]],
+    work: WorkCount,
+    *,
+    find: Callable[[str, WorkCount], Sequence[SecretSpan]],
 ) -> Iterator[SecretSpan]:
-    """Base64 runs whose decoded text holds a secret."""
+    """Base64 runs, in the long runs of a text, whose decoded text holds a secret."""
     runs: list[tuple[int, int]] = []
     decoded: list[str] = []
     starts: list[int] = []
     size = 0
-    for run in _RUN.finditer(text):
+    wide = (span for span in long if span[1] - span[0] >= _PROBE_CHARS)
+    for run in (run for start, end in wide for run in _RUN.finditer(text, start, end)):
         start, shown = _first_text(run.group())
         if shown is None:
             continue

@@ -21,18 +21,22 @@ _INSIDE_WORD = re.compile(r"[a-z]{2}")
 _GOES_ON = re.compile(r"[a-rt-z]")
 _LETTER = re.compile(r"[^\W\d_]")
 # What must come before the key for `ENV TOKEN value` and `<token>value</token>`.
-_ENV_LINE = re.compile(r"(?:^|[^A-Za-z0-9.-])(?:ENV|ARG|setenv|SET|set -gx)\s\w{0,40}$")
+_ENV_LINE = re.compile(
+    r"(?:^|[^A-Za-z0-9.-])(?:ENV|ARG|setenv|SetEnv|SET|set -gx|fastcgi_param|env)\s\w{0,40}$"
+)
 _PLAIN_NAME = re.compile(r"[\w.-]{1,60}")
-_BARE = frozenset({"bare", "flag", "said", "said_cjk", "valued"})
+_BARE = frozenset({"bare", "flag", "said", "said_cjk", "valued", "block", "encoded"})
+_OR_NEXT = frozenset({"said", "named"})
 _LEAST_CHARS = 4
 _TAG = re.compile(r"<[\w:-]{0,40}$")
 _SETTER = re.compile(r"set_?$", re.IGNORECASE)
+_STORED = re.compile(r"(?:set|put|env|define)\w{0,12}\(\s{0,2}[\"'][\w.]{0,60}$", re.IGNORECASE)
 _TABLE = re.compile(r"[|│┃]")
 _ROW_START = re.compile(r"[|│┃]\s*[\w .-]{0,40}$")
 # Parts of a connection string before the password.
 _DSN = re.compile(
     r"(?:user|uid|username|user id|host|server|dbname|database|port)\s?=\s?"
-    r"[^\s;,()\"']{1,80}[\s;]{1,3}[\w.]{0,40}$",
+    r"[^\s;,()&\"']{1,80}[\s;&]{1,3}[\w.]{0,40}$",
     re.IGNORECASE,
 )
 # A user's name shortly before: only then is "pass X" about a password.
@@ -50,22 +54,33 @@ _VALUE_CHARS = 512
 _REST = re.compile(r"[^\s\"'`,;)}\]<>|&\\]*")
 _NOT_BEFORE_RUN = re.compile(r"(?:sha\d{1,3}[-:]|integrity.{0,8}|base64,|[/#@])$", re.IGNORECASE)
 
-# A quote, escaped any number of times; in a file's name the backslashes became slashes.
-_QUOTE = r"[\\/]{0,7}[\"'`]"
+# A quote, escaped any number of times, or as a shell writes it inside of quotes; in a file's name
+# the backslashes became slashes.
+_QUOTE = r"(?:'\\{1,3}''|[\\/]{0,31}[\"'`])"
 _VALUE = (
-    r"(?:[bfru]{0,2}[\\/]{0,7}\"(?P<double>[^\"\r\n]{1,512}?)(?:[\\/]{0,7}\"|\Z)"
-    r"|[bfru]{0,2}[\\/]{0,7}'(?P<single>[^'\r\n]{1,512}?)(?:[\\/]{0,7}'|\Z)"
+    r"(?:[bfnru]{0,2}[\\/]{0,31}\"(?P<double>[^\"\r\n]{1,512}?)(?:[\\/]{0,31}\"|\Z)"
+    r"|[bfnru]{0,2}[\\/]{0,31}'(?P<single>[^'\r\n]{1,512}?)(?:[\\/]{0,31}'|\Z)"
     r"|`(?P<tick>[^`\r\n]{1,512})`"
-    r"|(?P<bare>[^\s\"'`,;)}\]<>|&\\]{1,512}))"
+    r"|(?P<bare>[^\s\"'`,;)}\]<>|&\\\x1b]{1,512}))"
 )
+_COLOUR = r"(?:\x1b?\[[\d;]{1,8}m)?"
 _SIGN = (
-    r"\s{0,24}(?::\s{0,2}[&*]?[A-Za-z_][\w.\[\]| ]{0,30}\s{0,2}=|:=|=>|->|={1,2}|[:：＝]|[|│┃]|\t)"
-    r"\s{0,4}(?:\(\s{0,4}(?:\n|\\n)?[+-]?[ \t]{0,40}(?=\\{0,7}[\"']))?"
+    rf"{_COLOUR}(?:\*\*)?[\u200b-\u200d\u2060\ufeff]{{0,2}}"
+    r"\s{0,24}(?::\s{0,2}[&*]?[A-Za-z_][\w.\[\]| ]{0,30}\s{0,2}=|:=|=>|->|→|={1,2}"
+    r"|[:：＝](?:\*\*)?|[|│┃]|\t|\.{4,60})"
+    rf"\s{{0,4}}{_COLOUR}"
+    r"(?:\(\s{0,4}(?:\n|\\n)?[+-]?[ \t]{0,40}(?=\\{0,7}[\"']))?"
 )
 # Up to seven plain words, as in "the password for the staging box is".
-_WORDS_BETWEEN = r"(?:[ \t]{1,2}[^\W_]{1,20}){0,7}?"
+_WORDS_BETWEEN = r"(?:[ \t]{1,2}[^\W_][\w@.]{0,30}){0,7}?(?:[ \t]\([^()\n]{1,120}\))?"
+# A line break, and the number that a listing puts before the next line.
+NEXT_LINE = r"\r?\n(?:[ \t]{0,6}\d{1,6}[\t→])?"
 _FLAG_VALUE = r"\s{1,3}[\"']?(?P<flag>[^\s\"'`-][^\s\"'`]{0,200})"
 _NEXT_WORD = re.compile(_FLAG_VALUE)
+_AFTER_COLON = re.compile(
+    rf"{_WORDS_BETWEEN}\s{{0,2}}[:：](?:(?:{NEXT_LINE}){{1,2}}[ \t]{{0,8}}|\s{{1,3}})"
+    r"[\"'`]?(?P<said>[^\s\"'`,;]{1,200})"
+)
 
 
 def given_pattern(*, suffixes: str, verbs: Sequence[str]) -> str:
@@ -73,20 +88,32 @@ def given_pattern(*, suffixes: str, verbs: Sequence[str]) -> str:
     verb = "|".join(map(re.escape, sorted(verbs, key=len, reverse=True)))
     quote, maybe = _QUOTE, f"(?:{_QUOTE})?"
     return "(?i)" + suffixes + "(?:" + "|".join((
+        # password: | or <<EOT, the value on the next line
+        maybe + r"\s{0,4}[:=]\s{0,4}(?:<<[-~]?[\"']?\w{2,12}[\"']?|[|>][+-]?)[ \t]{0,3}"
+        rf"{NEXT_LINE}[ \t]{{0,40}}"
+        r"(?P<block>[^\s\"'#]{4,512})",
         maybe + r"\]?" + _SIGN + _VALUE,
+        # process.env.JWT_SECRET || "X"
+        rf"{maybe}[\])]{{0,2}}\s{{0,3}}(?:\|\||\?\?|\bor\b)\s{{0,3}}{quote}"
+        r"(?P<fallback>[^\"'\s\\]{4,200})",
+        r"(?:%22|%27)?%3[AaDd](?:%20)?(?:%22|%27)?(?P<encoded>[A-Za-z0-9._~!*-]{4,200})",
+        # name: PASSWORD, value: X
+        rf"{maybe},?(?:\s|\\n|\d{{1,6}}[\t→]){{0,40}}{maybe}value{maybe}\s{{0,2}}[:=]\s{{0,3}}{maybe}"
+        r"(?P<valued>[^\s\"'\\,]{1,200})",
         rf"{quote}\s{{0,2}},\s{{0,2}}{quote}(?P<listed>[^\"'\s\\]{{1,512}})",
         rf"\(\s{{0,2}}{quote}(?P<called>[^\"'\s\\]{{1,512}})",
         r">(?P<tag>[^<\s]{1,200})</",
         # variable "password" { default = "X" }
         rf"{quote}\s{{0,3}}\{{[^{{}}]{{0,300}}?default\s{{0,8}}=\s{{0,8}}{quote}"
         r"(?P<default>[^\"'\s\\]{1,200})",
-        # name: PASSWORD, value: X
-        rf"{maybe},?(?:\s|\\n){{0,40}}{maybe}value{maybe}\s{{0,2}}[:=]\s{{0,3}}{maybe}"
-        r"(?P<valued>[^\s\"'\\,]{1,200})",
-        rf"{_WORDS_BETWEEN}(?:\s{{1,3}}(?:{verb})\s{{1,3}}|\s{{0,2}}[:：—–]\s{{1,3}})[\"'`]?"
+        rf"{_WORDS_BETWEEN}(?:\s{{1,3}}(?:{verb})\s{{1,3}}"
+        rf"|\s{{0,2}}[:：—–](?:(?:{NEXT_LINE}){{1,2}}[ \t]{{0,8}}|\s{{1,3}}))[\"'`]?"
         r"(?P<said>[^\s\"'`,;]{1,200})",
         r"\s?[是は为為는은]\s{0,2}[\"'`「]?(?P<said_cjk>[!-~]{1,200})",
         r"\s{1,3}(?:[^\W\d_]{1,20}\s{1,2}){0,2}[`\"'](?P<named>[^\s`\"']{6,200})[`\"']",
+        # A key below its name.
+        rf"[ \t]{{0,3}}{NEXT_LINE}[ \t]{{0,8}}"
+        r"(?P<below>[A-Za-z0-9+/=_-]{20,200})(?=[ \t]*(?:\r?\n|\Z))",
         _FLAG_VALUE,
     )) + ")"  # fmt: skip
 
@@ -129,9 +156,12 @@ def find_named(
     if stem.whole and not _is_whole(key):
         return
     match = given.match(text, key.end)
-    if match and match.lastgroup == "said" and not _is_found(key, match, lists):
-        # "password X1 is what we use": the value stands before the verb.
-        match = _NEXT_WORD.match(text, key.end)
+    if match and match.lastgroup in _OR_NEXT and not _is_found(key, match, lists):
+        # "password is generated for root: X", then "password X1 is what we use", where the value
+        # stands before the verb.
+        later = _AFTER_COLON.match(text, key.end)
+        is_later = later is not None and _is_found(key, later, lists)
+        match = later if is_later else _NEXT_WORD.match(text, key.end)
     if match:
         work.places += 1
         kind = match.lastgroup or ""
@@ -175,6 +205,8 @@ def _is_given_secret(key: _Key, match: re.Match[str], kind: str) -> bool:
     if kind == "said" and key.rule != "password" and values.is_digest_or_id(value):
         between = key.text[key.end : match.start(kind)].split()
         return len(between) < 2
+    if kind == "below":
+        return values.is_random(value) and not values.is_digest_or_id(value)
     bare = kind in _BARE
     if bare and _is_call(value, follows=key.text[match.end(kind) : match.end(kind) + 1]):
         return False
@@ -185,7 +217,9 @@ def _is_given_secret(key: _Key, match: re.Match[str], kind: str) -> bool:
             return _quoted_is_secret(key.rule, value)
         case "listed" | "called":
             mixed = len(value) >= 6 and values.has_digit_and_letter(value)
-            return mixed and not values.is_name_chain(value)
+            stored = key.rule == "password" and _STORED.search(key.before) is not None
+            odd = mixed or (stored and values.is_made_up(value))
+            return odd and not values.is_name_chain(value)
         case "named":
             given = key.rule == "password" and "=" not in value
             return given and (values.has_digit_and_letter(value) or values.is_made_up(value))
@@ -210,6 +244,8 @@ def _is_framed(key: _Key, match: re.Match[str], kind: str) -> bool:
             return False
         plain = not key.whole and _PASSWORD_LIKE.fullmatch(match["flag"]) is not None
         return plain or _WITH_USER.search(before) is not None
+    if kind in ("block", "fallback"):
+        return True
     if _TABLE.search(key.text, key.end, match.start(kind)):
         return _ROW_START.search(key.before) is not None
     return True
@@ -235,6 +271,13 @@ def _is_env(key: _Key, match: re.Match[str], kind: str) -> bool:
     capitals = key.text[key.start].isupper()
     if kind == "valued":
         return capitals
+    if (
+        kind == "bare"
+        and capitals
+        and key.before.endswith("_")
+        and values.is_made_up(value.rstrip("."))
+    ):
+        return True
     if kind == "said":
         # Quoted in a sentence: it is meant letter by letter.
         return not key.whole and key.text[match.start(kind) - 1] in "\"'`"
@@ -269,7 +312,8 @@ def _is_yaml_value(key: _Key, match: re.Match[str], *, capitals: bool) -> bool:
     if capitals and text[key.start : key.end].isupper():
         return True
     before = key.before.rpartition("\n")[2]
-    if not (value.islower() and _YAML_KEY.fullmatch(before)):
+    plain = value.islower() or values.is_made_up(value)
+    if not (plain and _YAML_KEY.fullmatch(before)):
         return False
     around = text[max(0, key.start - 120) : key.start], text[end : end + 120]
     return any(_YAML_ACCOUNT.search(part) for part in around)

@@ -9,30 +9,39 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
 from wellkept.core.records import record
 from wellkept.memory.text import secret_values as values
 from wellkept.memory.text.literal_matcher import Literals, SharedLiterals
-from wellkept.memory.text.provider_tokens import NamedToken, named_tokens, prefixed_tokens
+from wellkept.memory.text.provider_tokens import (
+    NamedToken,
+    beside_tokens,
+    named_tokens,
+    prefixed_tokens,
+)
 from wellkept.memory.text.rule_data import read_rules
 from wellkept.memory.text.secret_blocks import KeyBlock, find_key_blocks, find_kubernetes_values
 from wellkept.memory.text.secret_commands import CommandRule, command_pattern, find_in_commands
 from wellkept.memory.text.secret_encoded import find_encoded
 from wellkept.memory.text.secret_names import Stem, find_named, given_pattern
-from wellkept.memory.text.secret_spans import SecretSpan, WorkCount
+from wellkept.memory.text.secret_spans import SecretSpan, WorkCount, long_runs
+from wellkept.memory.text.secret_tables import find_in_inserts, find_in_tables
 from wellkept.memory.text.secret_values import ValueLists
 
-_Check = Literal["none", "real", "random", "cookie", "credential", "made-up", "varied"]
+_Check = Literal[
+    "none", "real", "random", "cookie", "credential", "made-up", "varied", "secret-like", "phrase"
+]
 _WORD_CHAR = re.compile(r"[A-Za-z0-9]")
 _PLACEHOLDER = re.compile(re.escape(values.MARK) + r"[a-z0-9-]{1,40}\]")
 _BREAK = re.compile(r"[;=\s]+")
 _CREDENTIAL_BREAK = re.compile(r"[\s,;=:\"'\\]+")
 # The rest of a value that a line break, a plus sign or a diff splits.
 _CONTINUED = re.compile(
-    r"(?:(?P<quote>[\"'])\s{0,4}[+.]?\s{0,4}(?:\n|\\n)?[+-]?\s{0,40}(?P=quote)"
+    r"(?:(?P<quote>[\"'])\s{0,4}[+.\\]?\s{0,4}(?:\n(?:[ \t]{0,6}\d{1,6}[\t→])?|\\n)?"
+    r"[+-]?\s{0,40}(?P=quote)"
     r"|\\\n[+-]?[ \t]{0,40})([A-Za-z0-9+/=_-]{8,400})(?=[\"'\s),;]|\Z)"
 )
 _CONTINUATIONS = 20
@@ -40,7 +49,14 @@ _CONTINUATIONS = 20
 _MAX_EXAMINED = 12_000
 _DENSE_CHARS = 400
 # Parts shared by many names of secrets.
-_SHARED = ("key", "pass", "cookie")
+_SHARED = (
+    "senha", "heslo", "key", "pass", "cookie", "sess", "phrase", "auth", "cred", "login", "pw",
+    "secret", "token",
+)  # fmt: skip
+_TABLE_NAMES = frozenset(
+    {"password", "passwd", "pwd", "passwort", "kennwort", "pass", "secret", "token", "api_key"}
+    | {"api key", "apikey", "contraseña", "senha", "mot de passe"}
+)
 
 
 @record
@@ -68,7 +84,9 @@ class _Rules:
     commands: tuple[CommandRule, ...]
     named: tuple[NamedToken, ...]
     stems: tuple[Stem, ...]
-    begun_by: dict[str, tuple[int, ...]]
+    formats_of: dict[str, tuple[int, ...]]
+    commands_of: dict[str, tuple[int, ...]]
+    stems_of: dict[str, tuple[int, ...]]
     opening: Literals
     joined: Literals
     folded: SharedLiterals
@@ -78,30 +96,47 @@ class _Rules:
 
 def find_secrets(text: str, work: WorkCount) -> list[SecretSpan]:
     """Every secret in the text; finds may overlap."""
-    found = _find_plain(text, work)
-    found.extend(find_encoded(text, work, find=_find_plain))
+    runs = long_runs(text)
+    found = _find_plain(text, work, runs)
+    found.extend(find_encoded(text, runs, work, find=_find_plain))
     return found
 
 
-def _find_plain(text: str, work: WorkCount) -> list[SecretSpan]:
+def _find_plain(
+    text: str, work: WorkCount, runs: Sequence[tuple[int, int]] | None = None
+) -> list[SecretSpan]:
     """Every secret that is not encoded."""
     rules = _rules()
     low = _fold(text)
-    found = [f for block in rules.blocks for f in find_key_blocks(block, text, work)]
-    found.extend(find_kubernetes_values(text, work))
+    found: list[SecretSpan] = []
+    for block in rules.blocks:
+        if block.hint in text:
+            found.extend(find_key_blocks(block, text, work))
+    if "Secret" in text:
+        found.extend(find_kubernetes_values(text, work))
     there = rules.opening.present(text) | rules.joined.present(text) | rules.folded.present(low)
-    for index in sorted({index for literal in there for index in rules.begun_by.get(literal, ())}):
+    for index in _led_to(rules.formats_of, there):
         found.extend(_find_format(rules.formats[index], text, low, rules.lists, work))
-    for rule in rules.commands:
-        if not there.isdisjoint(rule.words):
-            pattern = _compiled(rule.pattern)
-            found.extend(find_in_commands(rule, pattern, text, rules.lists, work))
-    for token in rules.named:
-        if token.word in low:
+    for index in _led_to(rules.commands_of, there):
+        rule = rules.commands[index]
+        pattern = _compiled(rule.pattern)
+        found.extend(find_in_commands(rule, pattern, text, rules.lists, work))
+    beside = beside_tokens(low, long_runs(text) if runs is None else runs)
+    for token in rules.named if beside else ():
+        if token.word in beside:
             found.extend(_find_named_token(token, text, low, rules.lists, work))
     found.extend(_find_given(rules, there, text, low, work))
-    found.extend(_continued(text, found, work))
+    if not there.isdisjoint(_TABLE_NAMES):
+        found.extend(find_in_tables(text, low, rules.lists, work))
+        found.extend(find_in_inserts(text, low, rules.lists, work))
+    if found:
+        found.extend(_continued(text, found, work))
     return found
+
+
+def _led_to(numbers: dict[str, tuple[int, ...]], there: frozenset[str]) -> list[int]:
+    """The rules, by number, that the literals of a text lead to."""
+    return sorted({index for literal in there for index in numbers.get(literal, ())})
 
 
 def _find_given(
@@ -111,10 +146,8 @@ def _find_given(
     marks = [m.span() for m in _PLACEHOLDER.finditer(text)] if values.MARK in text else []
     given = _compiled(rules.given)
     examined = 0
-    for stem in rules.stems:
-        if stem.text not in there:
-            continue
-        done = 0
+    for index in _led_to(rules.stems_of, there):
+        stem, done = rules.stems[index], 0
         for start in _places(low, stem.text, work):
             if start < done or (marks and _inside(marks, start)):
                 continue
@@ -235,6 +268,11 @@ def _passes(check: _Check, value: str, lists: ValueLists) -> bool:
         case "made-up":
             odd = values.has_digit_and_letter(value) or values.has_symbol(value)
             return (odd or values.is_made_up(value)) and lists.is_real(value)
+        case "secret-like":
+            odd = values.has_digit_and_letter(value) or values.has_symbol(value)
+            return odd and len(value) >= 6 and lists.is_real(value)
+        case "phrase":
+            return all(lists.is_real(word) for word in value.split()[:2])
         case "varied":
             return values.is_varied(value) and lists.is_real(value)
         case "cookie":
@@ -281,7 +319,9 @@ def _rules() -> _Rules:
         ),
         named=tuple(named_tokens()),
         stems=stems,
-        begun_by=_begun_by(formats),
+        formats_of=_numbers_of(rule.prefixes for rule in formats),
+        commands_of=_numbers_of(tuple(entry["words"]) for entry in raw["command"]),
+        stems_of=_numbers_of((stem.text,) for stem in stems),
         opening=Literals((*opening, *commands), opening=True),
         joined=Literals(prefix for prefix, joined in exact if joined),
         folded=SharedLiterals([*folded, *(stem.text for stem in stems)], parts=_SHARED),
@@ -296,12 +336,12 @@ def _rules() -> _Rules:
     )
 
 
-def _begun_by(formats: tuple[_Format, ...]) -> dict[str, tuple[int, ...]]:
-    """Which formats, by number, begin with a literal."""
+def _numbers_of(rules: Iterable[tuple[str, ...]]) -> dict[str, tuple[int, ...]]:
+    """Which rules, by number, start from a literal."""
     found: dict[str, tuple[int, ...]] = {}
-    for index, rule in enumerate(formats):
-        for prefix in rule.prefixes:
-            found[prefix] = (*found.get(prefix, ()), index)
+    for index, literals in enumerate(rules):
+        for literal in literals:
+            found[literal] = (*found.get(literal, ()), index)
     return found
 
 

@@ -102,6 +102,11 @@ def _numbers(tokens: list[str]) -> list[str]:
     return [word for word in named if _NUMBER.fullmatch(word)]
 
 
+def is_negated(text: str) -> bool:
+    """Whether a statement says that something is not so."""
+    return _negated(text, words(text))
+
+
 def _negated(text: str, tokens: list[str]) -> bool:
     count = sum(word in _NEGATIONS for word in tokens)
     count += sum(text.count(mark) for mark in _CJK_NEGATIONS)

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 from wellkept.core.text import STOP_WORDS, fold, stem
 from wellkept.memory.text.rule_data import read_rules
-from wellkept.memory.text.similarity import TextRelation
 
 _WORD = re.compile(
     r"[a-z0-9_@][\w.@/-]*[\w/]|[a-z0-9]|[\u3040-\u30ff\u4e00-\u9fff]+|[^\W\d_]+", re.I
@@ -24,7 +23,6 @@ _WORD = re.compile(
 _CJK_GENERIC = re.compile(
     "[我们們本项目專案这這里裡在用使不是的都要请請再也はをでここ使いますせん私たちのにがもこプロジェクト]+"
 )
-_CONTRAST = re.compile(r", (?:and |but )?(?:not|never)\b|\binstead of\b|\brather than\b", re.I)
 _MIGRATION = re.compile(
     r"\b(?:moved|switched|migrated|changed over|now use|no longer|from now on|going forward)\b",
     re.I,
@@ -40,20 +38,6 @@ def opposes(old: str, new: str) -> bool:
     )
 
 
-def contradicts(old: str, new: str, relation: TextRelation) -> bool:
-    """Whether a new rule closes an old one, given how their texts compare.
-
-    Words that only differ in one place contradict each other only about a common subject: "use
-    pnpm" and "use TypeScript" are both rules. A contrast ("…, not in tests/") denies what it names
-    and nothing else.
-    """
-    if opposes(old, new):
-        return True
-    if relation is not TextRelation.CONTRADICTS or _CONTRAST.search(new):
-        return False
-    return bool((set(_words(old)) & set(_words(new))) - _generic())
-
-
 def related_terms(statement: str) -> list[str]:
     """Words by which rules that it may contradict can be found: what it denies, and the others of
     the families that it names."""
@@ -63,17 +47,19 @@ def related_terms(statement: str) -> list[str]:
     return list(dict.fromkeys([*denied, *family]))
 
 
-def _denies(old: str, old_words: list[str], new_words: list[str], denied: list[list[str]]) -> bool:
+def _denies(
+    old: str, old_words: Sequence[str], new_words: Sequence[str], denied: Sequence[Sequence[str]]
+) -> bool:
     """Whether the new rule denies what the old one says, and nothing else is in the old one."""
     said = _affirmed(old, old_words)
     for what in denied:
         for part in (what, what[:1]):
-            wanted = [word for word in part if word not in _generic()]
+            wanted = [word for word in part if word not in generic_words()]
             affirmed = [_short_name(word, wanted) for word in said]
             if not wanted or not set(wanted) <= set(affirmed):
                 continue
             left = Counter(affirmed) - Counter(wanted)
-            rest = {word for word in left if word not in _generic()}
+            rest = {word for word in left if word not in generic_words()}
             rest -= _topics() if any(set(wanted) <= members for members in _families()) else set()
             others = Counter(new_words) - Counter(wanted)
             if rest <= set(others):
@@ -92,14 +78,14 @@ def _takes_another(old: list[str], new: list[str], *, is_change: bool) -> bool:
     for members in _families():
         one, other = members & set(old), members & set(new)
         if len(one) == 1 and len(other) == 1 and one != other:
-            rest_old = set(old) - members - _generic()
-            rest_new = set(new) - members - _generic()
+            rest_old = set(old) - members - generic_words()
+            rest_new = set(new) - members - generic_words()
             if rest_old == rest_new or (is_change and not rest_old - _topics()):
                 return True
     return False
 
 
-def _affirmed(text: str, words: list[str]) -> list[str]:
+def _affirmed(text: str, words: Sequence[str]) -> list[str]:
     """The words of a rule without those that it denies."""
     left = Counter(words)
     for what in _denied(text):
@@ -107,19 +93,20 @@ def _affirmed(text: str, words: list[str]) -> list[str]:
     return list(left.elements())
 
 
-def _denied(text: str) -> Iterator[str]:
-    for pattern in _denials():
-        for found in pattern.finditer(text):
-            yield found["what"]
+# A new rule is compared with many old ones: both are read once.
+@lru_cache(maxsize=256)
+def _denied(text: str) -> tuple[str, ...]:
+    return tuple(found["what"] for pattern in _denials() for found in pattern.finditer(text))
 
 
-def _words(text: str) -> list[str]:
+@lru_cache(maxsize=256)
+def _words(text: str) -> tuple[str, ...]:
     found = (match.group().strip("./") for match in _WORD.finditer(fold(text)))
-    return [
+    return tuple(
         stem(word)
         for word in found
         if word and word not in STOP_WORDS and not _CJK_GENERIC.fullmatch(word)
-    ]
+    )
 
 
 @cache
@@ -133,7 +120,8 @@ def _families() -> tuple[frozenset[str], ...]:
 
 
 @cache
-def _generic() -> frozenset[str]:
+def generic_words() -> frozenset[str]:
+    """Words that say nothing of the subject of a rule, as written and in their stem."""
     return frozenset(word for name in _raw()["generic"].split() for word in (name, stem(name)))
 
 

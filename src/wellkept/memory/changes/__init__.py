@@ -1,0 +1,1 @@
+"""Whether a new statement replaces an old one: subjects, verbs, values, words of change."""

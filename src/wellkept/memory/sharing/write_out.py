@@ -1,0 +1,192 @@
+"""Writes shared memories into the team's folder of the work tree, for review and commit by people.
+
+Nothing is committed here. A file is written only when it says something else than the one there, so
+a second run changes nothing. A memory that no longer holds loses its file; what replaced it gets
+one. A secret blocks the write of its memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from wellkept.core.errors import ConflictError, StoreError, UsageError
+from wellkept.core.memory import Memory
+from wellkept.core.records import record
+from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.atomic_file import write_text
+from wellkept.memory.exchange.markdown_export import read_text
+from wellkept.memory.sharing.shared_file import (
+    SharedMemory,
+    path_end,
+    read_shared,
+    shared_form,
+    write_shared,
+)
+from wellkept.memory.sharing.take_in import (
+    LEFT,
+    RefusedFile,
+    SyncedMemory,
+    put_synced,
+    synced_memories,
+)
+
+README = "README.md"
+_ABOUT = """# What our coding agents are told
+
+One file for each memory that this team shares, written by `wellkept share`. Review changes here
+like code: once merged, everybody's agents know them. Removing a file retires its memory. The text
+below the front matter may be edited by hand.
+"""
+_MAX_SUCCESSORS = 100
+
+
+@record(kw_only=True)
+class WrittenOut:
+    """Paths that were written and removed, and what could not be shared."""
+
+    written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    unchanged: int = 0
+    refused: tuple[RefusedFile, ...] = ()
+    applied: bool = True
+
+
+def write_out(
+    engine: Engine,
+    folder: Path,
+    *,
+    project: str,
+    add: Iterable[Memory] = (),
+    author: str | None = None,
+    dry_run: bool = False,
+) -> WrittenOut:
+    """Bring the folder up to date with the shared memories, and add others."""
+    refuse_links(folder)
+    here = _files_by_end(folder)
+    wanted = {memory.id: memory for memory in add}
+    gone: list[str] = []
+    for full_id, synced in synced_memories(engine, project).items():
+        if synced == LEFT:
+            continue
+        current = _current(engine, full_id)
+        if current is None or current.id != full_id:
+            gone.append(full_id)
+        if current is not None:
+            wanted.setdefault(current.id, current)
+    written: list[str] = []
+    refused: list[RefusedFile] = []
+    unchanged = 0
+    for memory in sorted(wanted.values(), key=lambda one: one.id):
+        try:
+            shared = shared_form(memory, author=author)
+        except UsageError as error:
+            refused.append(RefusedFile(memory.short, str(error)))
+            continue
+        path = here.get(path_end(memory.id), shared.path)
+        if _says(folder / path, shared):
+            unchanged += 1
+            continue
+        written.append(path)
+        if not dry_run:
+            write_text(folder / path, write_shared(shared), overwrite=True)
+            _note_written(engine, project, shared)
+    removed = [here[end] for full_id in gone if (end := path_end(full_id)) in here]
+    if not dry_run:
+        _remove(folder, removed)
+        for full_id in gone:
+            _forget_unmerged(engine, project, full_id)
+        if written and not (folder / README).exists():
+            write_text(folder / README, _ABOUT)
+    return WrittenOut(
+        written=tuple(written),
+        removed=tuple(removed),
+        unchanged=unchanged,
+        refused=tuple(refused),
+        applied=not dry_run,
+    )
+
+
+def stop_sharing(
+    engine: Engine, folder: Path, memories: Iterable[Memory], *, project: str, dry_run: bool = False
+) -> WrittenOut:
+    """Remove the files of memories, which stay known here."""
+    refuse_links(folder)
+    here, shared = _files_by_end(folder), synced_memories(engine, project)
+    removed: list[str] = []
+    refused: list[RefusedFile] = []
+    for memory in memories:
+        path = here.get(path_end(memory.id))
+        if path is None and shared.get(memory.id, LEFT) == LEFT:
+            refused.append(RefusedFile(memory.short, f"{memory.short} is not shared."))
+            continue
+        if path is not None:
+            removed.append(path)
+        if not dry_run:
+            put_synced(engine, project, memory.id, LEFT)
+    if not dry_run:
+        _remove(folder, removed)
+    return WrittenOut(removed=tuple(removed), refused=tuple(refused), applied=not dry_run)
+
+
+def _note_written(engine: Engine, project: str, shared: SharedMemory) -> None:
+    known = synced_memories(engine, project).get(shared.id)
+    is_merged = known is not None and known.merged
+    put_synced(engine, project, shared.id, SyncedMemory(mark=shared.mark, merged=is_merged))
+
+
+def _forget_unmerged(engine: Engine, project: str, full_id: str) -> None:
+    """A memory whose file was never merged is forgotten; of others the branch still tells."""
+    known = synced_memories(engine, project).get(full_id)
+    if known is not None and not known.merged:
+        put_synced(engine, project, full_id, None)
+
+
+def _current(engine: Engine, full_id: str) -> Memory | None:
+    """The open memory that stands for a shared one today."""
+    memory = next(iter(engine.store.get([full_id])), None)
+    for _ in range(_MAX_SUCCESSORS):
+        if memory is None or memory.is_open or memory.superseded_by is None:
+            break
+        memory = next(iter(engine.store.get([memory.superseded_by])), None)
+    return memory if memory is not None and memory.is_open else None
+
+
+def _files_by_end(folder: Path) -> dict[str, str]:
+    """The files of the folder by the end of their path, which names the memory."""
+    if not folder.is_dir():
+        return {}
+    found = (path for path in sorted(folder.glob("*/*.md")) if path.is_file())
+    return {
+        f"-{path.stem.rpartition('-')[2]}.md": path.relative_to(folder).as_posix() for path in found
+    }
+
+
+def _says(path: Path, shared: SharedMemory) -> bool:
+    """Whether a file says this already, whoever wrote it."""
+    if not path.is_file():
+        return False
+    try:
+        there = read_shared(read_text(path))
+    except UsageError:
+        return False
+    return (there.id, there.mark, there.replaces) == (shared.id, shared.mark, shared.replaces)
+
+
+def _remove(folder: Path, paths: Iterable[str]) -> None:
+    for path in paths:
+        try:
+            (folder / path).unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"Cannot remove {folder / path}: {error.strerror}.") from error
+
+
+def refuse_links(folder: Path) -> None:
+    """A link from a checkout would write files elsewhere."""
+    for path in (folder.parent, folder, *(folder.iterdir() if folder.is_dir() else ())):
+        if path.is_symlink():
+            raise ConflictError(
+                f"{path} is a link, so files would be written elsewhere.", hint="Remove the link."
+            )
+    if folder.exists() and not folder.is_dir():
+        raise ConflictError(f"{folder} is a file.", hint="Name another folder.")

@@ -1,0 +1,303 @@
+"""Recall is calm: statements before prompts, a least score, several sessions, and past dates."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bench.model_ways import Way, opened
+from bench.notes_data import DEVELOPMENT, load_notes
+from tests.memory.candidate_sets import candidate, memory, plan, pool
+from tests.memory.test_recall import EVERYTHING, ask, found, keep
+from wellkept.core.changes import Close
+from wellkept.core.errors import UsageError
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.payloads import Observation
+from wellkept.core.records import replace
+from wellkept.core.types import MemoryType, Source
+from wellkept.memory.engine import Engine
+from wellkept.memory.recall.answers import SUPPORT, Question, probability
+from wellkept.memory.recall.features import begins_a_word
+from wellkept.memory.recall.ranking import Ranked
+from wellkept.memory.recall.requests import CLEAR_SCORE, DEFAULT_MIN_SCORE
+from wellkept.memory.recall.spread import spread_out
+from wellkept.memory.recall.weights import load_rankings
+from wellkept.testing.fakes import ManualClock
+
+# -- Statements before raw records ----------------------------------------------------------------
+
+
+def _raw(engine: Engine, content: str, type: MemoryType) -> str:
+    """A record as capture writes it."""
+    payload = Observation(kind="change", title=content) if type is MemoryType.OBSERVATION else None
+    return keep(engine, content, type=type, source=Source.OBSERVER_INFERRED, payload=payload)
+
+
+@pytest.mark.feature("B1")
+def test_a_convention_is_not_buried_by_earlier_prompts(engine: Engine) -> None:
+    for number in range(6):
+        _raw(engine, f"how do we deploy? ({number})", MemoryType.PROMPT)
+    wanted = keep(engine, "We deploy with make ship", type=MemoryType.CONVENTION)
+    assert found(engine, "how do we deploy", min_score=DEFAULT_MIN_SCORE) == [wanted]
+
+
+@pytest.mark.feature("B1")
+def test_prompts_are_found_when_asked_for(engine: Engine) -> None:
+    prompt = keep(engine, "how do we deploy?", type=MemoryType.PROMPT)
+    keep(engine, "We deploy with make ship")
+    only = replace(EVERYTHING, types=(MemoryType.PROMPT,))
+    assert found(engine, "deploy", where=only) == [prompt]
+
+
+@pytest.mark.feature("B1")
+def test_raw_records_answer_where_no_statement_does_and_rank_below_them(engine: Engine) -> None:
+    other = keep(engine, "The logo is drawn in Inkscape")
+    seen = _raw(engine, "Edited the retry queue of billing", MemoryType.OBSERVATION)
+    calm = found(engine, "what was edited in the retry queue?", min_score=DEFAULT_MIN_SCORE)
+    assert calm == [seen]
+    assert found(engine, "what was edited in the retry queue?") == [other, seen]
+
+
+# -- The least score ------------------------------------------------------------------------------
+
+
+@pytest.mark.feature("B10")
+def test_nothing_is_listed_that_has_nothing_to_do_with_the_question(engine: Engine) -> None:
+    keep(engine, "The staging database listens on port 5433")
+    keep(engine, "Webhooks are retried for 24 hours")
+    assert not ask(engine, "zebra unicorn quantum", min_score=DEFAULT_MIN_SCORE).hits
+    assert ask(engine, "which port has the staging database?", min_score=0.5).hits
+
+
+@pytest.mark.feature("B10")
+@pytest.mark.parametrize("score", [-0.1, 1.1, float("nan")])
+def test_a_least_score_out_of_range_is_refused(engine: Engine, score: float) -> None:
+    with pytest.raises(UsageError, match="out of range"):
+        ask(engine, "port", min_score=score)
+
+
+@pytest.mark.feature("B10")
+def test_pages_end_where_scores_fall_below_the_least(engine: Engine) -> None:
+    for number in range(8):
+        keep(engine, f"The importer retries {number} times")
+    keep(engine, "Colours come from the theme")
+    answer = ask(engine, "how often does the importer retry?", limit=5, min_score=0.05)
+    assert all(hit.score >= 0.05 for hit in answer)
+    rest = ask(engine, "how often does the importer retry?", limit=5, offset=5, min_score=0.05)
+    ids = [hit.memory.id for hit in (*answer, *rest)]
+    assert len(ids) == len(set(ids))
+    assert rest.next_offset is None
+
+
+@pytest.mark.feature("B10")
+@pytest.mark.parametrize("name", ["hybrid", "words", "vectors"])
+def test_support_makes_an_answer_likelier_and_a_missing_name_less_likely(name: str) -> None:
+    learned = load_rankings()[name]
+    for clearness in (learned.note, learned.turn):
+        plain = probability([0.2] * len(SUPPORT), clearness)
+        for place, kind in enumerate(SUPPORT):
+            if kind == "wordless":  # a constant of its own, no support
+                continue
+            more = [0.2] * len(SUPPORT)
+            more[place] = 1.0
+            likelier = probability(more, clearness)
+            assert likelier <= plain if kind == "unnamed" else likelier >= plain
+
+
+@pytest.mark.feature("B10")
+def test_a_memory_that_lacks_the_name_asked_for_is_unlikely_to_answer() -> None:
+    asked = plan("which port does Kafka use?")
+    with_name = memory("a", "Kafka listens on port 9092")
+    without = memory("b", "Redis listens on port 6379")
+    question = Question.of(asked, pool(candidate("a"), candidate("b")), near=0.85)
+    clearness = load_rankings()["words"].note
+    likely = probability(question.support(with_name, covers=1.0), clearness)
+    unlikely = probability(question.support(without, covers=0.4), clearness)
+    assert likely > 0.5 > CLEAR_SCORE > unlikely or unlikely < likely / 2
+
+
+@pytest.mark.feature("B10")
+def test_a_cosine_counts_apart_where_no_word_is_shared() -> None:
+    found = pool(candidate("a"), candidate("b"), candidate("c"), meaning={"a": 0.4, "b": 0.4})
+    question = Question.of(plan("which port has the database?"), found, near=0.8)
+
+    def support(memory_id: str, content: str) -> dict[str, float]:
+        values = question.support(memory(memory_id, content), covers=0.0)
+        return dict(zip(SUPPORT, values, strict=True))
+
+    shares = support("a", "The database has port 5433")
+    assert (shares["similarity"], shares["wordless"], shares["wordless_similarity"]) == (0.5, 0, 0)
+    wordless = support("b", "Postgres listens on 5433")
+    assert (wordless["similarity"], wordless["lead"], wordless["shared"]) == (0, 0, 0)
+    assert (wordless["wordless"], wordless["wordless_similarity"]) == (1, 0.5)
+    assert not any(support("c", "Colours come from the theme").values())
+
+
+@pytest.mark.feature("B10")
+@pytest.mark.parametrize("count", [1, 3, 18])
+def test_the_bundled_model_keeps_other_words_and_leaves_out_other_subjects(count: int) -> None:
+    notes = [text for _, text in load_notes(DEVELOPMENT).notes][:count]
+    with opened(Way("static")) as wk:
+        wk.remember_many([MemoryDraft(content=text) for text in notes], merge_similar=False)
+        assert wk.recall("which command puts a new version into production?").hits
+        for far in ("zebra unicorn quantum", "recipe for pancakes", "who painted the Mona Lisa?"):
+            assert not wk.recall(far).hits
+
+
+@pytest.mark.parametrize(
+    ("stem", "text", "held"),
+    [
+        ("hook", "Webhooks are retried", False),
+        ("hook", "see userHooks", True),
+        ("hook", "Hooks are cheap", True),
+        ("hook", "the web hook", True),
+        ("部署", "如何部署服务", True),
+        ("hook", "", False),
+        ("carry", "Kafka carried events", True),
+        ("carry", "carrots", False),
+        ("retry", "three retries", True),
+        ("retry", "we retry", True),
+    ],
+)
+@pytest.mark.feature("B1")
+def test_a_stem_begins_a_word_or_a_part_of_a_name(stem: str, text: str, held: bool) -> None:
+    assert begins_a_word(stem, text.casefold(), text) is held
+
+
+# -- Several sessions -----------------------------------------------------------------------------
+
+
+def _turns(*sessions: str) -> list[Ranked]:
+    return [
+        Ranked(candidate(f"{n:02d}", session_id=name, seq=n), 1.0 - n / 100)
+        for n, name in enumerate(sessions)
+    ]
+
+
+@pytest.mark.feature("B1")
+def test_half_a_page_is_for_further_sessions_and_stays_in_order() -> None:
+    ranked = _turns(*["a"] * 12, "b", "c", "d", "e", "f")
+    page = spread_out(ranked, contents=lambda _: {}, page_size=10)[:10]
+    assert [one.candidate.session_id for one in page] == [*["a"] * 6, "b", "c", "d", "e"]
+    assert page == sorted(page, key=lambda one: -one.score)
+
+
+@pytest.mark.feature("B1")
+def test_a_session_far_behind_gets_no_place() -> None:
+    ranked = [*_turns(*["a"] * 12), Ranked(candidate("z", session_id="b", seq=0), 0.01)]
+    page = spread_out(ranked, contents=lambda _: {}, page_size=10)[:10]
+    assert {one.candidate.session_id for one in page} == {"a"}
+
+
+@pytest.mark.feature("B1")
+def test_spreading_loses_and_repeats_nothing() -> None:
+    ranked = _turns(*(["a", "b", "a", "c"] * 8))
+    for size in (1, 3, 10, 100):
+        spread = spread_out(ranked, contents=lambda _: {}, page_size=size)
+        assert sorted(spread) == sorted(ranked)
+
+
+@pytest.mark.feature("B1")
+def test_notes_that_say_the_same_are_one_subject() -> None:
+    texts = {f"{n}": f"The importer retries failed rows {n} times" for n in range(4)}
+    texts["x"] = "Colours come from the theme"
+    ranked = [Ranked(candidate(each), 1.0 - n / 10) for n, each in enumerate(texts)]
+    page = spread_out(ranked, contents=lambda _: texts, page_size=4)[:4]
+    assert [one.candidate.id for one in page] == ["0", "1", "2", "x"]
+
+
+# -- Past dates -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def brokers(engine: Engine, clock: ManualClock) -> tuple[str, str]:
+    """RabbitMQ until May, Kafka since."""
+    old = keep(
+        engine,
+        "The broker that carries events is RabbitMQ",
+        valid_from=datetime(2025, 10, 1, tzinfo=UTC),
+    )
+    engine.store.apply([Close(old, datetime(2026, 5, 1, tzinfo=UTC))])
+    new = keep(
+        engine,
+        "The broker that carries events is Kafka",
+        valid_from=datetime(2026, 5, 1, tzinfo=UTC),
+    )
+    clock.now = datetime(2026, 8, 1, tzinfo=UTC)
+    return old, new
+
+
+@pytest.mark.feature("B6")
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("which broker carried events in March 2026?", 0),
+        ("which broker carried events last winter?", 0),
+        ("quel broker pour events en mars 2026 ?", 0),
+        ("welcher broker trug events im März 2026?", 0),
+        ("¿qué broker carries events en marzo de 2026?", 0),
+        ("which broker carried events at the beginning of the year?", 0),
+        ("which broker carries events?", 1),
+        ("which broker carried events in June 2026?", 1),
+        ("which broker carried events before the migration to Kafka?", 0),
+    ],
+)
+def test_a_past_date_searches_what_was_valid_then(
+    engine: Engine, brokers: tuple[str, str], question: str, first: int
+) -> None:
+    assert found(engine, question)[0] == brokers[first]
+
+
+@pytest.mark.feature("B6")
+def test_a_time_in_which_things_changed_shows_both(
+    engine: Engine, brokers: tuple[str, str]
+) -> None:
+    trial = keep(
+        engine,
+        "The broker that carries events is NATS",
+        valid_from=datetime(2026, 4, 10, tzinfo=UTC),
+    )
+    engine.store.apply([Close(trial, datetime(2026, 4, 20, tzinfo=UTC))])
+    assert set(found(engine, "which broker carried events last spring?")) == {*brokers, trial}
+    assert trial not in found(engine, "which broker carried events in March 2026?")
+    assert trial not in found(engine, "which broker carries events?")
+
+
+@pytest.mark.feature("B6", "B10")
+def test_the_words_of_a_date_are_no_words_that_an_answer_must_have(
+    engine: Engine, brokers: tuple[str, str]
+) -> None:
+    dated = ask(engine, "which broker carried events in March 2026?")[0]
+    plain = ask(engine, "which broker carries events?")[0]
+    assert dated.score > 0.8 * plain.score
+    assert "March" not in plan("which broker carried events in March 2026?").meaning
+
+
+@pytest.mark.feature("B6")
+def test_what_was_closed_before_or_opened_after_the_date_stays_behind(
+    engine: Engine, brokers: tuple[str, str]
+) -> None:
+    old, new = brokers
+    assert old not in found(engine, "which broker carried events in July 2026?")
+    assert old not in found(engine, "which broker carried events in March 2026?", read_dates=False)
+    answer = ask(engine, "which broker carried events in March 2026?")
+    assert any("valid then" in note for note in answer.notes)
+    assert not answer[0].memory.is_open
+    assert new == answer[1].memory.id
+
+
+@pytest.mark.feature("B6")
+def test_a_change_that_nothing_tells_of_gives_no_date(
+    engine: Engine, brokers: tuple[str, str]
+) -> None:
+    answer = ask(engine, "which broker carried events before the migration to Pulsar?")
+    assert answer[0].memory.id == brokers[1]
+    assert not answer.notes
+
+
+@pytest.mark.feature("B6")
+def test_a_date_to_come_opens_nothing(engine: Engine, brokers: tuple[str, str]) -> None:
+    old, _ = brokers
+    soon = datetime(2026, 8, 1, tzinfo=UTC) + timedelta(days=60)
+    assert old not in found(engine, f"which broker carries events until {soon:%d %B %Y}?")
