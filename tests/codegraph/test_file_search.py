@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wellkept.codegraph.search.abbreviations import with_short_forms
 from wellkept.codegraph.search.file_search import (
     MAX_REQUEST_CHARS,
     SIGNALS,
@@ -17,9 +18,8 @@ from wellkept.codegraph.search.file_search import (
     YOUNG_COMMITS,
     CandidateSignals,
     FileSearch,
-    file_names,
-    headline,
 )
+from wellkept.codegraph.search.request_signals import RequestSignals, file_names, headline
 from wellkept.codegraph.search.tokens import words
 from wellkept.core.clock import system_clock
 from wellkept.core.ports.code_search import CommitText, FileText
@@ -141,8 +141,8 @@ def test_a_long_report_wants_code_rather_than_tests(texts: SqliteCodeSearch) -> 
     past(texts, *[("Speed", ("src/pool.py",))] * YOUNG_COMMITS)
     short, long = "parse_url keeps the port", "parse_url keeps the port" + LOG
     assert finder(texts).find(short)[0].path == "tests/test_urls.py"
-    assert signal(finder(texts).candidates(short), "tests/test_urls.py", "test, many words") == 0
-    assert signal(finder(texts).candidates(long), "tests/test_urls.py", "test, many words") == 1
+    assert signal(finder(texts).candidates(short), "tests/test_urls.py", "test, unasked") == 0
+    assert signal(finder(texts).candidates(long), "tests/test_urls.py", "test, unasked") == 1
     named = [found.path for found in finder(texts).find(long)]
     assert named.index("src/urls.py") < named.index("tests/test_urls.py")
 
@@ -232,3 +232,36 @@ def test_identifiers_give_themselves_and_their_parts() -> None:
 )
 def test_other_languages_match_too(request_text: str, body: str) -> None:
     assert set(words(request_text)) & set(words(body))
+
+
+def test_a_question_finds_what_code_shortens(texts: SqliteCodeSearch) -> None:
+    def put(path: str, body: str) -> FileText:
+        return FileText(
+            path=path,
+            stamp="1",
+            path_words=terms(path),
+            symbol_words="",
+            body_words=terms(body),
+        )
+
+    texts.put_texts("t", [put("src/env.py", "def load_env(cmd): pass"), put("src/x.py", "x")])
+    search = FileSearch(texts, "t")
+    assert search.find("where is the environment loaded?")[0].path == "src/env.py"
+    assert search.find("what runs a command?")[0].path == "src/env.py"
+    assert search.find("environment") == []
+
+
+def test_the_forms_of_a_word_are_added_once_and_both_ways() -> None:
+    assert with_short_forms(["env", "pool"]) == ["env", "pool", *words("environment")]
+    assert with_short_forms(words("environment env")) == [*words("environment"), "env"]
+    assert with_short_forms([]) == []
+
+
+def test_of_several_files_of_a_kind_the_outermost_is_meant() -> None:
+    asked = RequestSignals("which node version is required", [], now=0)
+    at = SIGNALS.index("kind asked for") - SIGNALS.index("change count")
+    outer, inner = (
+        asked.signals(path, None, similarity=0.0)[at]
+        for path in ("package.json", "packages/a/package.json")
+    )
+    assert outer > inner > 0

@@ -25,6 +25,7 @@ _PATTERNS = [
     "x/**", "**/y/**", "x/**/a.py", "/*", "!/*/", "?.py", "[ab].py", "[!a].py", "[a-b].py", "build",
     "build/", "*.log.py", "x/y/", r"\!n.py", r"\#h.py", "#h.py", "sp ace.py", "sp ace.py  ", r"[1].py",
     r"\[1\].py", "", "   ", "école.py", "**", "*", "!*", "x/y/../a.py", "/", "a.py/", "x//a.py", "[[:alpha:]].py",
+    "*a*.py", "*b*l*p*", "x*/*a*", "*/**/*a*y", "*l*g*", "*[a-b]*?y",
 ]  # fmt: skip
 
 
@@ -107,3 +108,8 @@ def test_global_and_local_excludes_of_git_count(
     _git(root, "add", "-f", "tracked.py")
     write(root, {".git/info/exclude": "local.py\n"})
     assert [f.path for f in list_files(root)] == ["a.py", "tracked.py"]
+
+
+def test_a_pattern_of_many_stars_is_matched_in_no_time(tmp_path: Path) -> None:
+    write(tmp_path, {"a" * 200 + ".py": "", ".gitignore": "*a" * 60 + "*b\n"})
+    assert [f.path for f in list_files(tmp_path)] == [".gitignore", "a" * 200 + ".py"]

@@ -54,6 +54,22 @@ def test_modules_have_purpose_exports_and_dependencies(tmp_path: Path) -> None:
     assert "Gives Pool." in store.summary
 
 
+def test_what_tools_made_comes_last(tmp_path: Path) -> None:
+    files = {
+        "api/generated/a.py": "def made():\n    pass\n" * 3,
+        "core/generated/b.py": "def made_here():\n    pass\n",
+        "core/hand.py": "def written():\n    pass\n" * 3,
+        "web/use.py": (
+            "from core.generated.b import made_here\nfrom core.hand import written\n\n\n"
+            "def first():\n    made_here()\n\n\ndef second():\n    made_here()\n    written()\n"
+        ),
+    }
+    found = modules_of(built(tmp_path, files), NAME, root=tmp_path / "tree", limit=3)
+    assert [module.folder for module in found] == ["core/", "web/", "api/generated/"]
+    assert found[0].files == ("core/hand.py", "core/generated/b.py")
+    assert found[0].gives == ("written", "made_here")
+
+
 def test_the_main_package_falls_back_to_the_readme_of_the_root(
     tmp_path: Path,
 ) -> None:

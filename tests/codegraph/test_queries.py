@@ -169,3 +169,82 @@ def test_the_traversal_agrees_with_a_plain_one(pairs: set[tuple[int, int]], star
     assert {(r.node.id, r.depth, r.score) for r in (*found.direct, *found.transitive)} == {
         (f"{n}.py", depth, round(weight**depth, 4)) for n, depth in depths.items() if depth
     }
+
+
+BOUND = {
+    "text.py": "class Text:\n    def append(self, part):\n        pass\n",
+    "local.py": (
+        "from text import Text\n\n\ndef render(lines):\n    text = Text()\n"
+        "    append = text.append\n    for line in lines:\n        append(line)\n"
+    ),
+    "typed.py": (
+        "from text import Text\n\n\ndef typed(text: Text):\n    add = text.append\n    add(1)\n"
+    ),
+    "rebound.py": (
+        "from text import Text\n\n\ndef rebound(text: Text, other):\n"
+        "    add = text.append\n    add = other()\n    add(1)\n"
+    ),
+}
+
+
+def test_the_impact_follows_bound_methods(tmp_path: Path) -> None:
+    found = GraphQueries(built(tmp_path, BOUND), NAME).impact("text.py::Text.append")
+    direct = {reached.node.id for reached in found.direct}
+    assert {"local.py::render", "typed.py::typed"} <= direct
+    assert "rebound.py::rebound" not in direct
+
+
+def test_calls_that_may_be_of_a_method_are_told_as_unresolved(tmp_path: Path) -> None:
+    files = BOUND | {
+        "guess.py": "import text\n\n\ndef guess(some):\n    some.append(1)\n",
+        "other.py": (
+            "import text\nimport shelf\n\n\ndef other(pile: shelf.Pile):\n"
+            "    pile.append(1)\n    shelf.append(2)\n"
+        ),
+        "shelf.py": "class Pile:\n    def append(self, part):\n        pass\n",
+        "stranger.py": "def stranger(some):\n    some.append(1)\n",
+    }
+    queries = GraphQueries(built(tmp_path, files), NAME)
+    found = {
+        (call.caller, call.line, call.callee)
+        for call in queries.impact("text.py::Text.append").unresolved
+    }
+    assert found == {
+        ("guess.py::guess", 5, "some.append"),
+        ("rebound.py::rebound", 7, "?.append"),
+    }
+    assert queries.impact("text.py").unresolved == ()
+    assert queries.impact("guess.py::guess").unresolved == ()
+
+
+def test_a_method_got_from_a_call_is_told_as_unresolved(tmp_path: Path) -> None:
+    files = BOUND | {
+        "got.py": "import text\n\n\ndef got(find):\n    add = find().append\n    add(1)\n"
+    }
+    found = GraphQueries(built(tmp_path, files), NAME).impact("text.py::Text.append")
+    assert "got.py::got" in {call.caller for call in found.unresolved}
+
+
+def test_a_bound_method_is_followed_in_typescript(tmp_path: Path) -> None:
+    files = {
+        "text.ts": "export class Text {\n  append(part: string) {}\n}\n",
+        "use.ts": (
+            "import { Text } from './text'\nexport function render(text: Text) {\n"
+            "  const append = text.append\n  append('x')\n}\n"
+        ),
+    }
+    found = GraphQueries(built(tmp_path, files), NAME).impact("text.ts::Text.append")
+    assert "use.ts::render" in {reached.node.id for reached in found.direct}
+
+
+def test_generated_files_come_after_the_others(tmp_path: Path) -> None:
+    caller = "from core import base\n\n\ndef call():\n    base()\n"
+    files = {
+        "core.py": "def base():\n    pass\n",
+        "a/generated/client.py": caller,
+        "b/hand.py": caller,
+    }
+    found = GraphQueries(built(tmp_path, files), NAME).impact("core.py::base")
+    assert found.files == ("b/hand.py", "a/generated/client.py")
+    assert found.direct[0].node.path == "b/hand.py"
+    assert found.direct[-1].node.path == "a/generated/client.py"

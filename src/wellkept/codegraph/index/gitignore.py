@@ -25,6 +25,10 @@ _CLASS = re.compile(rf"\[:({'|'.join(_CLASSES)}):\]")
 _SET = re.compile(r"\[([!^]?)(\]?(?:\[:\w+:\]|\\.|[^\]\\])*)\]", re.DOTALL)
 """A bracket expression; its first character may be a closing bracket."""
 
+_STAR = "[^/]*"
+_FOLDERS = re.compile(r"\.\*")
+"""Any number of folders, in an expression."""
+
 
 @record
 class IgnorePattern:
@@ -82,15 +86,32 @@ def _pattern(line: str) -> IgnorePattern | None:
 
 @lru_cache(maxsize=4096)
 def _compiled(text: str, anchored: bool) -> re.Pattern[str]:
-    body = "" if anchored else "(?:.*/)?"
+    parts: list[str] = []
     at = 0
     while at < len(text):
         part, at = _translated(text, at)
-        body += part
+        parts.append(part)
+    body = ("" if anchored else "(?:.*/)?") + _joined(parts)
     try:
         return re.compile(body, re.DOTALL)
     except re.error:  # a broken character class
         return re.compile(re.escape(text))
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """The parts as one expression. What stands between two stars is found at its first place and
+    kept there: another place never helps, and trying all of them takes forever on hostile names."""
+    stars = [n for n, part in enumerate(parts) if part == _STAR]
+    if not stars:
+        return "".join(parts)
+    body = "".join(parts[: stars[0]])
+    for start, end in zip(stars, [*stars[1:], len(parts)], strict=True):
+        between = "".join(parts[start + 1 : end])
+        if end < len(parts) and not _FOLDERS.search(between):
+            body += f"(?>[^/]*?{between})"
+        else:
+            body += _STAR + between
+    return body
 
 
 def _translated(text: str, at: int) -> tuple[str, int]:
@@ -101,7 +122,7 @@ def _translated(text: str, at: int) -> tuple[str, int]:
         return ".*", at + 2
     character = text[at]
     if character == "*":
-        return "[^/]*", at + 1
+        return _STAR, at + 1
     if character == "?":
         return "[^/]", at + 1
     if character == "\\" and at + 1 < len(text):

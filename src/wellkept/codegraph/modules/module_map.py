@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from wellkept.codegraph.history.commits import is_test
+from wellkept.codegraph.index.file_kind import is_generated
 from wellkept.codegraph.modules.descriptions import purpose_of
 from wellkept.codegraph.parse.tree_index import ancestors
 from wellkept.codegraph.query.traversal import GraphSnapshot
@@ -49,8 +50,14 @@ def modules_of(store: GraphStore, tree: str, *, root: Path, limit: int) -> tuple
     main = _main(grouped)
     return tuple(
         _module(folder, inside, edges, root=root, is_main=folder == main)
-        for folder, inside in sorted(grouped.items())
+        for folder, inside in sorted(grouped.items(), key=_order)
     )
+
+
+def _order(module: tuple[str, Sequence[SourceFile]]) -> tuple[bool, str]:
+    """Modules by folder; those that tools made come last."""
+    folder, files = module
+    return all(is_generated(file.path) for file in files), folder
 
 
 def _main(grouped: Mapping[str, Sequence[SourceFile]]) -> str:
@@ -66,9 +73,9 @@ def _main(grouped: Mapping[str, Sequence[SourceFile]]) -> str:
 def _module(
     folder: str, files: Sequence[SourceFile], edges: _ModuleEdges, *, root: Path, is_main: bool
 ) -> CodeModule:
-    paths = tuple(sorted(file.path for file in files))
+    paths = tuple(sorted((file.path for file in files), key=lambda p: (is_generated(p), p)))
     used = edges.used_files(folder)
-    by_use = sorted(paths, key=lambda p: (-used[p], p))
+    by_use = sorted(paths, key=lambda p: (is_generated(p), -used[p], p))
     purpose, read_from = purpose_of(root, folder, by_use, is_main=is_main)
     languages = Counter(file.language for file in files)
     return CodeModule(
@@ -198,6 +205,7 @@ class _ModuleEdges:
         )
         named = [nodes[int(self._snapshot.numbers[p])] for p in symbols]
         kinds = (NodeKind.CLASS, NodeKind.INTERFACE, NodeKind.FUNCTION)
+        named.sort(key=lambda node: is_generated(node.path or ""))
         names = [n.qualname for n in named if n.kind in kinds and not n.is_test]
         outer = (name for name in names if "." not in name and not name.startswith("_"))
         return tuple(dict.fromkeys(outer))[:_MAX_EXPORTS]

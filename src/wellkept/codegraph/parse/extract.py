@@ -7,7 +7,8 @@ byte ranges. A function inside a function is not a symbol; its calls belong to t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -282,8 +283,12 @@ class _Reader:
     def _calls(self) -> list[CallFact]:
         """Each callee once per caller, at its first call."""
         found: dict[tuple[int, str], Node] = {}
-        for node in self._in_order("call"):
-            callee = self._reader.dotted(node)
+        calls = [(node, self._reader.dotted(node)) for node in self._in_order("call")]
+        bound = self._bound_methods({callee for _, callee in calls})
+        for node, written in calls:
+            callee = written
+            if bound and "." not in written:
+                callee = bound.get((self._scope(node.start_byte), written), written)
             if callee:
                 frame = self._enclosing(node.start_byte)
                 found.setdefault((frame.symbol if frame is not None else -1, callee), node)
@@ -291,6 +296,35 @@ class _Reader:
             CallFact(caller, callee, node.start_point.row + 1)
             for (caller, callee), node in sorted(found.items(), key=itemgetter(0))
         ]
+
+    def _bound_methods(self, callees: Set[str]) -> dict[tuple[str, str], str]:
+        """Called names that stand for a method, by scope: after `append = text.append` a call of
+        `append` calls `text.append`. A name that is bound more than once may stand for the method
+        of something unknown."""
+        found: dict[tuple[str, str], str] = {}
+        counts: Counter[tuple[str, str]] = Counter()
+        for node in self._captures.get("bound", ()):
+            name = node.named_child(0)
+            if name is None or (written := self._reader.text(name)) not in callees:
+                continue
+            value = node.child_by_field_name("right") or node.child_by_field_name("value")
+            if value is not None:
+                key = (self._scope(node.start_byte), written)
+                found[key] = self._reader.dotted(value)
+                counts[key] += 1
+        if not found:
+            return {}
+        names = {name for _, name in found}
+        for node in self._captures.get("bind", ()):
+            name = self._reader.variable(node)[0]
+            if name in names:
+                counts[(self._scope(node.start_byte), name)] += 1
+        # Of a name that is bound to several values, only the method's name is known.
+        return {
+            key: value if counts[key] == 1 else f"{UNKNOWN}.{value.rpartition('.')[2]}"
+            for key, value in found.items()
+            if "." in value
+        }
 
     def _bindings(
         self, names: ExportedNames, callees: Iterable[str]

@@ -15,6 +15,7 @@ import numpy as np
 from wellkept.codegraph.query.dataflow_files import DataflowFiles
 from wellkept.codegraph.query.trace import CONSTRUCTORS, FlowPath, Tracer
 from wellkept.codegraph.query.traversal import GraphSnapshot, Traversal
+from wellkept.codegraph.query.unresolved_calls import UnresolvedCalls
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.graph import (
     MAX_DEPTH,
@@ -30,6 +31,7 @@ from wellkept.core.graph import (
     ReachedNode,
     Trace,
     TraceStep,
+    UnresolvedCall,
 )
 from wellkept.core.ports.graph import KIND_ORDER, GraphStore
 
@@ -68,6 +70,7 @@ class GraphQueries:
         self._linked_memories = linked_memories
         self._resolve = resolve
         self._last_snapshot: GraphSnapshot | None = None
+        self._unresolved_calls: tuple[int, UnresolvedCalls] | None = None
 
     def node(self, name: str) -> Node:
         """The node for an id, a path, the end of a path, or a symbol name."""
@@ -110,8 +113,22 @@ class GraphQueries:
             e2e_observations=tuple(m for m in linked if m.type == E2E_TYPE),
             score=round(total / (total + _HALF_SCORE_FILES), 4),
             reached_count=len(traversal.indices),
+            unresolved=self._unresolved(target, snapshot),
             stale_files=self._stale([target, *(r.node for r in reached)]),
         )
+
+    def _unresolved(self, target: Node, snapshot: GraphSnapshot) -> tuple[UnresolvedCall, ...]:
+        """Unresolved calls of a method in its file and in the files that depend on it."""
+        if target.kind is not NodeKind.FUNCTION or "." not in target.qualname or not target.path:
+            return ()
+        inside = snapshot.nodes_in_files([snapshot.path_index(target.path)])
+        dependents = snapshot.traverse(inside, depth=MAX_DEPTH, backwards=True)
+        files = _by_file(snapshot, dependents, without=target.path).indices
+        paths = [target.path, *(snapshot.paths[index] for index in files)]
+        if self._unresolved_calls is None or self._unresolved_calls[0] != snapshot.version:
+            finder = UnresolvedCalls(self._store, self._tree)
+            self._unresolved_calls = (snapshot.version, finder)
+        return tuple(self._unresolved_calls[1].of(target, paths))
 
     def dependencies(self, name: str, *, depth: int = MAX_DEPTH, limit: int = 200) -> Neighbours:
         """What a file or symbol depends on."""
@@ -308,9 +325,12 @@ class GraphQueries:
     def _reached(
         self, snapshot: GraphSnapshot, traversal: Traversal, limit: int
     ) -> tuple[ReachedNode, ...]:
-        # Nearest first; tests last at each depth, because they have a list of their own.
+        # Nearest first; at each depth generated code after the rest, and tests last, because they
+        # have a list of their own.
         tests = snapshot.tests[traversal.indices]
-        order = np.lexsort((traversal.indices, -traversal.scores, tests, traversal.depths))[:limit]
+        made = snapshot.generated(snapshot.files[traversal.indices])
+        order = np.lexsort((traversal.indices, -traversal.scores, made, tests, traversal.depths))
+        order = order[:limit]
         shown = set(map(int, traversal.indices[order])) | set(map(int, traversal.previous[order]))
         nodes = self._nodes(snapshot, shown)
         return tuple(
@@ -351,7 +371,7 @@ class _AffectedFiles(NamedTuple):
 def _by_file(
     snapshot: GraphSnapshot, traversal: Traversal, *, without: str | None = None
 ) -> _AffectedFiles:
-    """The files of reached nodes, by score, then path."""
+    """The files of reached nodes, by score, then path; generated ones after the others."""
     files = snapshot.files[traversal.indices]
     known = files >= 0
     strongest = np.zeros(len(snapshot.paths))
@@ -359,7 +379,8 @@ def _by_file(
     if without is not None and (own := snapshot.path_index(without)) >= 0:
         strongest[own] = 0.0
     found = np.flatnonzero(strongest)
-    order = found[np.lexsort((snapshot.path_ranks[found], -strongest[found]))]
+    made = snapshot.generated(found)
+    order = found[np.lexsort((snapshot.path_ranks[found], -strongest[found], made))]
     return _AffectedFiles(order.tolist(), strongest[order])
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from wellkept.codegraph.index.file_kind import is_generated
 from wellkept.core.graph import EDGE_WEIGHTS, EdgeKind
 from wellkept.core.ports.graph import KIND_ORDER, EdgeTable, NodeTable
 
@@ -77,6 +78,11 @@ class GraphSnapshot:
     def path_index(self, path: str) -> int:
         """Index of a file; -1 if it is unknown."""
         return self._path_indices.get(path, -1)
+
+    def generated(self, files: Ints) -> Bools:
+        """Which files, given by their indices, are generated; a node without a file is not."""
+        marks = {i: i >= 0 and is_generated(self.paths[i]) for i in set(map(int, files))}
+        return np.array([marks[int(index)] for index in files], dtype=bool)
 
     def is_test_file(self, path: str) -> bool:
         """Whether a file contains tests."""

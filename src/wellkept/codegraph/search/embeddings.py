@@ -81,6 +81,11 @@ class CodeEmbeddings:
             for path in stamps
         }
 
+    def similarities(self, request: str, texts: Sequence[str]) -> list[float]:
+        """Cosine similarity of the request to texts that are not stored."""
+        cosines = self._matrix(texts) @ self._vector(request)
+        return [float(cosine) for cosine in cosines]
+
     def _updated(
         self, kind: VectorKind, stamps: Mapping[str, str], embed: Callable[[str], _Matrix]
     ) -> dict[str, bytes]:

@@ -9,22 +9,37 @@ Does not know git or the file system.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from math import exp, inf, log, log1p, sqrt
-from posixpath import basename
+from math import exp, log, log1p, sqrt
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wellkept.codegraph.history.commits import is_test, subject
-from wellkept.codegraph.search.embeddings import CodeEmbeddings, EmbeddingScores
+from wellkept.codegraph.history.commits import subject
+from wellkept.codegraph.index.file_kind import FileKind, asked_kinds, file_kind
+from wellkept.codegraph.search.abbreviations import with_short_forms
+from wellkept.codegraph.search.embeddings import CodeEmbeddings, EmbeddingScores, ReadText
+from wellkept.codegraph.search.quoted_code import QuotedCode
+from wellkept.codegraph.search.request_signals import (
+    RequestLength,
+    RequestSignals,
+    files_asked_for,
+    headline,
+    is_short_question,
+    without_question_word,
+)
+from wellkept.codegraph.search.symbol_search import (
+    FoundSymbol,
+    best_by_file,
+    find_symbols,
+    read_symbols,
+)
 from wellkept.codegraph.search.tokens import words
 from wellkept.core.ports.code_search import CodeSearchStore, CommitCount, CommitHit, TextHit
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.core.text import shorten, stem
 
 MAX_VOTERS: Final = 40
@@ -41,35 +56,46 @@ MAX_QUERY_WORDS: Final = 120
 """Longer requests use their most frequent words, then the first ones."""
 SIMILAR: Final = 0.45
 """Cosine that is given as a reason."""
-FEW_WORDS: Final = 4
-"""Requests of about this length say little, so recent activity counts more."""
-SHORT_REPORT, LONG_REPORT = 20, 80
-"""From the first length on a request counts as a bug report, fully from the second: it is about
-code, not tests or documents."""
+MAX_PARSED_FILES: Final = 12
+"""Files of a result whose symbols are searched."""
+SYMBOL_WEIGHT: Final = 2.2
+"""What the best symbol of a file adds to the score of a report; less to other requests."""
+QUOTED_LEAST: Final = 0.5
+"""How much of what a request quotes counts, if it is no report."""
+SYMBOLS_PER_FILE: Final = 3
+SYMBOL_SHARE: Final = 0.4
+"""Symbols below this share of the best one's score are left out."""
+_MAX_SYMBOLS: Final = 60
 _SUBJECT_CHARS: Final = 60
 _MAX_CO_CHANGED: Final = 10
-_DOCUMENTS = (".md", ".rst", ".txt")
-_FILE_NAME = re.compile(r"[\w./-]*\w")
-_NOT_HEADLINE = re.compile(r"[#>|`~<]|\*\*|[-*] \[")
 
 SIGNALS: Final = (
     "words", "text", "path", "symbols", "votes", "total votes", "best vote", "subject match",
     "co-change", "no vote", "length", "code similarity", "history similarity",
     "change count", "changed lately", "changed just now", "named in request", "test", "document",
-    "changed lately, few words", "changed just now, few words", "test, many words",
-    "document, many words",
+    "changed lately, few words", "changed just now, few words", "test, unasked",
+    "document, unasked", "beside the code, unasked", "kind asked for",
+    "changed lately, report", "changed just now, report", "code similarity, report",
 )  # fmt: skip
 WEIGHTS: Final = (
     1.52, 1.14, 1.02, 0.70, 0.71, 0.68, 0.99, 0.21, 0.04, -0.48, -0.98, 2.03, 3.24,
-    -0.01, 0.51, 0.42, 1.98, -0.03, -0.03, 1.41, 1.61, -1.50, -1.50,
+    -0.01, 0.51, 0.42, 1.98, -0.03, -0.03, 1.41, 1.61, -2.50, -2.50, -3.00, 0.80,
+    -0.25, -0.30, 1.00,
 )  # fmt: skip
 """Learned by `bench.localise --train`, except `SET_BY_HAND`."""
-SET_BY_HAND: Final = frozenset({"symbols", "test, many words", "document, many words"})
+SET_BY_HAND: Final = frozenset(
+    {
+        "symbols", "test, unasked", "document, unasked", "beside the code, unasked",
+        "kind asked for", "changed lately, report", "changed just now, report",
+        "code similarity, report",
+    }
+)  # fmt: skip
 """Signals that commit history cannot teach. See docs/decisions/code-search.md."""
 
 WITHOUT_HISTORY: Final = (
     1.0, 0.0, 0.0, 0.3, 0.3, 0.0, 0.3, 0.3, 0.0, 0.0, 0.0, 1.0, 0.0,
-    0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, -0.5, -0.5,
+    0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, -0.5, -0.5, -1.2, 0.4,
+    0.0, 0.0, 0.0,
 )  # fmt: skip
 """Weights for a repository with few commits: terms and embeddings decide."""
 YOUNG_COMMITS: Final = 50
@@ -78,12 +104,14 @@ YOUNG_COMMITS: Final = 50
 
 @record
 class FoundFile:
-    """A search result: the file, its score, the reasons, and the commits that voted for it."""
+    """A search result: the file, its score, the reasons, the commits that voted for it, and its
+    functions and classes that the request may be about, if they were asked for."""
 
     path: str
     score: float
     reasons: tuple[str, ...]
     commits: tuple[str, ...] = ()
+    symbols: tuple[FoundSymbol, ...] = ()
 
 
 @record
@@ -99,7 +127,8 @@ _NO_CANDIDATES: Final = CandidateSignals((), np.zeros((0, len(SIGNALS))), {})
 
 
 class FileSearch:
-    """Searches the files of one tree."""
+    """Searches the files of one tree. With `read`, the symbols of the best files count too, and
+    are part of the result."""
 
     def __init__(
         self,
@@ -107,11 +136,13 @@ class FileSearch:
         tree: str,
         *,
         embeddings: CodeEmbeddings | None = None,
+        read: ReadText | None = None,
         weights: Sequence[float] = WEIGHTS,
     ) -> None:
         self._texts = texts
         self._tree = tree
         self._embeddings = embeddings
+        self._read = read
         self._weights = weights
 
     def find(self, request: str, *, limit: int = 10) -> list[FoundFile]:
@@ -120,8 +151,12 @@ class FileSearch:
         if not candidates.paths:
             return []
         scores = candidates.table @ np.array(self._current_weights())
-        order: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()
-        return [_found(candidates, row, round(float(scores[row]), 3)) for row in order]
+        first = max(limit, MAX_PARSED_FILES)
+        order: list[int] = np.argsort(-scores, kind="stable")[:first].tolist()
+        files = [_found(candidates, row, round(float(scores[row]), 3)) for row in order]
+        if self._read is not None:
+            files = _with_symbols(request, files, self._read, self._embeddings)
+        return files[:limit]
 
     def candidates(self, request: str) -> CandidateSignals:
         """The candidates of a request with their signals.
@@ -132,11 +167,13 @@ class FileSearch:
         now = self._now()
         texts = [text for text in dict.fromkeys((request, headline(request))) if words(text)]
         searches = [self._search(text, now) for text in texts]
-        if not any(search.hits or search.votes.totals for search in searches):
+        known = self._texts.text_stamps(self._tree)
+        of_kind = files_asked_for(request, known)[:MAX_TEXT_HITS]
+        found = of_kind or any(search.hits or search.votes.totals for search in searches)
+        if not searches or not found:
             return _NO_CANDIDATES
         recent = self._texts.recent_files(self._tree, commits=RECENT_COMMITS)
-        known = self._texts.text_stamps(self._tree)
-        named = {*recent, *(path for search in searches for path in search.candidates())}
+        named = {*recent, *of_kind, *(p for search in searches for p in search.candidates())}
         stamps = {path: known[path] for path in sorted(named & known.keys())}
         if not stamps:
             return _NO_CANDIDATES
@@ -146,13 +183,22 @@ class FileSearch:
         by_text = np.mean(
             [[search.signals(path) for path in stamps] for search in searches], axis=0
         )
-        by_request = _RequestSignals(request, stamps, now=now)
-        rest = np.array([by_request.signals(path, counts.get(path)) for path in stamps])
+        by_request = RequestSignals(request, stamps, now=now)
+        similar = by_text[:, SIGNALS.index("code similarity")]
+        rest = np.array(
+            [
+                by_request.signals(path, counts.get(path), similarity=float(similarity))
+                for path, similarity in zip(stamps, similar, strict=True)
+            ]
+        )
         votes = {p: hits for search in searches[::-1] for p, hits in search.votes.by_file.items()}
         return CandidateSignals(tuple(stamps), np.hstack([by_text, rest]), votes)
 
     def _search(self, text: str, now: int) -> _TextSearch:
-        terms = [word for word, _ in Counter(words(text)).most_common(MAX_QUERY_WORDS)]
+        counts = Counter(words(without_question_word(text)))
+        terms = [word for word, _ in counts.most_common(MAX_QUERY_WORDS)]
+        if is_short_question(text):
+            terms = with_short_forms(terms)
         found = self._texts.search_texts(self._tree, terms, limit=MAX_TEXT_HITS)
         hits = {hit.path: hit for hit in found}
         votes = _Votes(self._texts.search_commits(self._tree, terms, limit=MAX_VOTERS), now)
@@ -248,54 +294,56 @@ class _TextSearch:
         ]
 
 
-class _RequestSignals:
-    """The rest of `SIGNALS`: those that depend on the request as a whole, or only on the file."""
-
-    def __init__(self, request: str, paths: Iterable[str], *, now: int) -> None:
-        self._named = file_names(request)
-        self._same_name = Counter(basename(path).lower() for path in paths)
-        self._now = now
-        count = len(set(words(request)))
-        self._few = exp(-count / FEW_WORDS)
-        self._many = min(1.0, max(0.0, (count - SHORT_REPORT) / (LONG_REPORT - SHORT_REPORT)))
-
-    def signals(self, path: str, count: CommitCount | None) -> list[float]:
-        """The signals of one candidate."""
-        age = self._now - count.last_order if count else inf
-        lately, just_now = exp(-age / 20), exp(-age / 3)
-        test, document = float(is_test(path)), float(path.lower().endswith(_DOCUMENTS))
-        return [
-            log1p(count.times if count else 0),
-            lately,
-            just_now,
-            self._named_in_request(path.lower()),
-            test,
-            document,
-            lately * self._few,
-            just_now * self._few,
-            test * self._many,
-            document * self._many,
-        ]
-
-    def _named_in_request(self, path: str) -> float:
-        """1 if the request names the file; less if several candidates share the name."""
-        name = basename(path)
-        if name not in self._named:
-            return 0.0
-        with_folder = "/".join(path.split("/")[-2:])
-        return 1.0 if with_folder in self._named else 1 / self._same_name[name]
-
-
-def file_names(request: str) -> frozenset[str]:
-    """Possible file names in a request, each with and without its folder."""
-    found = (path.split("/") for path in _FILE_NAME.findall(request.lower().replace("\\", "/")))
-    return frozenset("/".join(parts[-count:]) for parts in found for count in (1, 2))
-
-
-def headline(request: str) -> str:
-    """The first meaningful line of a request; headings of issue templates are skipped."""
-    lines = (line.strip() for line in request.splitlines())
-    return next((ln for ln in lines if words(ln) and not _NOT_HEADLINE.match(ln)), request)
+def _with_symbols(
+    request: str, files: list[FoundFile], read: ReadText, embeddings: CodeEmbeddings | None
+) -> list[FoundFile]:
+    """Files with their likeliest symbols, ranked anew by them and by what the request quotes."""
+    request = request.strip()[:MAX_REQUEST_CHARS]
+    length, question = RequestLength.of(request), is_short_question(request)
+    request = without_question_word(request)
+    title = headline(request)
+    if question:
+        request = f"{request}\n{' '.join(with_short_forms(words(request)))}"
+    read_files = ((file.path, read(file.path)) for file in files[:MAX_PARSED_FILES])
+    bodies = {path: body for path, body in read_files if body}
+    asked = asked_kinds(title)
+    texts = read_symbols(bodies, with_tests=FileKind.TEST in asked)
+    found = find_symbols(
+        request,
+        title=title,
+        texts=texts,
+        limit=_MAX_SYMBOLS,
+        similarities=embeddings.similarities if embeddings else None,
+    )
+    best = best_by_file(found, list(bodies))
+    defined: dict[str, set[str]] = defaultdict(set)
+    for text in texts:
+        defined[text.path].add(text.symbol.qualname.rpartition(".")[2])
+    # A change log that repeats a message does not explain it.
+    code = {
+        path: body for path, body in bodies.items() if file_kind(path) in {FileKind.CODE, *asked}
+    }
+    quoted = QuotedCode(request, title=title, with_phrases=not question)
+    evidence = quoted.scores(code, defined)
+    least = SYMBOL_SHARE * found[0].score if found else 0.0
+    return sorted(
+        (
+            replace(
+                file,
+                score=round(
+                    file.score
+                    + SYMBOL_WEIGHT * length.about_code * best.get(file.path, 0.0)
+                    + max(QUOTED_LEAST, length.about_code) * evidence.get(file.path, 0.0),
+                    3,
+                ),
+                symbols=tuple(s for s in found if s.path == file.path and s.score >= least)[
+                    :SYMBOLS_PER_FILE
+                ],
+            )
+            for file in files
+        ),
+        key=lambda file: -file.score,
+    )
 
 
 _DISSIMILAR: Final = EmbeddingScores()
@@ -318,6 +366,8 @@ def _reasons(signals: Sequence[float], voters: Sequence[CommitHit]) -> Iterable[
     named = dict(zip(SIGNALS, signals, strict=True))
     if named["named in request"]:
         yield "named in the request"
+    if named["kind asked for"] > 1:
+        yield "the kind of file asked for"
     if named["words"] > 0.3:
         yield "its words match"
     if named["symbols"] > 0.5:

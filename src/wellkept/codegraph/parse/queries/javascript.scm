@@ -20,3 +20,4 @@
 (formal_parameters (identifier) @local)
 (export_statement) @export
 (assignment_expression left: (member_expression)) @export
+(variable_declarator name: (identifier) value: (member_expression)) @bound

@@ -18,3 +18,4 @@
 (for_statement left: (identifier) @local)
 (as_pattern_target (identifier) @local)
 (assignment left: (identifier) @export right: [(list) (tuple)])
+(assignment left: (identifier) right: (attribute)) @bound

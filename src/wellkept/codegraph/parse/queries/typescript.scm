@@ -38,3 +38,4 @@
 (method_signature) @function
 (import_alias) @import
 (module name: (string)) @import
+(variable_declarator name: (identifier) value: (member_expression)) @bound
