@@ -254,7 +254,7 @@ def _invalid(memory: str, quote: str) -> dict[str, object]:
 def test_a_memory_that_the_user_contradicts_is_closed_with_the_reason(shop: ModelSession) -> None:
     old = shop.knows("The staging database runs on port 5433", source=Source.OBSERVER_INFERRED)
     report = shop.ends(
-        shop.say.prompt("No, the staging database is gone since Monday"),
+        shop.say.prompt("By the way: the staging database is gone since Monday"),
         answer=_invalid(old.short, "the staging database is gone"),
     )
     assert report.invalidated == 1

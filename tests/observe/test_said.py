@@ -15,7 +15,7 @@ from wellkept.clients.transcripts import claude_code
 from wellkept.core.events import Answer, ToolCalled, ToolKind
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Validity
-from wellkept.core.transcripts import Transcript
+from wellkept.core.runtime.transcripts import Transcript
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.ingest import CommandPolicy, EventIngester, IngestRules

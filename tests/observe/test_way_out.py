@@ -55,6 +55,7 @@ OUTPUTS = [
     ("Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\nModuleNotFoundError: No module named 'yaml'", "ModuleNotFoundError: No module named 'yaml'"),
     ("undefined\n ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"biome\" not found", "ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"biome\" not found"),
     ("src/a.ts(3,1): error TS2339: Property 'x' does not exist on type 'Y'.\nFound 1 error.", "src/a.ts(3,1): error TS2339: Property 'x' does not exist on type 'Y'."),
+    ("make: *** No rule to make target 'unit'.  Stop.", "make: *** No rule to make target 'unit'.  Stop."),
     ("\x1b[31mError: port 3000 is in use\x1b[0m", "Error: port 3000 is in use"),
 ]  # fmt: skip
 
@@ -114,6 +115,7 @@ def test_huge_and_hostile_output_is_read_in_bounded_time() -> None:
         ("pnpm exec biome check a.ts", "Command \"biome\" not found", "npx biome check a.ts", Change.PROGRAM),
         ("pnpm add x@workspace:*", "zsh: no matches found: x@workspace:*", "pnpm add 'x@workspace:*'", Change.QUOTING),
         ("pnpm --filter api test -- --testPathPattern=otp", "No tests found, exiting with code 0", "npx jest --testPathPattern=otp", Change.COMMAND),
+        ("python -m unittest", "Ran 0 tests in 0.000s", "python -m unittest discover -s checks", Change.COMMAND),
     ],
 )  # fmt: skip
 def test_what_differed_is_the_lesson(failed: str, cause: str, worked: str, change: Change) -> None:
@@ -133,12 +135,37 @@ def test_another_folder_is_part_of_the_command_that_worked() -> None:
     assert (found.change, found.worked) == (Change.FOLDER, "cd apps/api && npx jest a")
 
 
+def test_a_target_that_make_does_not_know_here_can_be_known_in_another_folder() -> None:
+    found = compare(
+        attempt("make unit", "make: *** No rule to make target 'unit'.  Stop."),
+        attempt("make unit", folder="services/api"),
+        edited=False,
+    )
+    assert found is not None
+    assert (found.change, found.worked) == (Change.FOLDER, "cd services/api && make unit")
+
+
 def test_a_setup_step_in_between_is_the_way_out() -> None:
     cause = "Error: Cannot find module 'express'"
     found = lesson("npm run dev", cause, "npm run dev", between="npm ci")
     assert found is not None
     assert (found.change, found.new) == (Change.SETUP, ("npm ci",))
     assert lesson("npm run dev", cause, "npm run dev", between="ls && cat package.json") is None
+
+
+def test_a_script_of_the_project_can_be_the_step_before() -> None:
+    cause = "FileNotFoundError: no such file or directory: 'fixtures/rates.json'"
+    found = lesson("make report", cause, "make report", between="./tools/rates.sh")
+    assert found is not None
+    assert (found.change, found.new) == (Change.SETUP, ("./tools/rates.sh",))
+    assert lesson("make report", cause, "make report", between="python -c 'print(1)'") is None
+
+
+def test_a_run_without_tests_names_its_own_line_as_the_cause() -> None:
+    output = "\n----------------------------------------------------------------------\nRan 0 tests in 0.000s\n\nNO TESTS RAN"
+    cause = failure_cause(parse_command("python -m unittest"), output, "Exit code 5")
+    assert cause is not None
+    assert "no tests ran" in cause.casefold()
 
 
 def test_what_was_removed_is_told_as_in_the_way_and_never_as_a_command() -> None:

@@ -141,6 +141,19 @@ def test_forms(line: str, form: str) -> None:
     assert form_text(line) == form
 
 
+def test_a_pattern_keeps_the_quotes_it_was_given(engine: Engine) -> None:
+    for day in (1, 2):
+        run(engine, day, "python -m unittest discover -s checks -p '*_check.py'")
+    (entry,) = told(engine)
+    assert entry.command == "python -m unittest discover -s checks -p '*_check.py'"
+
+
+def test_what_ran_after_a_step_that_prepares_is_not_told_alone(engine: Engine) -> None:
+    for day in (1, 2):
+        run(engine, day, "./tools/fixtures.sh && .venv/bin/pytest -q tests/report")
+    assert all("pytest" not in entry.command for entry in told(engine))
+
+
 def test_a_folder_that_is_not_known_gives_no_form() -> None:
     assert form_text("npx jest", folder=None) is None
 

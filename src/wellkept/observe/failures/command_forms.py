@@ -54,6 +54,8 @@ _SCRATCH = re.compile(
 )
 _NO_HELP = frozenset({"--help", "-h", "--version", "-V", "--dry-run"})
 
+_NEEDS_QUOTES = re.compile(r"[*?\[\]{} ]")
+
 
 @record(kw_only=True)
 class CommandForm:
@@ -106,7 +108,8 @@ def command_form(command: ShellCommand, *, folder: str | None) -> CommandForm | 
         return None
     if is_permission(line) or not _NO_HELP.isdisjoint(command.words):
         return None
-    words, values = _slotted((command.program, *command.words[1:]), name=command.words[0])
+    given = [_as_written(word, command.text) for word in command.words[1:]]
+    words, values = _slotted((command.program, *given), name=command.words[0])
     return CommandForm(
         kind=kind,
         words=words,
@@ -115,6 +118,13 @@ def command_form(command: ShellCommand, *, folder: str | None) -> CommandForm | 
         wrappers=command.wrappers,
         folder="" if _names_workspace(command.words) else _plain_folder(folder),
     )
+
+
+def _as_written(word: str, line: str) -> str:
+    """A word with the quotes it had: without them the shell would read a pattern otherwise."""
+    if _NEEDS_QUOTES.search(word) is None:
+        return word
+    return next((one for one in (f"'{word}'", f'"{word}"') if one in line), word)
 
 
 def slots(form: CommandForm) -> list[str]:
@@ -136,7 +146,9 @@ def shown(form: CommandForm, seen: Sequence[Sequence[str]]) -> str:
 def _value(seen: Sequence[str]) -> str:
     if len(seen) != 1:
         return "X"
-    return seen[0] if re.fullmatch(r"[\w@%+=:,./*?{}\[\]~^ -]+", seen[0]) else shlex.quote(seen[0])
+    if re.fullmatch(r"[\w@%+=:,./*?{}\[\]~^ -]+|'[^']*'|\"[^\"]*\"", seen[0]):
+        return seen[0]
+    return shlex.quote(seen[0])
 
 
 def _kind(command: ShellCommand) -> str | None:

@@ -10,7 +10,7 @@ from wellkept.observe.failures.argument_values import changed_value
 from wellkept.observe.failures.intent import Change, bare_line, relation
 from wellkept.observe.failures.way_out import Attempt, WayOut, compare, relative_to
 from wellkept.observe.reading.command_purpose import Purpose
-from wellkept.observe.reading.failure_cause import failed_command, is_setup_cause
+from wellkept.observe.reading.failure_cause import failed_command, is_moved, is_setup_cause
 from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
 from wellkept.observe.reading.tool_steps import ToolStep
 
@@ -79,6 +79,8 @@ def _ended_by(
     since: Sequence[SessionStep],
 ) -> WayOut | None:
     """The lesson of a failure and a run, with the steps since; None when another had ended it."""
+    if is_moved(failed.cause or "") and not _is_next_run(step, worked, since):
+        return None
     between: list[ShellCommand] = []
     for one in since:
         if one.kind not in ("run", "read") or not one.command or _is_failed(one):
@@ -87,6 +89,7 @@ def _ended_by(
         if one.kind == "run" and any(relation(other, command) for other in acting):
             return None
         between += acting
+    between += _steps_before(command, worked)
     after = Attempt(command=command, folder=_folder(command, worked), ok=worked.ok)
     found = compare(
         failed,
@@ -96,6 +99,21 @@ def _ended_by(
         asked=step.prompt != worked.prompt,
     )
     return _with_cost(found, step, worked) if found else None
+
+
+def _steps_before(command: ShellCommand, worked: SessionStep) -> list[ShellCommand]:
+    """The steps in front of a command on its own line: `sh prepare.sh && make test`."""
+    if not worked.ok:
+        return []
+    acting = list(_acting(worked))
+    first = next((n for n, one in enumerate(acting) if relation(one, command)), 0)
+    return [one for one in acting[:first] if one.exit_counts]
+
+
+def _is_next_run(failed: SessionStep, worked: SessionStep, since: Sequence[SessionStep]) -> bool:
+    """Whether nothing else was run in between, for the same request. What stands in the place of
+    something that is gone shares no word with it: only its place tells."""
+    return failed.prompt == worked.prompt and not any(one.kind == "run" for one in since)
 
 
 def _with_cost(found: WayOut, failed: SessionStep, worked: SessionStep) -> WayOut:

@@ -12,11 +12,14 @@ from enum import StrEnum
 
 from wellkept.core.text import shorten
 from wellkept.observe.reading.command_purpose import Purpose
-from wellkept.observe.reading.failure_cause import absent_tool
+from wellkept.observe.reading.failure_cause import absent_tool, is_moved, is_nothing_ran
 from wellkept.observe.reading.shell import ShellCommand
 
 _MAX_TEXT_CHARS = 60
 _SCRIPT_RUNNERS = frozenset("npm pnpm yarn bun make just task poe invoke nx turbo rake".split())
+_PROJECT_SCRIPT = re.compile(
+    r"(?:(?:ba|z|da)?sh |python3? |node |ruby |\./)(?!-)[\w.][\w./-]*\.\w{2,4}(?=\s|$)"
+)
 _INTERPRETERS = re.compile(r"(?:python|node|ruby|perl|php|bash|sh|zsh)[\d.]*$")
 
 
@@ -43,6 +46,8 @@ def relation(failed: ShellCommand, other: ShellCommand, *, cause: str = "") -> C
     before, after = compared_words(failed), compared_words(other)
     if before == after:
         return Change.REPEAT
+    if is_nothing_ran(cause) and _looks_further(failed, other):
+        return Change.COMMAND
     if plain_words(before) == plain_words(after) or _one_option(before, after):
         return Change.OPTION
     if _is_end(raw_words(other), raw_words(failed)) or _is_end(raw_words(failed), raw_words(other)):
@@ -53,10 +58,29 @@ def relation(failed: ShellCommand, other: ShellCommand, *, cause: str = "") -> C
         return Change.PROGRAM
     if changed_word(failed, other) != ("", ""):
         return Change.ARGUMENT
+    if is_moved(cause) and _stands_in(failed, other):
+        return Change.COMMAND
     if failed.purpose is not Purpose.TEST or other.purpose is not Purpose.TEST:
         return None
     is_same = _share_target(before, after) and _workspace(before) in (_workspace(after), None)
     return Change.COMMAND if is_same or _moved_in(failed, other) else None
+
+
+def _stands_in(failed: ShellCommand, other: ShellCommand) -> bool:
+    """Whether a script of the project can be what a target is now that it is gone."""
+    return failed.words[0] in _SCRIPT_RUNNERS and is_project_script(bare_line(other))
+
+
+def is_project_script(line: str) -> bool:
+    """Whether a line runs a file of the project."""
+    return _PROJECT_SCRIPT.match(line) is not None
+
+
+def _looks_further(failed: ShellCommand, other: ShellCommand) -> bool:
+    """Whether a test command has the words of another and says more about where tests are."""
+    is_test = failed.purpose is Purpose.TEST is other.purpose
+    size = len(failed.words)
+    return is_test and len(other.words) > size and other.words[:size] == failed.words
 
 
 def reaches_absent_tool(failed: ShellCommand, other: ShellCommand, cause: str) -> bool:

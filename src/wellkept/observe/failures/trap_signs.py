@@ -1,8 +1,9 @@
 """Signs of a trap in one tool call: what it failed for, beyond the command itself.
 
-Three kinds. An edit that was refused because its text had other indentation than the file: shown by
+Four kinds. An edit that was refused because its text had other indentation than the file: shown by
 the edit that then went through. Rules that a commit hook checks: named in its output. A program
-that is not installed. Nothing here decides what is told; `traps` does.
+that is not installed. A file that is made from another: said by a check that failed after it was
+edited. Nothing here decides what is told; `traps` does.
 """
 
 from __future__ import annotations
@@ -19,12 +20,18 @@ from wellkept.observe.reading.failure_cause import absent_tool
 from wellkept.observe.reading.refused_edits import other_indentation
 from wellkept.observe.reading.tool_steps import ToolStep
 
-SignKind: TypeAlias = Literal["indentation", "rule", "absent", "present"]
+SignKind: TypeAlias = Literal["indentation", "rule", "absent", "present", "made"]
 _MAX_RULES = 8
 _MAX_SCANNED_CHARS = 60_000
 _HOOK_LINES = 600
 _PATH = re.compile(
     r"(?:^|[\s(\"'])(?:[A-Za-z]:)?[\\/]?(?:[\w.@\[\]()-]+[\\/])*[\w.@-]*\w(?P<ext>\.\w{1,6})(?=[\s:(\"',]|$)"
+)
+_MADE_FROM = re.compile(
+    r"(?P<made>[\w@.][\w@./-]*\.\w{1,8})[`'\"]? (?:is|was|has been|gets|will be) "
+    r"(?:auto(?:matically)?[ -]?)?"
+    r"(?:made|generated|built|compiled|rendered|created|produced|copied) (?:automatically )?"
+    r"(?:from|out of) (?:the )?[`'\"]?(?P<source>[\w@.][\w@./-]*\.\w{1,8})"
 )
 _RULES = tuple(
     re.compile(pattern)
@@ -62,6 +69,7 @@ def signs_of_step(step: ToolStep, log: Sequence[SessionStep]) -> list[TrapSign]:
         return [_sign(step, "present", step.main.words[0])] if step.main.exit_counts else []
     cause = next((entry.error for entry in step.log if entry.error), None) or ""
     signs = list(_hook_rules(step)) if step.main.purpose is Purpose.COMMIT else []
+    signs += _made_files(step, cause, log)
     tool = absent_tool(cause)
     is_called = tool and any(one.words[0] == tool for one in step.commands)
     return [*signs, _sign(step, "absent", tool)] if tool and is_called else signs
@@ -79,6 +87,17 @@ def _indentation(step: ToolStep, log: Sequence[SessionStep]) -> Iterator[TrapSig
             kind = other_indentation(entry.mark, edit.before)
             if kind is not None:
                 yield from [_sign(step, "indentation", _glob(name), detail=kind)] * entry.count
+
+
+def _made_files(step: ToolStep, cause: str, log: Sequence[SessionStep]) -> Iterator[TrapSign]:
+    """A failed command says that a file which was just edited is made from another."""
+    found = _MADE_FROM.search(cause)
+    if found is None or found["made"] == found["source"]:
+        return
+    edited = [entry.what for entry in log if entry.is_edit]
+    for name in dict.fromkeys(edited):
+        if name == found["made"] or name.endswith(f"/{found['made']}"):
+            yield _sign(step, "made", name, detail=found["source"])
 
 
 def _hook_rules(step: ToolStep) -> Iterator[TrapSign]:

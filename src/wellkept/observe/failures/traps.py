@@ -1,8 +1,9 @@
 """Known traps: what several sessions ran into, dearest first.
 
 Ways out that two sessions have shown, edits refused for their indentation, rules of commit hooks,
-and programs that are not there. Counted in one small value of the project. Ranked by what they
-cost, in seconds lost and in a person having to step in, not by how often they occur.
+programs that are not there, and files that are made from others. Counted in one small value of the
+project. Ranked by what they cost, in seconds lost and in a person having to step in, not by how
+often they occur.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _MAX_DETAILS = 8
 _TOLD_RULES = 6
 # What a failure of each kind costs until the next success, where it was not measured.
 _ASKED_SECONDS = 300
-_SECONDS = {"indentation": 15, "rule": 40, "absent": 30}
+_SECONDS = {"indentation": 15, "rule": 40, "absent": 30, "made": 60}
 
 
 @record(kw_only=True)
@@ -66,8 +67,9 @@ class TrapCounts:
 
 @record(kw_only=True)
 class Trap:
-    """A trap with what to do about it. `files` are patterns, `commands` programs that it is tied
-    to; `memory_id` the way out behind it, if there is one; `cost_s` what it has cost so far."""
+    """A trap with what to do about it. `files` are patterns of names, or with a slash of whole
+    paths; `commands` are programs that it is tied to; `memory_id` is the way out behind it, if
+    there is one; `cost_s` what it has cost so far."""
 
     text: str
     cost_s: int
@@ -96,9 +98,14 @@ def known_traps(engine: Engine, *, project: str, limit: int = MAX_TOLD) -> list[
 
 def traps_for_file(engine: Engine, *, project: str, file: str) -> list[Trap]:
     """The traps that are tied to files of this kind: said before one is written."""
-    name = file.replace("\\", "/").rpartition("/")[2]
+    path = file.replace("\\", "/").removeprefix("./")
+    name = path.rpartition("/")[2]
     traps = known_traps(engine, project=project, limit=_MAX_COUNTS)
-    return [one for one in traps if any(fnmatch(name, pattern) for pattern in one.files)]
+    return [
+        one
+        for one in traps
+        if any(fnmatch(f"./{path}" if "/" in glob else name, glob) for glob in one.files)
+    ]
 
 
 def count_signs(
@@ -172,6 +179,8 @@ def _counted(counts: Sequence[TrapCount], instead: Mapping[str, str]) -> Iterato
             continue
         if count.kind == "rule":
             yield _rules(count)
+        elif count.kind == "made" and count.details:
+            yield _trap(count, _made_text(count), files=(f"./{count.subject}",))
         elif count.kind == "absent":
             other = instead.get(count.subject)
             worked = f"; worked instead: `{other}`" if other else ""
@@ -199,6 +208,13 @@ def _indentation(counts: Sequence[TrapCount]) -> Iterator[Trap]:
             files=files,
             sessions=tuple(sessions)[-_MAX_SESSIONS:],
         )
+
+
+def _made_text(count: TrapCount) -> str:
+    return (
+        f"`{count.subject}` is made from `{count.details[-1]}`: edit that one; changes of the made"
+        " file were overwritten"
+    )
 
 
 def _rules(count: TrapCount) -> Trap:

@@ -28,7 +28,12 @@ from wellkept.observe.failures.intent import (
 )
 from wellkept.observe.failures.permissions import is_destructive, is_permission
 from wellkept.observe.reading.command_purpose import Purpose
-from wellkept.observe.reading.failure_cause import absent_tool, is_nothing_ran, is_setup_cause
+from wellkept.observe.reading.failure_cause import (
+    absent_tool,
+    is_moved,
+    is_nothing_ran,
+    is_setup_cause,
+)
 from wellkept.observe.reading.shell import ShellCommand
 
 MAX_COMMAND_CHARS = 300
@@ -41,6 +46,10 @@ _DOES_NOTHING = re.compile(
 )
 _SERVICES = re.compile(
     r"\b(?:up|start|serve|generate|build|seed|sync|restore|init|login|link|setup|bootstrap)\b"
+)
+# A script of the project, run as it is.
+_PROJECT_SCRIPT = re.compile(
+    r"(?:(?:ba|z|da)?sh |python3? |node |ruby |\./)(?!-)[\w./-]+\.\w{2,4}$"
 )
 _QUOTING = re.compile(
     r"no matches found|syntax error near unexpected token|event not found|bad pattern"
@@ -169,9 +178,11 @@ def _difference(
     if how is Change.REPEAT:
         return _of_equal_words(failed, worked, edited=edited, between=between, asked=asked)
     # No edit makes a runner find tests that it did not look for.
-    ran_nothing = how is Change.COMMAND and is_nothing_ran(cause)
+    ran_nothing = is_nothing_ran(cause) and how in (Change.COMMAND, Change.OPTION, Change.ARGUMENT)
     if edited and not ran_nothing and how not in (Change.WRAPPER, Change.PROGRAM):
         return None
+    if ran_nothing:
+        return Change.COMMAND, (), ()
     if how is Change.WRAPPER:
         surplus = len(raw_words(before)) - len(raw_words(after))
         dropped, added = raw_words(before)[: max(surplus, 0)], raw_words(after)[: max(-surplus, 0)]
@@ -187,7 +198,7 @@ def _difference(
         is_named = names(cause, old_word) and not new_word.startswith(old_word)
         is_lasting = _is_lasting(old_word) and _is_lasting(new_word)
         return (how, (old_word,), (new_word,)) if is_named and is_lasting else None
-    return (Change.COMMAND, (), ()) if is_setup_cause(cause) else None
+    return (Change.COMMAND, (), ()) if is_setup_cause(cause) or is_moved(cause) else None
 
 
 def _other_program(before: ShellCommand, after: ShellCommand, cause: str) -> _Difference | None:
@@ -237,7 +248,7 @@ def _step_between(
     in_the_way = [path for one in between for path in removed_paths(one) if names(cause, path)]
     if in_the_way:
         return Change.REMOVAL, (_family(in_the_way[-1]),), ()
-    steps = [one for one in between if _is_setup(one)][-_MAX_SETUP:]
+    steps = [one for one in between if is_setup_step(one)][-_MAX_SETUP:]
     if steps and is_setup_cause(cause):
         return Change.SETUP, (), tuple(bare_line(one) for one in steps)
     is_code = before.purpose in (Purpose.TEST, Purpose.CHECK, Purpose.LOOK)
@@ -274,13 +285,16 @@ def _explains(added: Sequence[str], failed: Attempt, *, edited: bool) -> bool:
     return not edited and not is_code
 
 
-def _is_setup(command: ShellCommand) -> bool:
+def is_setup_step(command: ShellCommand) -> bool:
+    """Whether a command prepares something for others: it installs, starts, makes or loads."""
     line = bare_line(command)
     if is_destructive(line) or is_permission(line) or command.words[0] == "git":
         return False
     if command.purpose in (Purpose.INSTALL, Purpose.MIGRATE):
         return True
-    return command.purpose is not Purpose.LOOK and _SERVICES.search(command.call) is not None
+    if command.purpose is Purpose.LOOK:
+        return False
+    return _SERVICES.search(command.call) is not None or _PROJECT_SCRIPT.match(line) is not None
 
 
 def _is_lasting(word: str) -> bool:

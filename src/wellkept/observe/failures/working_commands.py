@@ -20,6 +20,7 @@ from wellkept.memory.engine import Engine
 from wellkept.observe.failures.command_forms import CommandForm, command_form, shown, slots
 from wellkept.observe.failures.intent import Change
 from wellkept.observe.failures.lessons import KnownWayOut, stored_way_outs
+from wellkept.observe.failures.way_out import is_setup_step
 from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.environment import ToolContext
 from wellkept.observe.reading.failure_cause import is_setup_cause
@@ -101,7 +102,8 @@ class WorkingCommand:
 
 
 def runs_of_step(step: ToolStep, *, context: ToolContext) -> list[CommandRun]:
-    """The runs that a tool call shows: of a failed line only its main command."""
+    """The runs that a tool call shows: of a failed line only its main command. What ran after a
+    set-up step of the same line is not known to work by itself."""
     if step.main is None or step.stopped:
         return []
     cause = next((entry.error for entry in step.log if entry.error), None)
@@ -110,6 +112,9 @@ def runs_of_step(step: ToolStep, *, context: ToolContext) -> list[CommandRun]:
         for one in step.commands
         if one is step.main or (step.ok and one.exit_counts and one.purpose is not Purpose.LOOK)
     ]
+    steps = [number for number, one in enumerate(commands) if is_setup_step(one)]
+    if steps and step.ok:
+        commands = commands[: steps[0] + 1]
     found = [command_form(one, folder=context.folder(one.folder)) for one in commands]
     return [
         CommandRun(form=form, at=step.call.origin.at, ok=step.ok, cause=cause)

@@ -14,13 +14,13 @@ from typing import TypeAlias
 
 from wellkept.core.events import Event, Origin, SessionEnded
 from wellkept.core.records import field, record, replace
-from wellkept.core.sessions import ReadPosition, SessionRecord
-from wellkept.core.transcripts import (
+from wellkept.core.runtime.transcripts import (
     ReadStats,
     Transcript,
     TranscriptEvent,
     TranscriptFile,
 )
+from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.observe.ingest.ingest import BAD_EVENT, TRANSIENT, EventIngester
 from wellkept.observe.reading.sanitize import safe_text
 from wellkept.observe.session.reducer import apply_events

@@ -8,7 +8,7 @@ from wellkept.core.clock import whole_ms
 from wellkept.core.events import ContextInjected
 from wellkept.core.hook_context import ContextLine
 from wellkept.core.memory import Memory
-from wellkept.core.ports.injections import InjectedLine, Injection
+from wellkept.core.ports.injections import InjectedLine, Injection, LineScore
 from wellkept.memory.engine import Engine
 
 
@@ -46,4 +46,7 @@ def _line(engine: Engine, line: ContextLine, memory: Memory | None) -> InjectedL
         reason=line.reason,
         tokens=engine.count_tokens(line.text),
         work_tokens=memory.work_tokens if memory is not None else None,
+        score=None
+        if line.score is None
+        else LineScore(line.score, line.importance, line.confidence),
     )

@@ -28,7 +28,7 @@ _NOISE = re.compile(
     | =+.* | -{3,}.* | \#{3,}.*
     | \[(?:started|completed|skipped|failed|data)\].* | husky\b.* | lint-staged.*
     | [→✖✗×]\ .*(?:failed|:) | lefthook.* | pre-commit\ .* | -\ (?:hook\ id|exit\ code):.*
-    | make(?:\[\d+\])?:\ .* | ninja:\ build\ stopped.*
+    | make(?:\[\d+\])?:\ (?!\*\*\*\ no\ rule).* | ninja:\ build\ stopped.*
     | npm\ (?:err!|error)\ (?:code|errno|syscall|path|command|lifecycle|a\ complete\ log).*
     | npm\ (?:err!|error)\s* | error\ command\ failed.* | elifecycle.*
     | err_pnpm_recursive_(?:run|exec)_first_fail\W+\S*\s+(?:run\ )?\S+.*exit\ status.*
@@ -75,6 +75,7 @@ _SETUP_HINTS = (
     *(
         "found",
         "no such",
+        "no rule",
         "cannot ",
         "can't ",
         "could not",
@@ -98,6 +99,15 @@ _ABSENT_TOOL = re.compile(
     r"|[\"']([\w@./+-]+)[\"'] is not recognized|[Nn]o module named [\"']?([\w-]+)"
     r"|exec: \"([\w@./+-]+)\": executable file not found|spawn ([\w@./+-]+) ENOENT"
     r"|[Uu]nknown command:? [\"']?([\w@./+-]+)"
+)
+# A target or script that was left behind to say that it is not used any more.
+_MOVED = re.compile(
+    r"\b(?:target|script|task|command|entry point|step)s?\b.{0,40}"
+    r"\b(?:moved|gone|removed|retired|obsolete|renamed|replaced|deprecated)\b"
+    r"|\b(?:moved|gone|removed|retired|obsolete|renamed|replaced|deprecated)\b.{0,40}"
+    r"\b(?:target|script|task|command|entry point|step)s?\b"
+    r"|\bno longer (?:used|works?|exists?|available|supported|maintained|lives? here)\b",
+    re.IGNORECASE,
 )
 _WRONG_CALL = re.compile(
     r"un(?:recogni[sz]ed|expected|known) (?:sub-?command|option|argument|command|flag)"
@@ -193,9 +203,15 @@ def cause_of(output: str, error: str | None) -> str | None:
     both = f"{output}\n{error or ''}" if error != output else output
     if (cause := cause_line(both)) is not None:
         return cause
+    if (nothing := _NOTHING_RAN.search(_readable(both))) is not None:
+        line, _, _ = _readable(both)[nothing.start() :].lstrip("\n").partition("\n")
+        return shorten(_unboxed(line), limit=MAX_CAUSE_CHARS)
     # Never the closing line of a wrapper.
     rest = error_line(both)
-    return _unboxed(rest) if rest and not _NOISE.fullmatch(rest) else None
+    if rest and not _NOISE.fullmatch(rest):
+        return _unboxed(rest)
+    moved = next(filter(is_moved, _telling_lines(_readable(both))), None)
+    return shorten(_unboxed(moved), limit=MAX_CAUSE_CHARS) if moved else None
 
 
 def cause_line(text: str) -> str | None:
@@ -220,6 +236,11 @@ def is_setup_cause(line: str) -> bool:
 def is_nothing_ran(cause: str) -> bool:
     """Whether a cause says that no test ran."""
     return _NOTHING_RAN.search(cause) is not None
+
+
+def is_moved(cause: str) -> bool:
+    """Whether a cause says that what was called is not to be used any more."""
+    return _MOVED.search(cause) is not None
 
 
 def absent_tool(cause: str) -> str | None:

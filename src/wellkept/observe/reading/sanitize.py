@@ -22,7 +22,7 @@ from wellkept.core.events import (
 from wellkept.core.records import replace
 from wellkept.core.text import clean, strip_invisible
 from wellkept.memory.context.packing import FRAME
-from wellkept.memory.text.orders import without_orders
+from wellkept.memory.text.instructions import without_instructions
 from wellkept.memory.text.redaction import redact
 
 MAX_PROMPT_CHARS = 64_000
@@ -114,7 +114,7 @@ def cleaned_call(call: ToolCalled, *, with_output: bool = True) -> ToolCalled:
         ),
         # What is read of the input is in the fields above.
         input="",
-        output=without_orders(safe_text(call.output)) if with_output else "",
+        output=without_instructions(safe_text(call.output)) if with_output else "",
         error=_foreign(call.error),
         duration_ms=call.duration_ms,
     )
@@ -122,7 +122,7 @@ def cleaned_call(call: ToolCalled, *, with_output: bool = True) -> ToolCalled:
 
 def _foreign(text: str | None) -> str | None:
     """Text that a tool or an agent wrote, not a person."""
-    return None if text is None else without_orders(safe_text(text))
+    return None if text is None else without_instructions(safe_text(text))
 
 
 def _bounded(text: str, *, limit: int) -> str:

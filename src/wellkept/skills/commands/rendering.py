@@ -59,10 +59,14 @@ class RenderedPrompt:
 
 
 def render_prompt(
-    skill: Skill, arguments: Arguments = _NO_ARGUMENTS, *, budget: PromptBudget | None = None
+    skill: Skill,
+    arguments: Arguments = _NO_ARGUMENTS,
+    *,
+    budget: PromptBudget | None = None,
+    served: str | None = None,
 ) -> RenderedPrompt:
-    """The prompt of a skill with arguments."""
-    if skill.format is SkillFormat.PROMPT:
+    """The prompt of a skill with arguments; `served` is the text of a server's prompt."""
+    if skill.format is SkillFormat.PROMPT and served is None:
         raise UsageError(
             f"The text of {skill.name!r} is on the server {skill.source.name!r}.",
             hint="Run it in a client that is connected to that server.",
@@ -71,9 +75,13 @@ def render_prompt(
     base = _base_folder(skill)
     head = f"Base directory for this skill: {base}\n\n" if base else ""
     where = {"base_dir": base, "baseDir": base, "CLAUDE_SKILL_DIR": base} if base else {}
-    body = substitute(skill.body, arguments, names=where)
-    tail = f"\n\nARGUMENTS: {arguments.text}" if arguments.text and not body.used else ""
-    text, left_out = _fitted(head, body.text.rstrip(), tail, skill, budget)
+    if skill.format is SkillFormat.PROMPT:
+        body, tail = served or "", ""
+    else:
+        filled = substitute(skill.body, arguments, names=where)
+        body = filled.text
+        tail = f"\n\nARGUMENTS: {arguments.text}" if arguments.text and not filled.used else ""
+    text, left_out = _fitted(head, body.rstrip(), tail, skill, budget)
     how = skill.invocation
     return RenderedPrompt(
         skill=skill,

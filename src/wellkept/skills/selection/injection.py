@@ -71,7 +71,7 @@ def render_skills(
 
 def _fitted(choice: SkillChoice, before: list[str], budget: InjectionBudget) -> tuple[str, str]:
     """The longest form of a skill that still fits, and which form that is."""
-    lines = _quoted(choice.skill.body).splitlines()
+    lines = without_frame(choice.skill.body).splitlines()
 
     def fits(section: str) -> bool:
         return budget.allows(_framed([*before, section]))
@@ -129,10 +129,10 @@ def _framed(sections: Sequence[str]) -> str:
     return "\n\n".join([_OPENING, *sections]) + f"\n{_CLOSING}" if sections else ""
 
 
-def _quoted(text: str) -> str:
+def without_frame(text: str) -> str:
     """Skill text that cannot close or open the frame."""
     return _FRAME_TAG.sub(FRAME, text)
 
 
 def _line(text: str) -> str:
-    return shorten(_quoted(" ".join(text.split())), limit=_LINE_CHARS)
+    return shorten(without_frame(" ".join(text.split())), limit=_LINE_CHARS)
