@@ -1,0 +1,1 @@
+"""Plan mode: explore, write a plan, have it approved. Open `capability` first."""

@@ -1,0 +1,1 @@
+"""The shell: running commands, and knowing what a command line does. Open `bash` first."""

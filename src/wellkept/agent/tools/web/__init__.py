@@ -1,0 +1,1 @@
+"""Pages and searches of the web, without access to private networks."""
