@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.app.observer.ingest import (
+from wellkept.app.observer.drain import (
     UNKNOWN_PROJECT,
     commit_files,
     drain_rules,

@@ -151,3 +151,71 @@ def test_a_file_name_that_is_not_utf8_does_not_stop_the_search(wk: Wellkept, pro
 def test_a_search_without_vectors_answers_from_words_alone(project: Path, tmp_path: Path) -> None:
     with open_memory(tmp_path / "plain.db", cwd=project, embedder="none") as wk:
         assert first(wk, "connections are not given back to the pool") == "src/pool.py"
+
+
+def test_a_natural_question_finds_functions_with_their_lines(wk: Wellkept, project: Path) -> None:
+    write(
+        project,
+        "src/retry.py",
+        'import time\n\n\ndef with_backoff(call):\n    """Sleep longer after each failure."""\n',
+    )
+    found = wk.code.find("how long do we sleep after a failure?")[0]
+    assert found.path == "src/retry.py"
+    assert [(s.name, s.line, s.summary) for s in found.symbols] == [
+        ("with_backoff", 4, "Sleep longer after each failure.")
+    ]
+
+
+def test_a_report_ranks_code_before_change_log_and_configuration(
+    wk: Wellkept, project: Path
+) -> None:
+    words = "The pool deadlocks when a worker dies while it waits for a free slot of the pool."
+    report = (
+        words + " Steps: start two workers, kill one, look at the stuck queue and its lock." * 4
+    )
+    write(
+        project,
+        "src/pool.py",
+        "class Pool:\n    def wait(self):\n        # a worker waits for a free slot; deadlocks?\n",
+    )
+    write(project, "CHANGELOG.md", (words + "\n") * 5)
+    write(project, "setup.cfg", f"[pool]\nnote = {words}\n" * 3)
+    write(project, ".github/workflows/pool.yml", f"# {words}\nname: pool\n" * 3)
+    assert first(wk, report) == "src/pool.py"
+    assert first(wk, "the CI workflow of the pool fails") == ".github/workflows/pool.yml"
+
+
+@pytest.mark.parametrize(
+    ("question", "path"),
+    [
+        ("where is CI configured", ".github/workflows/checks.yml"),
+        ("which tests cover the pool", "tests/test_pool.py"),
+        ("where are the release notes", "CHANGELOG.md"),
+        ("which python versions are supported", "pyproject.toml"),
+        ("how does the pool configure its connections", "src/pool.py"),
+    ],
+)
+def test_a_question_is_answered_by_files_of_the_kind_it_asks_for(
+    wk: Wellkept, project: Path, question: str, path: str
+) -> None:
+    write(project, ".github/workflows/checks.yml", "on: push\njobs:\n  suite:\n    steps: []\n")
+    write(project, "CHANGELOG.md", "# 2.0\n\nThe pool is faster.\n")
+    write(project, "pyproject.toml", '[project]\nrequires-python = ">=3.11"\n')
+    write(project, "tests/test_pool.py", "def test_pool():\n    pass\n")
+    write(project, "docs/config.md", "Where and how the pool is configured, with versions.\n" * 5)
+    assert first(wk, question) == path
+
+
+def test_generated_files_are_not_first(wk: Wellkept, project: Path) -> None:
+    body = "def free_slot_of_the_pool():\n    return slot\n"
+    write(project, "src/gen/client.py", body * 4)
+    write(project, "src/slots.py", body)
+    found = [file.path for file in wk.code.find("how do we find a free slot of the pool")]
+    assert found.index("src/slots.py") < found.index("src/gen/client.py")
+
+
+def test_a_secret_in_a_signature_is_not_shown(wk: Wellkept, project: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    write(project, "src/client.py", f'def connect_client(token="{token}"): ...\n')
+    found = wk.code.find("connect client")[0]
+    assert token not in found.symbols[0].signature

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.app.opening import FailingEmbedder, open_in
 from wellkept.app.settings.model import Settings
 from wellkept.core.query import Severity
 from wellkept.observe.model.budget import spend_tokens
+from wellkept.store import spool
 from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B4")
@@ -29,7 +31,13 @@ def test_every_tier_is_named_with_a_reason(tmp_path: Path) -> None:
     with open_in(tmp_path, embedder="static") as wk:
         wk.remember("x")
         health = wk.doctor(deep=True)
-    assert [tier.name for tier in health.tiers] == ["ollama", "openai", "minilm", "static"]
+    assert [tier.name for tier in health.tiers] == [
+        "ollama",
+        "openai",
+        "fastembed",
+        "minilm",
+        "static",
+    ]
     assert all(tier.reason for tier in health.tiers)
     assert health.model is not None
     assert (health.model.vectors, health.model.wanted) == (1, 1)
@@ -49,6 +57,25 @@ def test_missing_vectors_and_another_model_are_warnings_that_name_the_cure(
         assert all("wellkept reindex" in f.message for f in health.findings)
         wk.reindex()
         assert wk.doctor().findings == ()
+
+
+@pytest.mark.feature("C2")
+def test_events_that_nobody_takes_in_are_told(tmp_path: Path) -> None:
+    environment = {"WELLKEPT_HOME": str(tmp_path / "home")}
+    folder = tmp_path / "home" / spool.FOLDER_NAME
+    with wellkept.open(
+        cwd=tmp_path, embedder="none", settings=Settings(), environment=environment
+    ) as wk:
+        wk.remember("x")
+        spool.append(
+            str(folder), client="codex", session="s", event="Stop", payload=b"{}", now_ms=1
+        )
+        assert "spool" not in {finding.check for finding in wk.doctor().findings}
+        for path in folder.glob("*.spool"):
+            os.utime(path, (1.0, 1.0))
+        (found,) = [finding for finding in wk.doctor().findings if finding.check == "spool"]
+    assert "more than an hour" in found.message
+    assert "wellkept spool drain" in found.message
 
 
 def test_an_embedder_that_failed_is_reported(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
 from tests.app.working import Desk
 from tests.observe.telling import START, Teller
-from wellkept.app.observer.ingest import machine_environment
+from wellkept.app.observer.drain import machine_environment
 from wellkept.app.settings.model import Settings
 from wellkept.core.events import Event, ToolCalled, ToolKind
 from wellkept.core.memory import WorkUnitRef

@@ -13,11 +13,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-THIRD_PARTY = {
-    "wordllama",  # weights of the default embedder, in its own wheel
-}
-# These match install commands in other people's sessions.
-PARSERS = ("src/wellkept/observe/",)
+THIRD_PARTY: set[str] = set()
+# These match install commands in sessions: words of commands, not hints.
+PARSERS = ("src/wellkept/observe/", "src/wellkept/agent/tools/shell/")
 _HINT = re.compile(
     r"""\b(?:pip3?\ install|pipx\ install|pipx\ run|uv\ tool\ install|uv\ pip\ install|uv\ add
     |uvx|npm\ install|npm\ i|npx)
@@ -102,7 +100,7 @@ def test_a_strangers_package_is_found(text: str) -> None:
         "pip install wellkept.",
         "pip install 'wellkept[graph,mcp]', then",
         "uvx wellkept mcp",
-        "pip install --force-reinstall wordllama==0.4.0.post1",
+        "pip install --force-reinstall wellkept",
         "pip install -e .",
         "pip install -e '.[bench]'",
     ],

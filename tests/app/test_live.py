@@ -12,7 +12,8 @@ import pytest
 
 import wellkept
 from wellkept.app.background import BackgroundWorker, WorkerIntervals
-from wellkept.app.observer.ingest import drain_spool, summarize_and_learn
+from wellkept.app.observer.drain import drain_spool
+from wellkept.app.observer.learning import summarize_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.settings.model import Settings
 from wellkept.clients.registry import translate

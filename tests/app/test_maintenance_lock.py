@@ -41,6 +41,21 @@ def test_a_second_run_does_nothing_while_the_first_is_under_way(
         assert other.maintain_if_due() is not None
 
 
+@pytest.mark.feature("A2")
+def test_maintenance_finishes_what_a_migration_left(tmp_path: Path) -> None:
+    with open_in(tmp_path) as wk:
+        wk.remember("The parser is slow")
+        with closing(sqlite3.connect(wk.path)) as db:
+            db.execute("UPDATE memories SET checksum = NULL")
+            db.execute("INSERT INTO unsummed VALUES ('memories', '[]')")
+            db.commit()
+        wk.maintain(dry_run=True)
+        assert "missing checksums" in {f.check for f in wk.doctor(deep=True).findings}
+        wk.maintain()
+        assert wk.doctor(deep=True).healthy
+        assert "missing checksums" not in {f.check for f in wk.doctor(deep=True).findings}
+
+
 def test_the_lock_goes_with_the_process(tmp_path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from tests.app.opening import open_in\n"

@@ -131,7 +131,9 @@ def test_no_recall_leaves_its_project(tmp_path: Path) -> None:
         try:
             for _ in range(RECALLS // ROUNDS):
                 folder = world.random.choice(list(opened))
-                hits = opened[folder].recall(world.query(), limit=5, count_access=False)
+                hits = opened[folder].recall(
+                    world.query(), limit=5, min_score=0.0, count_access=False
+                )
                 texts = [hit.memory.content for hit in hits]
                 own = f"{world.groups[folder]} "
                 leaks += [(own, text) for text in texts if not text.startswith(own)]

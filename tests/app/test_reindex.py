@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.app.opening import FailingEmbedder, open_in
-from wellkept.app.maintenance.reindex import PAGE, index_version, reindex, set_index_version
+from wellkept.app.maintenance.reindex import (
+    PAGE,
+    has_superseded_vectors,
+    index_version,
+    reindex,
+    set_index_version,
+)
+from wellkept.app.observer.learning import summarize_and_learn
 from wellkept.core.changes import IndexEntry
 from wellkept.core.errors import ProviderError
 from wellkept.core.memory import MemoryDraft
@@ -15,6 +22,8 @@ from wellkept.core.payloads import Json
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.index_text import INDEX_VERSION
+from wellkept.observe.ingest.drain import DrainReport
+from wellkept.providers.embedders.bundled_models import STATIC, SUPERSEDED
 from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B4")
@@ -150,3 +159,24 @@ def test_what_is_not_embedded_by_rule_stays_without_a_vector(tmp_path: Path) -> 
         assert wk.reindex(force=True).indexed == 3
         assert reindex(wk.engine).indexed == 0
     assert _models(tmp_path) == {"words-256": 1}
+
+
+def test_vectors_of_a_former_default_are_made_anew_without_asking(tmp_path: Path) -> None:
+    (former,) = SUPERSEDED
+    with open_in(tmp_path, embedder=WordEmbedder(model_id=former)) as wk:
+        wk.remember("port 8080", key="port")
+        wk.remember("port 9090", key="port")
+    with open_in(tmp_path, embedder="static") as wk:
+        assert has_superseded_vectors(wk.engine.store)
+        assert summarize_and_learn(wk, DrainReport()).problems == ()
+        assert not has_superseded_vectors(wk.engine.store)
+        assert wk.fill_vectors() == 0
+    assert _models(tmp_path) == {STATIC.model_id: 2}
+
+
+def test_a_model_that_the_user_left_is_not_replaced_behind_their_back(tmp_path: Path) -> None:
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="theirs")) as wk:
+        wk.remember("port 8080")
+    with open_in(tmp_path, embedder="static") as wk:
+        assert wk.fill_vectors() == 0
+    assert _models(tmp_path) == {"theirs": 1}

@@ -108,6 +108,12 @@ def test_a_file_that_several_sources_name_comes_first() -> None:
     assert 0 < found[1].score < found[0].score <= 1
 
 
+def test_generated_files_come_last() -> None:
+    ranking = {"package-lock.json": ("changes with it",), "src/app.ts": ("changes with it",)}
+    found = fuse([(1.0, ranking)], exists=lambda _: True, limit=5)
+    assert [item.path for item in found] == ["src/app.ts", "package-lock.json"]
+
+
 def test_a_missing_file_that_similar_files_have_is_reported(wk: Wellkept, tmp_path: Path) -> None:
     git(tmp_path, "init")
     commit(tmp_path, "c.py")

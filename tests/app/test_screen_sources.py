@@ -11,7 +11,7 @@ from tests.app.opening import open_in
 from tests.codegraph.trees import write
 from tests.observe.telling import START, Teller
 from wellkept.app.observer.browser_sources import BrowserSources, labels
-from wellkept.app.observer.ingest import machine_environment
+from wellkept.app.observer.drain import machine_environment
 from wellkept.core.events import ToolKind
 from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.testing.fakes import ManualClock

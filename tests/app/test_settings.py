@@ -19,8 +19,9 @@ from wellkept.app.settings.sources import (
 )
 from wellkept.app.settings.toml_file import MAX_BYTES, read_entries, write_entry
 from wellkept.core.errors import UsageError
-from wellkept.memory.recall.requests import DEFAULT_PROFILE, SearchMode
+from wellkept.memory.recall.requests import DEFAULT_MIN_SCORE, DEFAULT_PROFILE, SearchMode
 from wellkept.providers.embedders.settings import CHOICES, DEFAULT_DIMENSION
+from wellkept.testing import real_requests
 
 pytestmark = pytest.mark.feature("A3")
 
@@ -152,6 +153,7 @@ def test_a_bad_environment_variable_is_named(tmp_path: Path) -> None:
 def test_variables_that_are_no_settings_are_noticed() -> None:
     environment = {"WELLKEPT_HOME": "/x", "WELLKEPT_RECAL_LIMIT": "3", "WELLKEPT_DEBUG": "1"}
     assert unknown_variables(environment) == ["WELLKEPT_RECAL_LIMIT"]
+    assert unknown_variables({real_requests.VARIABLE: "1"}) == []
 
 
 def test_a_typed_value_is_parsed_by_its_rule() -> None:
@@ -259,3 +261,8 @@ def test_a_projects_file_is_found_up_to_the_root_of_the_checkout_and_no_further(
     (tmp_path / "repo" / ".wellkept.toml").touch()
     assert paths.project_file(inside) == tmp_path / "repo" / ".wellkept.toml"
     assert paths.project_file(tmp_path) == tmp_path / ".wellkept.toml"
+
+
+@pytest.mark.feature("B10")
+def test_the_usual_least_score_is_that_of_recall() -> None:
+    assert Settings().recall_min_score == DEFAULT_MIN_SCORE

@@ -11,7 +11,8 @@ import pytest
 import wellkept
 from tests.app.test_live import Scene, events_of
 from tests.providers.fake_clients import FakeClient, answers
-from wellkept.app.observer.ingest import drain_and_learn, drain_spool
+from wellkept.app.observer.drain import drain_spool
+from wellkept.app.observer.ingest import drain_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.settings.model import Settings
 from wellkept.core.query import Filter

@@ -54,8 +54,8 @@ def test_the_kind_of_a_prompt(text: str, kind: PromptKind) -> None:
 
 
 def test_files_that_a_brief_names() -> None:
-    text = "Edit /work/app/src/a.ts, src/[id]/(x)/page.tsx:12 and /etc/passwd.txt; see ../up.py"
-    assert named_files(text, cwd="/work/app") == ("src/a.ts", "src/[id]/(x)/page.tsx")
+    text = "Edit /home/dev/app/src/a.ts, src/[id]/(x)/page.tsx:12 and /etc/passwd.txt; see ../up.py"
+    assert named_files(text, cwd="/home/dev/app") == ("src/a.ts", "src/[id]/(x)/page.tsx")
     assert named_files("a/" * 5_000, cwd=None) == ()
 
 

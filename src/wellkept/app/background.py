@@ -14,7 +14,9 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from wellkept.app.observer.ingest import drain_spool, learn_skills, summarize_and_learn
+from wellkept.app.observer.drain import drain_spool
+from wellkept.app.observer.ingest import learn_skills
+from wellkept.app.observer.learning import summarize_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
@@ -31,7 +33,7 @@ class WorkerIntervals:
     The latter summarizes idle sessions and removes finished files.
     """
 
-    look_every_s: float = 0.5
+    look_every_s: float = 0.1
     drain_every_s: float = 60.0
 
 
@@ -90,7 +92,7 @@ class BackgroundWorker:
         now = monotonic()
         seen = self._spool.signature()
         is_time = now - self._drained_at >= self._pace.drain_every_s
-        nothing_yet = not seen and not wk.path.exists()
+        nothing_yet = not seen and not wk.services.is_there
         if nothing_yet or (self._seen == seen and not is_time):
             return None
         report = drain_spool(

@@ -13,36 +13,14 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from wellkept.core.errors import UsageError, WellkeptError
-from wellkept.core.hook_context import ContextLine, HookContext, HookContextRequest
-from wellkept.core.records import replace
+from wellkept.app.moment_context import SKILL_TIMEOUT_S, context_for, silenced
+from wellkept.core.errors import WellkeptError
+from wellkept.core.hook_context import HookContext, HookContextRequest
 
 if TYPE_CHECKING:
     from wellkept.app.wellkept import Wellkept
-    from wellkept.memory.context.packing import ContextPack
 
 MAX_OPEN_PROJECTS = 8
-MAX_CHARS = 9_000
-PROMPT_BUDGET_TOKENS = 120
-COMMAND_BUDGET_TOKENS = 200
-_BUDGETS = {
-    "session": None,
-    "prompt": PROMPT_BUDGET_TOKENS,
-    "file": PROMPT_BUDGET_TOKENS,
-    "command": COMMAND_BUDGET_TOKENS,
-    "failure": COMMAND_BUDGET_TOKENS,
-}
-"""Room for what nobody asked for; None is the setting."""
-_AT_FAILURE = "failure:"
-SKILL_TIMEOUT_S = 0.15
-
-
-def _told_before(request: HookContextRequest, shown: frozenset[str]) -> frozenset[str]:
-    """What is not told again. Who fails all the same has missed what the session start said: at a
-    failure only what was told at one counts."""
-    if request.moment != "failure":
-        return shown
-    return frozenset(one.removeprefix(_AT_FAILURE) for one in shown if one.startswith(_AT_FAILURE))
 
 
 class HookContextProvider:
@@ -65,7 +43,7 @@ class HookContextProvider:
 
     def __call__(self, request: HookContextRequest, shown: frozenset[str]) -> HookContext:
         """Context for a request, without the ids in `shown`."""
-        asked = _silenced(request, shown)
+        asked = silenced(request, shown)
         if asked is None:
             return HookContext()
         request, quiet = asked
@@ -73,40 +51,12 @@ class HookContextProvider:
         if wk is None:
             return HookContext()
         try:
-            return self._context(wk, request, shown, quiet=quiet)
+            return context_for(
+                wk, request, shown, quiet=quiet, skill_timeout_s=self._skill_timeout_s
+            )
         finally:
             if wk.services.is_undecided:
                 wk.close()
-
-    def _context(
-        self, wk: Wellkept, request: HookContextRequest, shown: frozenset[str], *, quiet: bool
-    ) -> HookContext:
-        from wellkept.memory.context.packing import render_context
-
-        try:
-            pack = wk.context(
-                request.query,
-                moment=request.moment,
-                files=request.files,
-                budget_tokens=_BUDGETS.get(request.moment),
-                max_chars=MAX_CHARS,
-                shown=_told_before(request, shown),
-                session=request.session,
-                skills_within_s=self._skill_timeout_s,
-                output=request.output,
-                reading=request.reading,
-                quiet=quiet,
-                client=request.client,
-            )
-        except UsageError:
-            # A file outside the project, or a deleted folder.
-            return HookContext()
-        ids = pack.ids
-        if request.moment == "failure":
-            ids = (*ids, *(f"{_AT_FAILURE}{one}" for one in ids))
-        return HookContext(
-            render_context(pack), ids, injected_lines(pack), pack.project, pack.used_tokens
-        )
 
     def close(self) -> None:
         """Close every open project."""
@@ -140,57 +90,6 @@ class HookContextProvider:
         return wk
 
 
-def _silenced(
-    request: HookContextRequest, shown: frozenset[str]
-) -> tuple[HookContextRequest, bool] | None:
-    """The request as it is answered and whether quietly; None for silence.
-
-    A resumed session still has what it was told at its start.
-    """
-    if request.moment == "session":
-        return None if shown and not request.fresh else (request, False)
-    if request.moment != "prompt":
-        return request, False
-    from wellkept.app.observer.unasked import PromptKind, named_files, prompt_kind
-
-    # The prompt of a sub-agent is the brief of the agent that started it.
-    match PromptKind.BRIEF if request.agent else prompt_kind(request.query):
-        case PromptKind.NOTICE:
-            return None
-        case PromptKind.BRIEF:
-            files = named_files(request.query, cwd=request.cwd)
-            told = replace(request, moment="file", query="", files=files, reading=True)
-            return (told, False) if files else None
-        case PromptKind.SHORT:
-            return request, True
-        case PromptKind.PLAIN:
-            return request, False
-
-
-def injected_lines(pack: ContextPack) -> tuple[ContextLine, ...]:
-    """The lines of a pack for the log of injections, in the order of the text."""
-    lines = [
-        ContextLine(line.line, line.section.value, line.id, None, line.reason)
-        for line in pack.lines
-    ]
-    items = [
-        # A note of this session has an id, but is not stored as a memory yet.
-        ContextLine(
-            item.line,
-            item.memory.type.value,
-            item.memory.id,
-            item.memory.id if item.citation.startswith("m:") else None,
-            item.reason,
-        )
-        for item in pack.items
-    ]
-    extras = [
-        ContextLine(extra.line, "skill", extra.id, None, extra.reason) for extra in pack.extras
-    ]
-    order = {name: number for number, name in enumerate(pack.ids)}
-    return tuple(sorted((*lines, *items, *extras), key=lambda line: order[line.id]))
-
-
 def open_existing(
     folder: Path,
     *,
@@ -217,7 +116,7 @@ def open_existing(
         settings = load_settings(SettingSources.of(environment, cwd=folder), explicit=explicit)
     except WellkeptError:
         return None
-    if not store_path(settings, environment).is_file():
+    if settings.store_url or not store_path(settings, environment).is_file():
         return None
     return Wellkept(
         Services(

@@ -1,8 +1,8 @@
 """`Wellkept`, the class behind `wellkept.open()`: remember, find, and the parts beside memory.
 
 Methods turn plain arguments into requests and hand them to `wellkept.memory`. The rest of the class
-is in `maintenance_methods` and `data_methods`. Nothing below this module imports it: helpers take
-`Services` or the parts they need.
+is in `context_methods`, `maintenance_methods`, `data_methods` and `view_methods`. Nothing below
+this module imports it: helpers take `Services` or the parts they need.
 """
 
 from __future__ import annotations
@@ -14,16 +14,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
+from wellkept.app.agent_methods import AgentMethods
+from wellkept.app.context_methods import ContextMethods
 from wellkept.app.data_methods import DataMethods
 from wellkept.app.maintenance_methods import MaintenanceMethods
 from wellkept.app.settings import paths
 from wellkept.app.settings.sources import SettingSources, load_settings
+from wellkept.app.view_methods import ViewMethods
 from wellkept.app.wiring.requests import EDIT_KEYS, FILTER_KEYS, MEMORY_KEYS, require_known
-from wellkept.app.wiring.services import Services, require_embedder, store_path
+from wellkept.app.wiring.services import Services, require_embedder, store_location, store_path
 from wellkept.core.clock import Clock, system_clock
 from wellkept.core.query import Order, Validity
 from wellkept.core.records import replace
-from wellkept.core.types import Phase, RelationType, parse_choice
+from wellkept.core.types import RelationType, parse_choice
+from wellkept.store import is_address
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -33,8 +37,8 @@ if TYPE_CHECKING:
     from wellkept.app.injections import InjectedLines
     from wellkept.app.observer.api import Observer
     from wellkept.app.observer.methodology import Methodologies
-    from wellkept.app.observer.session_start import StartOptions
     from wellkept.app.settings.model import Settings
+    from wellkept.app.sharing import Sharing
     from wellkept.app.skills.api import Skills
     from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs, MemoryArgs, Names
     from wellkept.core.memory import Memory, MemoryDraft
@@ -42,9 +46,6 @@ if TYPE_CHECKING:
     from wellkept.core.query import Page, Stats
     from wellkept.core.types import Progress
     from wellkept.memory.commands.execute import CommandResult
-    from wellkept.memory.context.build import ContextRequest
-    from wellkept.memory.context.packing import ContextPack, ExtraLine
-    from wellkept.memory.engine import Engine
     from wellkept.memory.recall.progressive import IndexRow, Timeline
     from wellkept.memory.recall.requests import RecallRequest, RecallResult
     from wellkept.memory.remember import RememberResult
@@ -64,7 +65,8 @@ def open(  # noqa: A001 - the package reads `wellkept.open()`
 ) -> Wellkept:
     """Open a memory. No file is touched before the first operation.
 
-    `path` is the database file; the default comes from the settings. `project` is a name, or an
+    `path` is the database file, or the address of a PostgreSQL database (`postgresql://…`); the
+    default comes from the settings. `project` is a name, or an
     identity as `wellkept projects` lists it; the default comes from the folder `cwd`. `embedder` is
     a provider's name, "none", or an object with the methods of `wellkept.Embedder`. With
     `read_only` nothing is created, migrated or written; a database that is missing or has an older
@@ -74,10 +76,13 @@ def open(  # noqa: A001 - the package reads `wellkept.open()`
     env = os.environ if environment is None else environment
     folder = paths.current_folder() if cwd is None else Path(cwd)
     loaded = settings or load_settings(SettingSources.of(env, cwd=folder))
+    location = store_location(loaded, env) if path is None else path
+    url = location if isinstance(location, str) and is_address(location) else None
     return Wellkept(
         Services(
             loaded,
-            path=Path(path) if path is not None else store_path(loaded, env),
+            path=store_path(loaded, env) if url else Path(location),
+            url=url,
             project=project or loaded.project,
             folder=folder,
             embedder=embedder,
@@ -88,10 +93,7 @@ def open(  # noqa: A001 - the package reads `wellkept.open()`
     )
 
 
-_MAX_OUTPUT_CHARS = 1_000
-
-
-class Wellkept(MaintenanceMethods, DataMethods):
+class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, ViewMethods):
     """The memory of one project, and what the user has said about themselves."""
 
     def __init__(self, services: Services) -> None:
@@ -117,11 +119,6 @@ class Wellkept(MaintenanceMethods, DataMethods):
         self._services.close()
 
     @property
-    def project(self) -> str:
-        """The identity that this project's memories are stored under."""
-        return self._services.project
-
-    @property
     def project_name(self) -> str:
         """The project's display name."""
         return self._services.identity.name
@@ -132,29 +129,15 @@ class Wellkept(MaintenanceMethods, DataMethods):
         return self._services.identity.note
 
     @property
-    def root(self) -> Path:
-        """The project's folder. File paths are relative to it."""
-        return self._services.root
-
-    @property
     def path(self) -> Path:
-        """The database file."""
+        """The database file; with a server, where it would be: what stays on this machine is kept
+        beside it."""
         return self._services.path
-
-    @property
-    def settings(self) -> Settings:
-        """The effective settings."""
-        return self._services.settings
 
     @property
     def services(self) -> Services:
         """Store, models and settings, for helpers of `wellkept.app`."""
         return self._services
-
-    @property
-    def engine(self) -> Engine:
-        """The dependencies of `wellkept.memory`, for operations without a method here."""
-        return self._services.engine
 
     # -- Write ------------------------------------------------------------------------------------
 
@@ -269,20 +252,28 @@ class Wellkept(MaintenanceMethods, DataMethods):
         around: str | None = None,
         neighbours: int | None = None,
         count_access: bool = True,
+        min_score: float | None = None,
         **filters: Unpack[FilterArgs],
     ) -> RecallResult:
-        """Find the memories that answer a question, best first."""
-        from wellkept.memory.recall.requests import RecallRequest, SearchMode
+        """Find the memories that answer a question, best first.
+
+        A score is the probability of an answer; what scores below `min_score` is left out. Scores
+        of the profiles other than the default are none, so there the usual least is 0.
+        """
+        from wellkept.memory.recall.requests import DEFAULT_PROFILE, RecallRequest, SearchMode
 
         require_known(self.recall, filters, FILTER_KEYS)
         settings, requests = self.settings, self._services.requests
+        profile = profile or settings.recall_profile
+        if min_score is None:
+            min_score = settings.recall_min_score if profile == DEFAULT_PROFILE else 0.0
         request = RecallRequest(
             query=query,
             where=requests.filter(filters),
             limit=settings.recall_limit if limit is None else limit,
             offset=offset,
             phase=self._phase(phase),
-            profile=profile or settings.recall_profile,
+            profile=profile,
             mode=parse_choice(SearchMode, mode or settings.recall_mode, what="mode"),
             files=requests.files(near_files),
             read_dates=read_dates,
@@ -290,6 +281,7 @@ class Wellkept(MaintenanceMethods, DataMethods):
             around=self.get(around).id if around else None,
             neighbours=settings.recall_neighbours if neighbours is None else neighbours,
             count_access=count_access,
+            min_score=min_score,
         )
         return self._recall(request)
 
@@ -395,152 +387,6 @@ class Wellkept(MaintenanceMethods, DataMethods):
         """Parse a date, a time, or an age such as 7d."""
         return self._services.requests.moment(when)
 
-    # -- Context ----------------------------------------------------------------------------------
-
-    def context(
-        self,
-        query: str = "",
-        *,
-        moment: str | None = None,
-        files: Names = (),
-        phase: str | None = None,
-        budget_tokens: int | None = None,
-        max_chars: int | None = None,
-        shown: Iterable[str] = (),
-        session: str | None = None,
-        skills_within_s: float | None = None,
-        output: str = "",
-        reading: bool = False,
-        quiet: bool = False,
-        session_limit: int | None = None,
-        observation_limit: int | None = None,
-        days: int | None = None,
-        branch: str | None = None,
-        client: str | None = None,
-        complexity: str | None = None,
-    ) -> ContextPack:
-        """What to inject now, within a token budget.
-
-        `moment` defaults to prompt with a query, file with files, else session. At a failure, the
-        query is the command line and `output` what it printed; `reading` when a file is only read.
-        With `quiet`, only what is at stake in this session is told.
-        Matching skills are listed unless the settings turn that off; `skills_within_s` limits the
-        time to find them. `session_limit`, `observation_limit` and `days` limit how much earlier
-        work a session start tells of. With `branch`, that branch is taken in place of the one
-        checked out, and git is not asked.
-        What `client` loads by itself is left out; without a name, what any client loads.
-        A task of `complexity` trivial gets neither recipes nor end-to-end observations.
-        """
-        from wellkept.app.observer.client_files import ClientFiles
-        from wellkept.app.observer.context_sources import way_outs
-        from wellkept.app.observer.session_start import file_traps, session_start
-        from wellkept.app.observer.unasked import foreign_files, open_failures
-        from wellkept.memory.context.build import ContextRequest, Moment, build_context
-        from wellkept.memory.file_presence import exists_below
-        from wellkept.memory.recall.requests import SearchMode
-
-        usual = "prompt" if query.strip() else "file" if tuple(files) else "session"
-        budget = self.settings.context_budget_tokens if budget_tokens is None else budget_tokens
-        request = ContextRequest(
-            project=self.project,
-            moment=parse_choice(Moment, moment or usual, what="moment"),
-            query=f"{query}\n{output[-_MAX_OUTPUT_CHARS:]}" if output else query,
-            files=self._services.requests.files(files),
-            phase=self._phase(phase),
-            budget_tokens=budget,
-            max_chars=max_chars,
-            shown=frozenset(shown) | self._silent_lines(moment or usual),
-            session=session,
-            mode=parse_choice(SearchMode, self.settings.recall_mode, what="mode"),
-            reading=reading,
-            quiet=quiet,
-            days=self.settings.context_days if days is None else days,
-            trivial=self._is_trivial(complexity),
-        )
-        options = self._start_options(
-            session_limit=session_limit,
-            observation_limit=observation_limit,
-            days=request.days,
-            branch=branch,
-        )
-        loaded = ClientFiles(client, root=self.root, environment=self._services.environment)
-        start = session_start(self.engine, request, options=options, files=loaded)
-        request = replace(request, sessions=start.sessions, quiet=quiet or start.is_silent)
-        extras = self._skill_lines(request, within_s=skills_within_s)
-        return build_context(
-            self.engine,
-            request,
-            exists=exists_below(self.root),
-            is_loaded=loaded.has,
-            extras=extras,
-            vouched=(
-                *way_outs(self.engine, request, command=query, output=output),
-                *open_failures(self.engine, request),
-                *start.vouched,
-            ),
-            sections=(
-                *start.sections,
-                *file_traps(self.engine, request),
-                *foreign_files(self.engine, request, root=self.root, read_tree=options.read_tree),
-            ),
-        )
-
-    @staticmethod
-    def _is_trivial(complexity: str | None) -> bool:
-        if complexity is None:
-            return False
-        from wellkept.observe.thresholds import Complexity
-
-        return parse_choice(Complexity, complexity, what="complexity") is Complexity.TRIVIAL
-
-    def _silent_lines(self, moment: str) -> frozenset[str]:
-        """Lines not to be told unasked. One that was only ignored still speaks where its file or
-        command is at hand; one that did harm does not."""
-        is_exact = moment in ("file", "command", "failure")
-        found = self.engine.store.silent_lines(project=self.project)
-        return frozenset(
-            one.line_id for one in found if not is_exact or one.reason.startswith("harm")
-        )
-
-    def _start_options(
-        self,
-        *,
-        session_limit: int | None,
-        observation_limit: int | None,
-        days: int,
-        branch: str | None,
-    ) -> StartOptions:
-        from wellkept.app.observer.session_start import StartOptions, no_tree, read_tree_now
-
-        settings = self.settings
-        return StartOptions(
-            root=self.root,
-            sessions=settings.context_sessions if session_limit is None else session_limit,
-            observations=(
-                settings.context_observations if observation_limit is None else observation_limit
-            ),
-            days=days,
-            read_tree=no_tree if branch else read_tree_now,
-            branch=branch,
-        )
-
-    def _skill_lines(
-        self, request: ContextRequest, *, within_s: float | None
-    ) -> tuple[ExtraLine, ...]:
-        if self.settings.context_skills == "off":
-            return ()
-        source = self.skills.offers
-        if within_s is None:
-            return source.offers(request)
-        return source.offers_within(within_s, request)
-
-    def _phase(self, name: str | None) -> Phase | None:
-        """Parse a phase name. Plugins are loaded only for names that are not built in."""
-        if name is None:
-            return None
-        plain = name.strip().lower()
-        return Phase(plain) if plain in set(Phase) else self.methodology.phase(name)
-
     # -- Parts beside memory, each loaded on first use --------------------------------------------
 
     @cached_property
@@ -577,6 +423,13 @@ class Wellkept(MaintenanceMethods, DataMethods):
         from wellkept.app.observer.api import Observer
 
         return Observer(self._services)
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """The team's memories as files in the project's repository."""
+        from wellkept.app.sharing import Sharing
+
+        return Sharing(self._services)
 
     @cached_property
     def injected(self) -> InjectedLines:

@@ -86,13 +86,16 @@ class CodeSearch:
     def find(
         self, request: str, *, limit: int = 10, progress: Progress | None = None
     ) -> list[FoundFile]:
-        """Files that a request, a bug report or a name is likely about, with reasons."""
+        """Files that a request, a bug report or a name is likely about, with reasons and with the
+        functions and classes in them that it may mean."""
         if limit < 1:
             raise UsageError(f"The limit must be at least 1, not {limit}.")
         if not self._services.read_only:
             self.update(progress=progress)
-        search = FileSearch(self.texts, self._graph.tree, embeddings=self._embeddings)
-        return search.find(request, limit=limit)
+        search = FileSearch(
+            self.texts, self._graph.tree, embeddings=self._embeddings, read=self._read
+        )
+        return [_redacted(file) for file in search.find(request, limit=limit)]
 
     # -- Inside -----------------------------------------------------------------------------------
 
@@ -137,3 +140,16 @@ class CodeSearch:
     def _is_ancestor(self, sha: str) -> bool:
         """Whether a commit is part of the current history."""
         return ask_git(self._root, ["merge-base", "--is-ancestor", sha, "HEAD"]) is not None
+
+
+def _redacted(file: FoundFile) -> FoundFile:
+    """A result whose quotes from the source hold no secrets."""
+    symbols = (
+        replace(
+            symbol,
+            signature=redact(symbol.signature).text,
+            summary=redact(symbol.summary).text,
+        )
+        for symbol in file.symbols
+    )
+    return replace(file, symbols=tuple(symbols))

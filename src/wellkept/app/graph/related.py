@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from wellkept.app.projects.commits import read_past
 from wellkept.app.projects.git import ask_git
+from wellkept.codegraph.index.file_kind import is_generated
 from wellkept.codegraph.index.source_files import stat_file
 from wellkept.core.codec import Json
 from wellkept.core.errors import NotFoundError, UsageError
@@ -187,7 +188,8 @@ class RelatedFileFinder:
 def fuse(
     rankings: Sequence[tuple[float, Reasons]], *, exists: Callable[[str], bool], limit: int
 ) -> list[RelatedFile]:
-    """Combine weighted rankings, best first. Files that do not exist are skipped."""
+    """Combine weighted rankings, best first, generated files last. Files that do not exist are
+    skipped."""
     scores: defaultdict[str, float] = defaultdict(float)
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     for weight, ranking in rankings:
@@ -195,7 +197,7 @@ def fuse(
             scores[path] += weight * _RANK_SMOOTHING / (_RANK_SMOOTHING + rank)
             reasons[path] += ranking[path]
     most = sum(weight for weight, ranking in rankings if ranking) or 1.0
-    best = sorted(scores, key=lambda path: (-scores[path], path))[:limit]
+    best = sorted(scores, key=lambda path: (is_generated(path), -scores[path], path))[:limit]
     return [
         RelatedFile(path, round(scores[path] / most, 3), tuple(dict.fromkeys(reasons[path])))
         for path in best

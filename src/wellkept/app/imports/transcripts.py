@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wellkept.app.observer.api import Observer
-from wellkept.app.observer.ingest import drain_rules, machine_environment, read_source
+from wellkept.app.observer.drain import drain_rules, machine_environment, read_source
 from wellkept.core.records import field, record, replace
-from wellkept.core.transcripts import ReadStats, Transcript, UnreadableFile
+from wellkept.core.runtime.transcripts import ReadStats, Transcript, UnreadableFile
 from wellkept.observe.ingest.ingest import CommandPolicy, EventIngester, IngestRules
 from wellkept.observe.ingest.transcript_import import (
     ImportedTranscript,

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import stat
 import sys
+from datetime import timedelta
+from shutil import disk_usage
 from typing import TYPE_CHECKING
 
 from wellkept.app.maintenance.reindex import index_version, vector_coverage
 from wellkept.app.maintenance.text_model_health import text_model_health
-from wellkept.app.observer.spool_folder import SpoolFolder
+from wellkept.app.observer.spool_folder import SpoolFileStatus, SpoolFolder
 from wellkept.app.settings.sources import SettingSources, inspect_settings, unknown_variables
 from wellkept.core.errors import ProviderError, StoreCorruptError, StoreError, UsageError
 from wellkept.core.query import Finding
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from wellkept.app.wiring.services import Services
     from wellkept.core.types import Progress
     from wellkept.providers.embedders.settings import TierStatus
+
+_LITTLE_ROOM_BYTES = 16 << 20
+_LATE = timedelta(hours=1)
 
 
 @record
@@ -69,11 +74,11 @@ def examine(
     from wellkept.providers.registry import detect
 
     health = DoctorReport(
-        facts={"location": str(services.path)},
+        facts={} if services.url else {"location": str(services.path)},
         findings=(*_settings_findings(services), *_plugin_findings(services)),
         tiers=tuple(detect(services.embedding_choice, services.environment)),
     )
-    if not services.path.exists():
+    if not services.is_there:
         return replace(health, facts={**health.facts, "state": "not there yet; nothing was kept"})
     try:
         return _with_store(services, health, deep=deep, repair=repair, progress=progress)
@@ -107,9 +112,10 @@ def _with_store(
 ) -> DoctorReport:
     mended = tuple(services.store.repair(progress=progress)) if repair else ()
     findings = [*health.findings, *services.store.check(deep=deep or repair)]
-    model = _model_in_use(services)
+    model = model_in_use(services)
     findings += [
         *_file_findings(services),
+        *_disk_findings(services),
         *_index_findings(services, model),
         *_project_findings(services),
         *_spool_findings(services),
@@ -130,7 +136,8 @@ def _with_store(
     return replace(health, facts=facts, findings=tuple(findings), mended=mended, model=model)
 
 
-def _model_in_use(services: Services) -> ModelInUse:
+def model_in_use(services: Services) -> ModelInUse:
+    """The embedder in use, why, and how many memories have its vectors."""
     try:
         embedder = services.embedder
     except ProviderError as error:
@@ -163,24 +170,41 @@ def _index_findings(services: Services, model: ModelInUse) -> list[Finding]:
 
 
 def _weight_findings(services: Services) -> list[Finding]:
-    """Check the weights of the bundled model against their checksum."""
-    from wellkept.providers.registry import LazyEmbedder, verify_weights
+    """Check the weights of a local model against their checksum."""
+    from wellkept.providers.registry import LazyEmbedder
 
     embedder = services.embedder
     if not isinstance(embedder, LazyEmbedder):
         return []
     try:
-        verify_weights(embedder.plan.model.tier)
+        embedder.verify_weights()
     except ProviderError as error:
         return [_error("weights", str(error))]
     return []
 
 
 def _file_findings(services: Services) -> list[Finding]:
-    if sys.platform == "win32" or not services.path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if services.url or sys.platform == "win32":
+        return []
+    if not services.path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         return []
     message = f"Others on this machine may read {services.path}; `chmod 600` it."
     return [_warning("permissions", message)]
+
+
+def _disk_findings(services: Services) -> list[Finding]:
+    """A disk that is nearly full: nothing can be learned, and in the end nothing captured."""
+    try:
+        free_bytes = disk_usage(services.path.parent).free
+    except OSError:
+        return []
+    if free_bytes >= _LITTLE_ROOM_BYTES:
+        return []
+    message = (
+        f"Only {free_bytes:,} bytes are free on the disk of {services.path}: events wait in the"
+        " spool, and what does not fit there is lost. Free some disk space."
+    )
+    return [_warning("disk", message)]
 
 
 def _code_findings(services: Services, *, deep: bool) -> list[Finding]:
@@ -222,10 +246,21 @@ def _spool_findings(services: Services) -> list[Finding]:
             f" skipped, the latest in {status.damaged_source}; `wellkept spool repair` resets this."
         )
         found.append(_warning("spool", message, count=count))
+    late = [f for f in status.files if f.waiting_bytes and _age(services, f) > _LATE]
+    if late:
+        message = (
+            f"Events of {len(late):,} sessions wait for more than an hour; `wellkept spool drain`"
+            " takes them in, or says why it cannot."
+        )
+        found.append(_warning("spool", message, count=len(late)))
     if status.waiting_bytes > MAX_TOTAL_BYTES // 2:
         message = f"{status.waiting_bytes:,} bytes wait; `wellkept spool drain` takes them in."
         found.append(_warning("spool", message))
     return found
+
+
+def _age(services: Services, file: SpoolFileStatus) -> timedelta:
+    return services.clock() - file.modified_at
 
 
 def _project_findings(services: Services) -> list[Finding]:

@@ -19,6 +19,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.types import TYPE_RULES, Progress
 from wellkept.memory.engine import Engine, is_embedded
 from wellkept.memory.index_text import INDEX_VERSION
+from wellkept.providers.embedders.bundled_models import SUPERSEDED
 
 SPACE = "index"
 PAGE = 256
@@ -94,15 +95,25 @@ def reindex(
 def fill_vectors(engine: Engine, *, most: int) -> int:
     """Make up to `most` missing vectors and return how many were made.
 
-    Does nothing between two models: rebuilding everything is the user's decision.
+    When the default model has changed, all are made anew. Between two other models it does
+    nothing: rebuilding everything is the user's decision.
     """
     embedder = engine.embedder()
-    if embedder is None or any(
-        s.model_id != embedder.model_id for s in engine.store.vector_models()
-    ):
+    if embedder is None:
+        return 0
+    models = {share.model_id for share in engine.store.vector_models()}
+    former = models - {embedder.model_id}
+    if former and former <= SUPERSEDED:
+        return reindex(engine).indexed
+    if former:
         return 0
     strict = replace(engine, on_embedding_failure=_stop)
     return _fill(strict, islice(_without_vector(engine.store, embedder.model_id), most), None)
+
+
+def has_superseded_vectors(store: Store) -> bool:
+    """Whether vectors of a former default model wait to be made anew."""
+    return any(share.model_id in SUPERSEDED for share in store.vector_models())
 
 
 def vector_coverage(store: Store, model_id: str | None) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wellkept.core.errors import StoreError, StoreReadOnlyError
+from wellkept.core.errors import StoreError, StoreReadOnlyError, UsageError
 from wellkept.core.query import StoreContents
 from wellkept.core.records import record, replace
 
@@ -41,6 +41,11 @@ def restore(
 
     if services.read_only:
         raise StoreReadOnlyError("This Wellkept was opened for reading only.")
+    if services.url:
+        raise UsageError(
+            "A backup is restored into a database file, not into a server.",
+            hint="Name the file with --store, or restore the server with its own tools.",
+        )
     present, problem = _present(services.path)
     found = RestoreReport(
         source=source,

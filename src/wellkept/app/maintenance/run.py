@@ -8,14 +8,14 @@ log from being emptied.
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from wellkept.app.file_locks import lock, lock_within, open_lock
 from wellkept.app.maintenance.staleness import stale_reasons
 from wellkept.app.projects.merged_branches import archive_merged
 from wellkept.app.projects.renames import follow_history
-from wellkept.core.errors import StoreBusyError, UsageError
+from wellkept.core.errors import StoreBusyError, StoreCorruptError, UsageError
 from wellkept.memory.file_presence import Exists, exists_below
 from wellkept.memory.lifecycle.maintenance import maintenance_due, run_maintenance
 from wellkept.memory.lifecycle.report import (
@@ -67,6 +67,8 @@ def _maintain(
     progress: Progress | None = None,
 ) -> MaintenanceReport:
     engine, project, root = services.engine, services.project, services.root
+    if not dry_run:
+        _continue_upgrade(services)
     moved = follow_history(engine, project=project, root=root, dry_run=dry_run)
     archived = archive_merged(engine, project=project, root=root, dry_run=dry_run)
     with stale_reasons(services) as also_stale:
@@ -86,6 +88,14 @@ def _maintain(
         if before
         else done
     )
+
+
+def _continue_upgrade(services: Services) -> None:
+    """Finish what a migration left for later, in short steps so that hooks need not wait."""
+    # What is damaged is reported by doctor; it must not keep the rest from being maintained.
+    with suppress(StoreCorruptError):
+        while services.store.continue_upgrade():
+            pass
 
 
 def maintain_if_due(

@@ -25,6 +25,8 @@ _IMPORT = re.compile(r"(?m)(?:^|\s)@(?P<path>[~\w./-]+\.\w+)\b")
 _NUMBER = re.compile(r"\d[\w.:]*")
 _COMMAND = re.compile(r"`([^`\n]{2,300})`")
 _MARKS = re.compile(r"[`*_\"“”'‘’]|[.,;:!?]+(?=\s|$)")
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+"""What Wellkept's own agent loads: the first of these in a project."""
 
 _PROJECT = {
     "claude-code": ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/*.md"),
@@ -32,6 +34,7 @@ _PROJECT = {
     "gemini": ("GEMINI.md",),
     "cursor": (".cursor/rules/*.mdc", ".cursorrules", "AGENTS.md"),
     "opencode": ("AGENTS.md", "CLAUDE.md"),
+    "wellkept": INSTRUCTION_FILES,
     "": (
         "CLAUDE.md",
         "CLAUDE.local.md",

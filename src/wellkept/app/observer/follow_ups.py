@@ -13,6 +13,7 @@ from wellkept.app.graph.co_change import learn_prefetch, link_sessions
 from wellkept.app.observer.browser_sources import BrowserSources
 from wellkept.app.projects.places import locate
 from wellkept.app.projects.renames import follow_history
+from wellkept.app.sharing import take_in_shared
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.sessions import SessionRecord
 from wellkept.memory.engine import Engine
@@ -37,6 +38,17 @@ def follow_renames(engine: Engine, sessions: Iterable[SessionRecord]) -> list[st
     problems: list[str] = []
     for project, folder in _folders(sessions):
         problems += _attempt(project, lambda p=project, f=folder: _follow_renames(engine, p, f))
+    return problems
+
+
+def take_in_shared_files(engine: Engine, sessions: Iterable[SessionRecord]) -> list[str]:
+    """Take in what a team merged into its shared folders. Cheap when nothing is new, or nothing
+    is shared. Returns problems."""
+    problems: list[str] = []
+    for project, folder in _folders(sessions):
+        problems += _attempt(
+            project, lambda p=project, f=folder: take_in_shared(engine, p, locate(f).root)
+        )
     return problems
 
 

@@ -11,9 +11,8 @@ from wellkept.core.payloads import WorkflowRecipe
 from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.core.types import MemoryType, Phase
-from wellkept.memory.context.build import MIN_RELEVANCE
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import RecallRequest
+from wellkept.memory.recall.requests import CLEAR_SCORE, RecallRequest
 
 if TYPE_CHECKING:
     from wellkept.app.wiring.services import Services
@@ -41,8 +40,9 @@ def find_recipes(services: Services, task: str, *, limit: int = DEFAULT_LIMIT) -
         limit=limit,
         phase=Phase.DEFINE,
         read_dates=False,
+        min_score=CLEAR_SCORE,
     )
-    found = [hit for hit in recall(services.engine, request) if hit.score >= MIN_RELEVANCE]
+    found = recall(services.engine, request)
     with stale_reasons(services) as why:
         return [
             FoundRecipe(

@@ -77,8 +77,9 @@ def session_start(
     # Also with no session to tell of: whether a team starts shows in the latest ones.
     latest = engine.store.sessions(project=request.project, limit=2 * options.sessions + 3)
     known = [one for one in latest if one.id != request.session]
+    handed = _handed_over(engine, request, known, options=options)
     if not known:
-        return SessionStart(sessions=frozenset())
+        return SessionStart(_sections(handed), sessions=frozenset())
     here = _situation(engine, request, options=options)
     from wellkept.observe.session.left_off import is_team_starting
 
@@ -87,7 +88,30 @@ def session_start(
     left_off, sessions = _left_off(engine, request, known, here, options=options)
     commands, named = _commands(engine, request, files=files)
     traps, vouched = _traps(engine, request, files=files, named=named)
-    return SessionStart(_sections(left_off, commands, traps), sessions, vouched=vouched)
+    sections = _sections(handed, left_off, commands, traps)
+    return SessionStart(sections, sessions, vouched=vouched)
+
+
+def _handed_over(
+    engine: Engine,
+    request: ContextRequest,
+    known: Sequence[SessionRecord],
+    *,
+    options: StartOptions,
+) -> SectionLines | None:
+    """What a colleague handed over on this branch, where sharing is on."""
+    if engine.store.get_value("sharing", request.project) is None:
+        return None
+    from wellkept.app.projects.git_repository import current_branch
+    from wellkept.app.sharing import handed_over_to
+
+    branch = options.branch or current_branch(options.root)
+    if branch is None:
+        return None
+    mine = [one.last_event_at for one in known if one.branch == branch]
+    return handed_over_to(
+        engine, request.project, options.root, branch, seen_until=max(mine, default=None)
+    )
 
 
 def file_traps(engine: Engine, request: ContextRequest) -> tuple[SectionLines, ...]:

@@ -91,6 +91,18 @@ class SpoolFolder:
         """The state folder that contains the spool."""
         return self.folder.parent
 
+    def add(self, *, client: str, session: str, event: str, payload: bytes, at: datetime) -> None:
+        """Put an event of a client into the file of its session, as the hook process does."""
+        spool.make_private_folder(str(self.folder))
+        spool.append(
+            str(self.folder),
+            client=client,
+            session=session,
+            event=event,
+            payload=payload,
+            now_ms=to_ms(at),
+        )
+
     def signature(self) -> tuple[tuple[str, int, int], ...]:
         """Changes with every captured event; cheap enough to poll."""
         return tuple(
@@ -270,9 +282,7 @@ def capture_tool_call(
     services: Services, *, session: str, tool: str, given: object, output: object
 ) -> str:
     """Put a tool call into this user's spool in the form of a hook; returns the event's id."""
-    from wellkept.app.wiring.services import store_path
-
-    if services.path != store_path(services.settings, services.environment):
+    if not services.is_usual:
         raise UsageError(
             "Tool calls are captured for the default store only.",
             hint="Store what was found out with memory_store instead.",

@@ -33,6 +33,12 @@ class GitConfig:
         """Whether other files are included."""
         return any(section in {"include", "includeif"} for section, *_ in self.entries)
 
+    def core(self, name: str) -> str:
+        """The last `core` value of a name; empty without one."""
+        values = [value for section, sub, entry, value in self.entries
+                  if section == "core" and not sub and entry == name]  # fmt: skip
+        return values[-1] if values else ""
+
     def remote_urls(self) -> dict[str, str]:
         """The fetch address of each remote: the first of its urls."""
         found: dict[str, str] = {}

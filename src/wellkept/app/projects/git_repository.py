@@ -1,11 +1,13 @@
 """Finds the git repository of a folder by reading files, without running git.
 
 Follows git's rules for `.git` folders, `.git` files (worktrees, submodules), the common folder of
-worktrees, and bare repositories.
+worktrees, and bare repositories. Stricter than git in one thing: a folder that only points at the
+repository of another folder, as an unpacked archive can, does not get that one's memory.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from wellkept.core.records import record
@@ -30,6 +32,16 @@ class Repository:
         """Whether the oldest commits are missing, so that the first one seen is not the root."""
         return (self.common_dir / "shallow").exists()
 
+    @property
+    def borrows_objects(self) -> bool:
+        """Whether commits can come from another repository: by alternates, or by links."""
+        objects = self.common_dir / "objects"
+        if objects.is_symlink() or any(
+            (objects / "info" / name).exists() for name in ("alternates", "http-alternates")
+        ):
+            return True
+        return any(_holds_link(folder) for folder in (objects, objects / "pack"))
+
 
 @record
 class BrokenRepository:
@@ -46,8 +58,11 @@ def find_repository(start: Path) -> Repository | BrokenRepository | None:
         if _is_file(marker):
             return _through_pointer(folder, marker)
         if _is_git_dir(marker):
-            return _repository(folder, _resolved(marker))
+            return _checked(folder, marker, _resolved(marker))
         if _is_git_dir(folder):
+            common = _common_dir(folder)
+            if common not in (folder, folder.parent.parent):
+                return BrokenRepository(folder, f"{folder} names {common}, which is not around it")
             return _repository(folder.parent if folder.name == ".git" else folder, folder)
     return None
 
@@ -60,7 +75,42 @@ def _through_pointer(folder: Path, marker: Path) -> Repository | BrokenRepositor
     target = _resolved(folder / text.removeprefix("gitdir:").strip(" \t"))
     if not _is_git_dir(target):
         return BrokenRepository(folder, f"{marker} leads to {target}, which is not a git folder")
-    return _repository(folder, target)
+    return _checked(folder, marker, target)
+
+
+def _checked(folder: Path, marker: Path, git_dir: Path) -> Repository | BrokenRepository:
+    if _belongs_to(folder, git_dir):
+        return _repository(folder, git_dir)
+    return BrokenRepository(
+        folder, f"{marker} leads to {git_dir}, the repository of another folder"
+    )
+
+
+def _belongs_to(folder: Path, git_dir: Path) -> bool:
+    """Whether a git folder knows the folder that leads to it. What git made by itself does: a
+    worktree is named in its `gitdir`, a submodule in its config."""
+    folder = _resolved(folder)
+    if (git_dir / "commondir").exists():
+        back = _pointer(git_dir / "gitdir")
+        is_listed = git_dir.parent == _common_dir(git_dir) / "worktrees"
+        return is_listed and bool(back) and _resolved(git_dir / back) == folder / ".git"
+    if git_dir == folder / ".git":
+        return True
+    from wellkept.app.projects.git_config import read_config
+
+    config = read_config(git_dir / "config")
+    if named := config.core("worktree"):
+        return _resolved(git_dir / named) == folder
+    # `git init --separate-git-dir` leaves no trace; a `.git` is that of the folder it lies in.
+    return git_dir.name != ".git" and config.core("bare").lower() != "true"
+
+
+def _holds_link(folder: Path) -> bool:
+    try:
+        with os.scandir(folder) as items:
+            return any(item.is_symlink() for item in items)
+    except OSError:
+        return False
 
 
 def _repository(root: Path, git_dir: Path) -> Repository:

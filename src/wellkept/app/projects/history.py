@@ -12,6 +12,7 @@ from hashlib import sha1, sha256
 from typing import TYPE_CHECKING, cast
 
 from wellkept.app.projects.git import ask_git
+from wellkept.app.projects.git_repository import Repository, find_repository
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +32,11 @@ def commits_of(folder: Path) -> tuple[str, ...] | None:
     """The commits that stand for a repository: its first ones, and where its branches are.
 
     Only its own branches count: what was fetched from others is theirs. A shallow clone has no
-    first commits and gives the few it has. None when git cannot say.
+    first commits and gives the few it has. One that borrows its commits from another repository
+    has none that prove anything. None when git cannot say.
     """
+    if _borrows(folder):
+        return ()
     shallow = ask_git(folder, ("rev-parse", "--is-shallow-repository"))
     tips = _asked(folder, "for-each-ref", f"--count={_MAX_TIPS}", "--sort=-committerdate",
                   "--format=%(objectname)", "refs/heads")  # fmt: skip
@@ -52,10 +56,23 @@ def commits_of(folder: Path) -> tuple[str, ...] | None:
 def verified(folder: Path, commits: Sequence[str]) -> list[str]:
     """Those of the commits that the repository has, with content that fits their name."""
     named = [commit for commit in commits if _SHA.fullmatch(commit.encode("ascii", "replace"))]
-    if not named:
+    if not named or _borrows(folder):
         return []
     answer = ask_git(folder, (*_PLAIN, "cat-file", "--batch"), stdin="\n".join(named).encode())
-    return list(_genuine(answer or b""))
+    return [commit for commit in _genuine(answer or b"") if not _is_linked(folder, commit)]
+
+
+def _borrows(folder: Path) -> bool:
+    found = find_repository(folder)
+    return isinstance(found, Repository) and found.borrows_objects
+
+
+def _is_linked(folder: Path, commit: str) -> bool:
+    """Whether a commit is only a link to somebody's object."""
+    found = find_repository(folder)
+    if not isinstance(found, Repository):
+        return False
+    return (found.common_dir / "objects" / commit[:2] / commit[2:]).is_symlink()
 
 
 def _asked(folder: Path, *arguments: str) -> list[str] | None:

@@ -24,6 +24,7 @@ SWITCHES: Final = MappingProxyType(
         "WELLKEPT_DEBUG": "1 shows the traceback of an error",
         "WELLKEPT_SELF": "set in a client that Wellkept asks as a model: its hooks do nothing",
         "WELLKEPT_HOOK_TIMEOUT_MS": "how long a hook may take to answer a client, usually 2000",
+        "WELLKEPT_FORBID_REAL_REQUESTS": "1 forbids requests to models on other machines",
     }
 )
 """Variables that are not settings: they name folders or apply to one run."""
@@ -89,6 +90,16 @@ class Settings:
             "store.path", Path, "Database file; unset means memory.db in the data folder"
         ),
     )
+    store_url: str | None = field(
+        default=None,
+        metadata=_rule(
+            "store.url",
+            str,
+            "Address of a PostgreSQL database (postgresql://…) in place of the file; hooks without"
+            " a running server then have nothing to say",
+            secret=True,
+        ),
+    )
     store_durability: str = field(
         default="normal",
         metadata=_rule(
@@ -114,13 +125,15 @@ class Settings:
             "embedding.provider",
             str,
             "Who makes the vectors; auto keeps the store's model, none searches by words only",
-            choices=("auto", "ollama", "openai", "minilm", "static", "none"),
+            choices=("auto", "ollama", "openai", "fastembed", "minilm", "static", "none"),
         ),
     )
     embedding_model: str | None = field(
         default=None,
         metadata=_rule(
-            "embedding.model", str, "Model name for ollama or openai; unset means its usual"
+            "embedding.model",
+            str,
+            "Model name for ollama, openai or fastembed; unset means its usual",
         ),
     )
     embedding_dimension: int = field(
@@ -213,10 +226,15 @@ class Settings:
     )
     reranker_base_url: str | None = field(
         default=None,
-        metadata=_rule("reranker.base_url", str, "Address of a /rerank server; unset means none"),
+        metadata=_rule(
+            "reranker.base_url",
+            str,
+            "Address of a /rerank server; unset means a model on this machine",
+        ),
     )
     reranker_name: str | None = field(
-        default=None, metadata=_rule("reranker.name", str, "Model to rerank with; unset means none")
+        default=None,
+        metadata=_rule("reranker.name", str, "Model that reorders the 30 best; unset means none"),
     )
     reranker_api_key: str | None = field(
         default=None,
@@ -231,6 +249,17 @@ class Settings:
             by_project=True,
             low=1,
             high=1000,
+        ),
+    )
+    recall_min_score: float = field(
+        default=0.05,
+        metadata=_rule(
+            "recall.min_score",
+            float,
+            "How likely a memory must answer to be returned; 0 returns all",
+            by_project=True,
+            low=0,
+            high=1,
         ),
     )
     recall_mode: str = field(
@@ -448,6 +477,8 @@ class Settings:
             choices=("auto", "always", "never"),
         ),
     )
+    agent: Mapping[str, object] = field(default_factory=dict[str, object])
+    """The table `[agent]` by dotted key, as written; `app.agent.settings` reads and checks it."""
     origins: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     """Where each value that is not a default came from, by key."""
     warnings: tuple[str, ...] = field(default=(), compare=False)

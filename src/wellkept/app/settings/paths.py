@@ -29,6 +29,11 @@ def data_folder(environment: Mapping[str, str]) -> Path:
     return _own_home(environment, default=_data_folder)
 
 
+def models_folder(environment: Mapping[str, str]) -> Path:
+    """The folder of downloaded models, whether it exists or not."""
+    return data_folder(environment) / "models"
+
+
 def project_file(start: Path) -> Path | None:
     """The settings file of the project that a folder belongs to, if there is one.
 

@@ -29,6 +29,9 @@ from wellkept.app.settings.toml_file import Scalar, TomlEntry, read_entries
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 
+AGENT_PREFIX = "agent."
+"""Keys of the agent's own table. A process that runs no agent does not check them."""
+
 
 @record
 class SettingSources:
@@ -66,7 +69,12 @@ def inspect_settings(
     origins: dict[str, str] = {}
     problems: list[UsageError] = []
     strange: list[UsageError] = []
+    agent: dict[str, object] = {}
     for key, raw, origin, by_project in _values(sources, explicit or {}, problems, strange):
+        if key.startswith(AGENT_PREFIX) and not by_project:
+            agent[key.removeprefix(AGENT_PREFIX)] = raw
+            origins[key] = origin
+            continue
         value = _accepted(key, raw, where=origin, by_project=by_project)
         if isinstance(value, UsageError):
             (strange if by_project else problems).append(value)
@@ -75,6 +83,7 @@ def inspect_settings(
             origins[key] = origin
     settings = Settings(
         **cast("dict[str, Any]", values),
+        agent=MappingProxyType(agent),
         origins=MappingProxyType(origins),
         warnings=tuple(map(str, strange)),
     )
@@ -135,7 +144,9 @@ def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[TomlEntry
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """Variables with our prefix that are not settings."""
-    known = {rule.variable for rule in rules()} | set(SWITCHES)
+    from wellkept.app.agent.settings import variables
+
+    known = {rule.variable for rule in rules()} | set(SWITCHES) | variables()
     return sorted(v for v in environment if v.startswith(VARIABLE_PREFIX) and v not in known)
 
 
@@ -144,9 +155,9 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
 
 def _accepted(key: str, raw: object, *, where: str, by_project: bool) -> Scalar | Path | UsageError:
     rule = find_rule(key)
-    if rule is None:
+    if rule is None and not key.startswith(AGENT_PREFIX):
         return UsageError(f"{where}: there is no setting {key!r}.", hint=nearest(key))
-    if by_project and not rule.by_project:
+    if rule is None or (by_project and not rule.by_project):
         allowed = ", ".join(r.key for r in rules() if r.by_project)
         return UsageError(
             f"{where}: a project's file may not set {key!r}, since it comes with the checkout.",

@@ -101,11 +101,11 @@ class Skills:
         self._chooser = chooser = SkillChooser(
             index=self.index,
             root=self.root,
-            embedder=engine.embedder,
+            embedder=lambda: services.skill_embedder,
             clock=engine.clock,
             count_tokens=engine.count_tokens,
         )
-        self.select, self.search = chooser.select, chooser.search
+        self.select, self.search, self.hint = chooser.select, chooser.search, chooser.hint
         self.injection = chooser.injection
 
     # -- Reading ----------------------------------------------------------------------------------

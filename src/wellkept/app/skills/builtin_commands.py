@@ -188,6 +188,7 @@ def _in_full(command: Command) -> Iterator[str]:
 def _outcome(done: CommandResult) -> Iterator[str]:
     """The result of one memory command, in lines."""
     from wellkept.memory.commands.detect import Forget
+    from wellkept.memory.recall.requests import NOTHING_KNOWN
 
     if done.kept is not None:
         yield f"{done.kept.outcome.value}: {_memory_line(done.kept.memory)}"
@@ -198,7 +199,7 @@ def _outcome(done: CommandResult) -> Iterator[str]:
     if done.kept is not None or done.forgotten:
         return
     if not done.choices:
-        yield "Nothing found."
+        yield "Nothing found." if isinstance(done.command, Forget) else NOTHING_KNOWN
     elif isinstance(done.command, Forget):
         yield "Nothing was forgotten. Choose one: `wellkept forget ID`."
 

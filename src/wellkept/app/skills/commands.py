@@ -166,10 +166,18 @@ class SkillCommands:
         session: str | None = None,
         max_chars: int | None = None,
         max_tokens: int | None = None,
+        served: str | None = None,
     ) -> CommandResult:
-        """Run `/name arguments`, or a name with its arguments as text or words."""
+        """Run `/name arguments`, or a name with its arguments as text or words. `served` is the
+        text of a prompt that only its server has."""
         with self.running(
-            typed, arguments, by=by, session=session, max_chars=max_chars, max_tokens=max_tokens
+            typed,
+            arguments,
+            by=by,
+            session=session,
+            max_chars=max_chars,
+            max_tokens=max_tokens,
+            served=served,
         ) as result:
             return result
 
@@ -183,6 +191,7 @@ class SkillCommands:
         session: str | None = None,
         max_chars: int | None = None,
         max_tokens: int | None = None,
+        served: str | None = None,
     ) -> Generator[CommandResult]:
         """Like `run`, for callers that carry the prompt out: until the end of the block no other
         process can run this skill in this project. ConflictError when it is running already.
@@ -196,7 +205,8 @@ class SkillCommands:
             count_tokens=self._services.engine.count_tokens,
         )
         with self._exclusive(command):
-            result = _result(command, CommandCall(parsed.arguments, invoker, session), budget)
+            call = CommandCall(parsed.arguments, invoker, session)
+            result = _result(command, call, budget, served)
             self._note(command, session, invoker)
             yield result
 
@@ -223,10 +233,12 @@ class SkillCommands:
                 self._on_use(command.skill.name, session, by.value)
 
 
-def _result(command: Command, call: CommandCall, budget: PromptBudget) -> CommandResult:
+def _result(
+    command: Command, call: CommandCall, budget: PromptBudget, served: str | None
+) -> CommandResult:
     """Render a prompt, or call a built-in command."""
     if command.skill is not None:
-        prompt = render_prompt(command.skill, call.arguments, budget=budget)
+        prompt = render_prompt(command.skill, call.arguments, budget=budget, served=served)
         return CommandResult(
             command=command, arguments=call.arguments, text=prompt.text, prompt=prompt
         )

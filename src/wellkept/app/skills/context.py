@@ -71,7 +71,7 @@ class SkillContextSource:
         return done[0] if done else ()
 
 
-def _shown_id(skill: Skill) -> str:
+def shown_id(skill: Skill) -> str:
     """The id of a skill in the list of shown items; changes with its text."""
     return f"s:{skill.sha256[:_ID_CHARS]}"
 
@@ -80,4 +80,4 @@ def _extra(choice: SkillChoice) -> ExtraLine:
     skill = choice.skill
     text = shorten(quoted(f"{skill.name}: {skill.description}"), limit=LINE_CHARS)
     reason = choice.reasons[0] if choice.reasons else "fits"
-    return ExtraLine(_shown_id(skill), skill.name, f"- skill {text}", reason)
+    return ExtraLine(shown_id(skill), skill.name, f"- skill {text}", reason)

@@ -10,31 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wellkept.app.skills.session_history import is_over, load_history
+from wellkept.app.skills.session_outcome import LearnReport, judge_skills, skills_called
 from wellkept.core.errors import WellkeptError
-from wellkept.core.records import record
 from wellkept.skills.generation.generate import skip_reason
-from wellkept.skills.generation.outcome import SessionVerdict, judge_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from wellkept.app.wellkept import Wellkept
     from wellkept.core.sessions import SessionRecord
-    from wellkept.skills.generation.session_history import SessionHistory
-
-
-@record(kw_only=True)
-class _LearnReport:
-    """Skills that were generated, and those that were disabled."""
-
-    made: tuple[str, ...] = ()
-    switched_off: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
 
 
 def learn_from(
     wk: Wellkept, session_ids: Sequence[str], *, environment: Mapping[str, str]
-) -> _LearnReport:
+) -> LearnReport:
     """Judge the skills that sessions used and, if enabled in the settings, suggest new ones."""
     idle = wk.settings.capture_idle_minutes
     made: list[str] = []
@@ -51,43 +40,19 @@ def learn_from(
         else:
             made += one.made
             off += one.switched_off
-    return _LearnReport(made=tuple(made), switched_off=tuple(off), problems=tuple(problems))
+    return LearnReport(made=tuple(made), switched_off=tuple(off), problems=tuple(problems))
 
 
-def _learn(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]) -> _LearnReport:
+def _learn(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]) -> LearnReport:
     history = load_history(session, wk.engine, idle_minutes=wk.settings.capture_idle_minutes)
     used = skills_called(history)
     suggest = wk.settings.skills_suggest == "on" and skip_reason(history) is None
     if not (used or suggest or wk.engine.store.skill_runs(session_id=session.id)):
-        return _LearnReport()
+        return LearnReport()
     if session.project == wk.project:
-        return _in_project(wk, session, history, suggest=suggest)
+        return judge_skills(wk.skills, session, history, suggest=suggest)
     with _open_project_of(wk, session, environment) as home:
-        return _in_project(home, session, history, suggest=suggest)
-
-
-def _in_project(
-    wk: Wellkept, session: SessionRecord, history: SessionHistory, *, suggest: bool
-) -> _LearnReport:
-    verdict = judge_session(history).verdict
-    succeeded = None if verdict is SessionVerdict.UNPROVEN else verdict is SessionVerdict.SUCCESS
-    off = wk.skills.library.judge_runs(
-        session.id, used=skills_called(history), used_by=session.client, succeeded=succeeded
-    )
-    made = wk.skills.generator.generate(session.id, with_model=False).made if suggest else ()
-    return _LearnReport(
-        made=tuple(skill.name for skill in made), switched_off=tuple(skill.name for skill in off)
-    )
-
-
-def skills_called(history: SessionHistory) -> tuple[str, ...]:
-    """The skills that were called by the agent's tool, or typed after a slash."""
-    by_agent = [step.what for step in history.steps if step.kind == "skill" and step.ok]
-    typed = [
-        prompt[1:].split(maxsplit=1)[:1] for prompt in history.prompts if prompt.startswith("/")
-    ]
-    names = [*by_agent, *(words[0] for words in typed if words)]
-    return tuple(dict.fromkeys(name.removeprefix("/") for name in names))
+        return judge_skills(home.skills, session, history, suggest=suggest)
 
 
 def _open_project_of(
@@ -98,7 +63,7 @@ def _open_project_of(
 
     folder = Path(session.cwd) if session.cwd and Path(session.cwd).is_dir() else wk.root
     return open_memory(
-        wk.path,
+        wk.services.location,
         project=session.project,
         cwd=folder,
         settings=wk.settings,

@@ -33,6 +33,8 @@ class FilterArgs(TypedDict, total=False):
     modules: Names
     sessions: Names
     authors: Names
+    methodologies: Names
+    bands: Iterable[int]
     min_confidence: float
     min_importance: float
     since: When
@@ -40,6 +42,7 @@ class FilterArgs(TypedDict, total=False):
     as_of: When
     validity: str
     include_stale: bool
+    only_stale: bool
     archived: bool | None
     needs_review: bool | None
     user_verified: bool | None

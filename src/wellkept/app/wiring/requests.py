@@ -17,7 +17,7 @@ from wellkept.core.clock import parse_moment, whole_ms
 from wellkept.core.codec import Json, Payload, record_from_json
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import MemoryDraft, MemoryPatch, WorkUnitRef
-from wellkept.core.query import Filter, Validity
+from wellkept.core.query import CONFIDENCE_BANDS, Filter, Validity
 from wellkept.core.records import record
 from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source, parse_choice, parse_type
 from wellkept.memory.fields import EDITABLE, SETTABLE, MemoryField
@@ -32,9 +32,9 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 # The keys of the TypedDicts in `keyword_types`, which take milliseconds to import.
 FILTER_KEYS = frozenset(
-    """types scopes sources tags files modules sessions authors min_confidence min_importance since
-    until as_of validity include_stale archived needs_review user_verified pinned
-    all_projects""".split()
+    """types scopes sources tags files modules sessions authors methodologies bands min_confidence
+    min_importance since until as_of validity include_stale only_stale archived needs_review
+    user_verified pinned all_projects""".split()
 )
 MEMORY_KEYS = frozenset(row.argument for row in SETTABLE if row.name != "content")
 EDIT_KEYS = frozenset(row.argument for row in EDITABLE)
@@ -89,13 +89,15 @@ class RequestBuilder:
             modules=_texts(args.get("modules", ())),
             sessions=_texts(args.get("sessions", ())),
             authors=_texts(args.get("authors", ())),
+            methodologies=_texts(args.get("methodologies", ())),
+            bands=_bands(args.get("bands", ())),
             min_confidence=args.get("min_confidence", 0.0),
             min_importance=args.get("min_importance", 0.0),
             since=self.moment(args.get("since")),
             until=self.moment(args.get("until")),
             as_of=self.moment(args.get("as_of")),
             validity=parse_choice(Validity, args.get("validity", "open"), what="validity"),
-            stale=None if args.get("include_stale", True) else False,
+            stale=_stale(args),
             archived=args.get("archived", False),
             needs_review=args.get("needs_review"),
             user_verified=args.get("user_verified"),
@@ -186,6 +188,19 @@ class RequestBuilder:
 
 def _texts(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _stale(args: FilterArgs) -> bool | None:
+    if args.get("only_stale", False):
+        return True
+    return None if args.get("include_stale", True) else False
+
+
+def _bands(bands: Iterable[int]) -> tuple[int, ...]:
+    chosen = tuple(bands)
+    if any(not 1 <= band <= CONFIDENCE_BANDS for band in chosen):
+        raise UsageError(f"Bands of confidence are 1 to {CONFIDENCE_BANDS}, not {chosen}.")
+    return chosen
 
 
 def _choices(kind: type[_Choice], names: Names, *, what: str) -> tuple[_Choice, ...]:

@@ -31,6 +31,7 @@ from wellkept.memory.engine import Engine, Thresholds
 if TYPE_CHECKING:
     from wellkept.app.projects.resolver import ProjectIdentity
     from wellkept.app.settings.model import Settings
+    from wellkept.app.views.client_setup import ClientSetup
     from wellkept.core.ports.models import ChatModel, Embedder, Reranker, TextModel
     from wellkept.core.ports.store import Store
     from wellkept.providers.chat.settings import ChatChoice
@@ -48,6 +49,11 @@ _NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
 def store_path(settings: Settings, environment: Mapping[str, str]) -> Path:
     """The database file according to the settings."""
     return settings.store_path or paths.data_folder(environment) / DATABASE_NAME
+
+
+def store_location(settings: Settings, environment: Mapping[str, str]) -> Path | str:
+    """The database according to the settings: a file, or the address of a server."""
+    return settings.store_url or store_path(settings, environment)
 
 
 def require_embedder(embedder: object) -> None:
@@ -80,18 +86,23 @@ class Services:
         embedder: Embedder | str | None,
         clock: Clock,
         environment: Mapping[str, str],
+        url: str | None = None,
         read_only: bool = False,
         by_files_only: bool = False,
     ) -> None:
-        """`by_files_only` never runs git: a folder whose project takes a decision has none yet
-        (`is_undecided`)."""
+        """With the `url` of a server the store is there; `path` then only says where what stays on
+        this machine is kept. `by_files_only` never runs git: a folder whose project takes a
+        decision has none yet (`is_undecided`)."""
         self.settings = settings
         self.path = path
+        self.url = url
         self.folder = folder
         self.clock = clock
         self.environment = environment
         self.embedding_problem: str | None = None
         self.text_model_problem: str | None = None
+        self.client_setup: ClientSetup | None = None
+        """Looks after coding clients; set by whoever knows them."""
         self._project = project
         self._given_embedder = embedder
         self.read_only = read_only
@@ -101,6 +112,21 @@ class Services:
 
     # -- Storage and the project ----------------------------------------------------------------
 
+    @property
+    def location(self) -> Path | str:
+        """Where the store is: a file, or the address of a server, which may hold a password."""
+        return self.url or self.path
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a store yet. A server is not asked."""
+        return self.url is not None or self.path.exists()
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether this is the store of the settings, which hooks capture for."""
+        return self.location == store_location(self.settings, self.environment)
+
     @cached_property
     def store(self) -> Store:
         """The store, opened on first use."""
@@ -108,14 +134,17 @@ class Services:
 
         if self._closed:
             raise StoreError("This Wellkept is closed.", hint="Open it again.")
-        is_new = not self.read_only and make_private_file(self.path)
+        is_new = self.url is None and not self.read_only and make_private_file(self.path)
         store = open_store(
-            self.path,
+            self.location,
             busy_timeout_ms=self.settings.store_busy_timeout_ms,
             durability="full" if self.settings.store_durability == "full" else "normal",
             read_only=self.read_only,
             clock=self.clock,
         )
+        if self.url is not None and not self.read_only:
+            paths.make_private_folder(self.path.parent)
+            is_new = not store.projects()
         if is_new:
             from wellkept.app.maintenance.reindex import set_index_version
 
@@ -130,7 +159,7 @@ class Services:
             self.know_secrets()
         return Engine(
             store=store,
-            embedder=lambda: self.embedder,
+            embedder=lambda: self.question_embedder,
             thresholds=lambda: self.thresholds,
             text_model=lambda: self.text_model,
             query_model=lambda: self.query_model,
@@ -235,6 +264,7 @@ class Services:
             model=known.embedding_model,
             timeout_s=known.embedding_timeout_s,
             dimension=known.embedding_dimension,
+            models_folder=paths.models_folder(self.environment),
         )
 
     @cached_property
@@ -256,6 +286,24 @@ class Services:
                 raise
             self.embedding_problem = str(error)
             return None
+
+    @cached_property
+    def question_embedder(self) -> Embedder | None:
+        """The embedder in use; a slow one looks questions up on disk first."""
+        return self._with_kept_vectors(documents=False)
+
+    @cached_property
+    def skill_embedder(self) -> Embedder | None:
+        """The embedder in use; a slow one looks skill texts up on disk, too."""
+        return self._with_kept_vectors(documents=True)
+
+    def _with_kept_vectors(self, *, documents: bool) -> Embedder | None:
+        embedder = self.embedder
+        if embedder is None or self._given_embedder is not None or self.read_only:
+            return embedder
+        from wellkept.app.wiring.local_models import with_kept_vectors
+
+        return with_kept_vectors(embedder, self.path, documents=documents)
 
     @cached_property
     def stored_model_id(self) -> str | None:
@@ -358,8 +406,12 @@ class Services:
     def reranker(self) -> Reranker | None:
         """The reranker, if one is configured."""
         known = self.settings
-        if not (known.reranker_base_url and known.reranker_name):
+        if not known.reranker_name:
             return None
+        if not known.reranker_base_url:
+            from wellkept.app.wiring.local_models import downloaded_reranker
+
+            return downloaded_reranker(known.reranker_name, self.environment)
         from wellkept.providers.rerankers.http import HttpReranker
 
         endpoint = self._endpoint(known.reranker_base_url, known.reranker_api_key)

@@ -1,0 +1,42 @@
+"""The skill that clearly fits a prompt, as the loop tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from wellkept.agent.budgets import SkillText
+from wellkept.agent.skill_use.matched import MatchedSkill
+from wellkept.app.skills.context import shown_id
+from wellkept.core.text import shorten
+from wellkept.skills.selection.injection import without_frame
+
+if TYPE_CHECKING:
+    from wellkept.app.skills.api import Skills
+
+_LINE_CHARS = 240
+
+
+class ProjectSkillMatches:
+    """`SkillMatcher` over `wk.skills`. Only what is worth telling unasked: at most one skill."""
+
+    def __init__(self, skills: Skills) -> None:
+        self._skills = skills
+
+    def __call__(self, prompt: str, /) -> Sequence[MatchedSkill]:
+        choice = self._skills.hint(prompt)
+        if choice is None:
+            return ()
+        skill = choice.skill
+        why = choice.reasons[0] if choice.reasons else "fits"
+        text = SkillText(
+            name=skill.name,
+            heading=f"## {_line(skill.name)}\n({skill.source.kind.value} skill; {_line(why)})",
+            body=without_frame(skill.body),
+            score=min(1.0, max(0.0, choice.score)),
+        )
+        return (MatchedSkill(text, shown_id(skill)),)
+
+
+def _line(text: str) -> str:
+    return shorten(without_frame(" ".join(text.split())), limit=_LINE_CHARS)

@@ -1,0 +1,62 @@
+"""Models on this machine: those to download, and the vectors that slow ones have made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from wellkept.app.settings import paths
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wellkept.core.ports.models import Embedder, Reranker
+    from wellkept.providers.downloaded_models import DownloadedModel, KnownModel
+
+_KEPT_VECTORS = "vectors"
+
+
+def known_models() -> list[KnownModel]:
+    """Every model that can be downloaded, by kind and size."""
+    from wellkept.providers import downloaded_models
+
+    return downloaded_models.known_models()
+
+
+def downloaded_models(environment: Mapping[str, str]) -> list[DownloadedModel]:
+    """The models on this machine."""
+    from wellkept.providers import downloaded_models as models
+
+    return models.downloaded_models(paths.models_folder(environment))
+
+
+def get_model(name: str, environment: Mapping[str, str], *, again: bool = False) -> DownloadedModel:
+    """Download a model, check it, and write its manifest."""
+    from wellkept.providers import downloaded_models as models
+
+    return models.download(name, paths.models_folder(environment), again=again)
+
+
+def remove_model(name: str, environment: Mapping[str, str]) -> DownloadedModel:
+    """Delete a model from this machine."""
+    from wellkept.providers import downloaded_models as models
+
+    return models.remove(name, paths.models_folder(environment))
+
+
+def downloaded_reranker(name: str, environment: Mapping[str, str]) -> Reranker:
+    """A reranker that is looked for at its first use."""
+    from wellkept.providers.rerankers.cross_encoder import CrossEncoderReranker
+
+    return CrossEncoderReranker(name, paths.models_folder(environment))
+
+
+def with_kept_vectors(embedder: Embedder, database: Path, *, documents: bool) -> Embedder:
+    """The embedder, which looks texts up beside the database first if it is a slow one."""
+    from wellkept.providers.embedders.bundled_models import STATIC
+
+    if embedder.model_id == STATIC.model_id:
+        return embedder
+    from wellkept.providers.embedders.cache import CachedEmbedder
+
+    return CachedEmbedder(embedder, database.parent / _KEPT_VECTORS, documents=documents)
