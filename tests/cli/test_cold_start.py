@@ -67,4 +67,8 @@ def test_the_command_writes_all_it_has_to_say_before_it_leaves(home: Path) -> No
             [*command, question], capture_output=True, text=True, env=environment, check=False
         )
         assert done.returncode == code
-        assert done.stdout.endswith("first\n") if code == 0 else "Nothing found" in done.stderr
+        assert (
+            done.stdout.endswith("first\n")
+            if code == 0
+            else "Nothing known about that." in done.stderr
+        )

@@ -72,6 +72,16 @@ def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
     assert _run(root, "impact", "nothing.py").returncode != 0
 
 
+def test_an_impact_names_the_calls_that_were_left_unresolved(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    take = "class {}:\n    def take(self):\n        pass\n"
+    use = "import pool, box\n\n\ndef use(some):\n    return some.take()\n"
+    write(root, {"pool.py": take.format("Pool"), "box.py": take.format("Box"), "use.py": use})
+    _run(root, "build")
+    told = _run(root, "impact", "Pool.take").stdout
+    assert "Unresolved calls that may be of it (1):\n  use.py:5 some.take\n" in told
+
+
 @pytest.mark.feature("E1")
 def test_what_no_parser_reads_is_noted_linked_listed_and_taken_back(tmp_path: Path) -> None:
     root = tmp_path / "project"
@@ -135,3 +145,18 @@ def test_related_files_are_listed_on_the_command_line(tmp_path: Path) -> None:
     found = json.loads(_run(root, "related", "b.py", "--json").stdout)
     assert {file["path"] for file in found["files"]} == {"a.py", "tests/test_b.py"}
     assert "depends on it" in _run(root, "related", "b.py").stdout
+
+
+@pytest.mark.feature("E5")
+def test_a_search_prints_functions_with_their_lines(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    pool = 'def take(timeout_s):\n    """Wait until a connection is free."""\n'
+    write(root, {"pool.py": pool, "ci/run.yml": "on: push\n", "other.py": "x = 1\n"})
+    asked = ("search", "where", "do", "we", "wait", "for", "a", "free", "connection")
+    told = _run(root, *asked).stdout
+    assert "pool.py:1" in told
+    assert "take - Wait until a connection is free." in told
+    found = json.loads(_run(root, *asked, "--json").stdout)["files"][0]
+    assert (found["path"], found["symbols"][0]["line"]) == ("pool.py", 1)
+    ci = json.loads(_run(root, "search", "where is CI configured", "--json").stdout)["files"][0]
+    assert ci["path"] == "ci/run.yml"

@@ -99,6 +99,23 @@ def test_recall_shows_what_was_found_and_exits_1_when_nothing_was(cli: Cli) -> N
     assert cli("recall", "-q", "deploys").out == f"{short}\n"
 
 
+@pytest.mark.feature("B10")
+def test_recall_says_that_nothing_is_known_and_lists_weak_matches_on_request(cli: Cli) -> None:
+    cli("remember", "The staging database listens on port 5433")
+    cli("remember", "Webhooks of carriers are retried for a day")
+    done = cli("recall", "zebra unicorn quantum")
+    assert done.code == 1
+    assert "Nothing known about that." in done.err
+    assert not done.out
+    for query in ("Convert this class to hooks", "which colour has the logo"):
+        assert cli("recall", query).code == 1
+    shown = cli(
+        "recall", "which", "port", "has", "the", "staging", "database", "--min-score", "0.5"
+    )
+    assert shown.code == 0
+    assert cli("recall", "port", "--min-score", "2").code == 2
+
+
 @pytest.mark.feature("B2")
 def test_recall_explains_each_score_and_its_json_holds_the_parts(cli: Cli) -> None:
     _remember(cli, "Deploys go through staging")

@@ -14,6 +14,8 @@ from tests.cli.conftest import Cli
 from tests.cli.test_exit_codes_and_terminals import (
     _drain as read_terminal,  # pyright: ignore[reportPrivateUsage]
 )
+from wellkept.cli.commands.system import models
+from wellkept.providers.downloaded_models import DownloadedModel
 from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 
 pytestmark = pytest.mark.feature("C10")
@@ -125,3 +127,40 @@ def test_on_a_terminal_install_asks_once_with_cost_and_none_as_default(
     got = subprocess.run(asked, env=environment, cwd=tmp_path, capture_output=True, check=True)
     assert got.stdout.decode().strip() == chosen
     assert "Which model" not in install("")
+
+
+@pytest.mark.feature("B4")
+def test_models_are_listed_and_a_download_without_a_network_is_refused(cli: Cli) -> None:
+    shown = cli("models", "--json")
+    if shown.code:
+        pytest.skip("the extra `models` is optional")
+    assert {row["kind"] for row in shown.json["models"]} == {"embedding", "reranker"}
+    assert shown.json["downloaded"] == []
+    refused = cli("models", "get", "no/such-model")
+    assert refused.code == 2
+    assert "No model is called" in refused.err
+    offline = cli("models", "get", "BAAI/bge-small-en-v1.5")
+    assert offline.code == 6
+    assert "could not be downloaded: its hub cannot be reached" in offline.err
+    assert cli("models", "remove", "BAAI/bge-small-en-v1.5").code == 2
+
+
+@pytest.mark.feature("B4")
+def test_a_downloaded_model_is_described_and_removed(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "models"
+    model = DownloadedModel("maker/small", "reranker", folder / "x", {"m.onnx": (3, "0")})
+
+    def given(*_: object, **__: object) -> DownloadedModel:
+        return model
+
+    monkeypatch.setattr(models, "known_models", list[object])
+    monkeypatch.setattr(models, "get_model", given)
+    monkeypatch.setattr(models, "remove_model", given)
+    said = cli("models", "get", "maker/small")
+    assert "maker/small: 1 files, 0 MB, SHA-256 checked." in said.out
+    assert "config set reranker.name maker/small" in said.err
+    for command in ("get", "remove"):
+        shown = cli("models", command, "maker/small", "--json").json
+        assert tuple(shown) == JSON_FIELDS[f"models {command}"]

@@ -213,10 +213,10 @@ def test_an_mcp_server_drains_too_and_shows_in_status(home: Path, folder: Path) 
         process.wait(timeout=60)
 
 
-def test_make_run_shows_the_tour_and_serves_until_it_is_stopped(home: Path) -> None:
+def test_make_serve_shows_the_tour_and_serves_until_it_is_stopped(home: Path) -> None:
     here = f"HERE=WELLKEPT_HOME='{home}' WELLKEPT_EMBEDDING_PROVIDER=none PYTHONUNBUFFERED=1"
     # What is installed is what the tests run with, so nothing is set up anew.
-    command = ["make", "-o", ".venv/run.stamp", "run", "PORT=0", here]
+    command = ["make", "-o", ".venv/run.stamp", "-o", "page", "serve", "PORT=0", here]
     environment = {**os.environ, "CI": "true"}
     with subprocess.Popen(
         command, cwd=_ROOT, env=environment, stdout=subprocess.PIPE, text=True

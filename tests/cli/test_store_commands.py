@@ -332,9 +332,13 @@ def test_completion_prints_a_script(cli: Cli, shell: str) -> None:
     assert "_WELLKEPT_COMPLETE" in script.out
 
 
-# These need a network, a skill that was made from sessions, or a folder without a named project;
+# These need a network, a model, a skill made from sessions, or a repository of their own;
 # tests of their own call them.
-_OWN_TESTS = frozenset({"skill add", "skill refine", "projects join", "model test"})
+_OWN_TESTS = frozenset(
+    {"skill add", "skill refine", "projects join", "model test", "models get", "models remove"}
+    | {"agent", "share status", "share on", "share off", "share add", "share remove"}
+    | {"share update", "handoff"}
+)
 
 
 @pytest.mark.feature("A3")
@@ -361,7 +365,13 @@ def test_the_documented_json_fields_are_the_ones_printed(cli: Cli) -> None:
         "confidence": [first, "0.5"],
         "why": [first],
         "flag": [second],
+        "ask": ["How are tests run?"],
+        "demo": ["--keep", "kept-demo"],
+        "correct": [second, "outdated"],
+        "history": [first],
+        "bulk": ["confirm", first, "--yes"],
         "sessions show": [SESSION],
+        "sessions timeline": [SESSION],
         "observer recipe": ["fix the build"],
         "observer related": ["ledger.py"],
         "observer verdict": [SESSION, "passed"],

@@ -22,7 +22,7 @@ from wellkept.core.events import (
     ToolKind,
     TurnEnded,
 )
-from wellkept.core.transcripts import ReadStats, Transcript, UnreadableFile
+from wellkept.core.runtime.transcripts import ReadStats, Transcript, UnreadableFile
 
 pytestmark = pytest.mark.feature("C7")
 RECORDED = Path(__file__).parent / "transcripts"

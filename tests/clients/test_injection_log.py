@@ -12,7 +12,7 @@ import pytest
 
 from tests.clients.hooking import Machine
 from wellkept.app.hook_context import HookContextProvider, open_existing
-from wellkept.app.observer.ingest import drain_spool
+from wellkept.app.observer.drain import drain_spool
 from wellkept.clients.answers.injection_spool import InjectionSpool
 from wellkept.clients.answers.responder import HookResponder
 from wellkept.clients.answers.shown_items import ShownItems

@@ -12,13 +12,13 @@ import pytest
 
 from wellkept.cli.root import COMMANDS as CLI_COMMANDS
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs
-from wellkept.clients.injected_text import is_wellkept_command
 from wellkept.clients.install import toml_tables
 from wellkept.clients.install.client_files import CLIENTS, client_files
 from wellkept.clients.install.files import InstallRecords
 from wellkept.clients.install.installer import Installer, InstallPlan, InstallState
 from wellkept.clients.install.slash_commands import COMMANDS
 from wellkept.core.errors import ConflictError, StoreError, UsageError
+from wellkept.core.injected_text import is_wellkept_command
 from wellkept.core.records import replace
 
 pytestmark = pytest.mark.feature("C4", "C5", "H6")

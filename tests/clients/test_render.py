@@ -48,7 +48,7 @@ def test_any_text_arrives_or_nothing_does(pair: tuple[str, str], text: str) -> N
     assert answer == b"" if not text.strip() else _text_in(client, event, answer) == text
 
 
-@pytest.mark.parametrize("client", sorted(CLIENTS))
+@pytest.mark.parametrize("client", sorted(CONTEXT_EVENTS))
 def test_nothing_to_say_prints_nothing(client: str) -> None:
     for event in CONTEXT_EVENTS[client]:
         assert render(client, event, "") == render(client, event, " \n") == b""
@@ -77,7 +77,8 @@ def test_an_event_that_takes_no_context_gets_none(client: str, event: str) -> No
 
 
 def test_every_client_is_in_the_table() -> None:
-    assert set(CONTEXT_EVENTS) == set(CLIENTS)
+    # Wellkept's own agent has no hook process: its loop asks by itself.
+    assert set(CONTEXT_EVENTS) == set(CLIENTS) - {"wellkept"}
 
 
 def test_every_hook_that_answers_is_at_an_event_that_takes_context() -> None:

@@ -12,13 +12,14 @@ from tests.clients.recorded import AT, EVENT_ID, FRAME, event_name, names, recor
 from wellkept.clients import claude_code, codex, cursor, gemini, opencode
 from wellkept.clients.registry import CLIENTS, translate, translator
 from wellkept.core.errors import UsageError
+from wellkept.core.runtime import events as runtime_events
 
 pytestmark = pytest.mark.feature("C2", "C4")
 
 EVENTS = {
     module.CLIENT: tuple(module.READERS)
     for module in (claude_code, codex, gemini, cursor, opencode)
-}
+} | {runtime_events.CLIENT: tuple(runtime_events.KINDS)}
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: (

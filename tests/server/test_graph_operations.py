@@ -47,6 +47,26 @@ def test_an_agent_asks_what_a_change_touches(folder: Path) -> None:
         assert "Names of orders are never empty." in text
 
 
+def test_an_agent_learns_which_calls_were_left_unresolved(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "pool.py": "class Pool:\n    def take(self):\n        pass\n",
+            "box.py": "import pool\n\n\nclass Box:\n    def take(self):\n        pass\n",
+            "use.py": "import pool, box\n\n\ndef use(some):\n    return some.take()\n",
+        },
+    )
+    memories = memories_in(tmp_path)
+    with memories.of("") as wk:
+        wk.graph.build(workers=1)
+    memories.close()
+    with talking_in(tmp_path) as talk:
+        found = talk.call("analyze_impact", name="pool.py::Pool.take")
+        text = talk.text("analyze_impact", name="pool.py::Pool.take")
+    assert (found["unresolved_count"], found["unresolved_calls"]) == (1, ["use.py:5 some.take"])
+    assert "unresolved, may be calls of it (1): use.py:5 some.take" in text
+
+
 def test_an_agent_follows_a_value(folder: Path) -> None:
     with talking_in(folder) as talk:
         found = talk.call("trace_data_flow", name="web.py::handle", value="request")

@@ -61,7 +61,7 @@ def test_without_the_token_nothing_is_told(web: Served, header: str) -> None:
 
 def test_what_holds_nothing_of_anyones_memory_needs_no_token(web: Served) -> None:
     for path in ("/", "/api/health", "/api/openapi.json"):
-        assert httpx2.get(f"{web.address}{path}").status_code == 200
+        assert httpx2.get(f"{web.address}{path}", timeout=60).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,16 @@ def test_what_is_stored_is_found_by_post_and_by_query(web: Served) -> None:
     assert web.get("stats")["total"] == 1
 
 
+@pytest.mark.feature("B10")
+def test_what_hardly_answers_is_left_out_unless_asked_for(web: Served) -> None:
+    short = web.remember("Deploys go through staging first")
+    asked = "how do deploys reach customers of the shop?"
+    assert web.get("memory_recall", query=asked, min_score=0)["hits"][0]["id"] == short
+    assert not web.get("memory_recall", query=asked, min_score=0.9).get("hits")
+    assert not web.get("search", query=asked, min_score=0.9).get("rows")
+    assert not web.get("memory_recall", query="zebra unicorn quantum").get("hits")
+
+
 def test_http_and_mcp_give_the_same_answers(tmp_path: Path) -> None:
     with talking_in(tmp_path) as talk:
         short = talk.call("memory_store", content="One memory, two doors")["id"]

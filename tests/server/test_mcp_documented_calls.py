@@ -158,7 +158,7 @@ def test_forgetting_by_key_closes_and_by_id_asks_first(talk: Talk) -> None:
     talk.call("memory_store", content="The port is 8000", key="port")
     told = talk.text("memory_forget", key="port")
     assert "Still in the history" in told
-    assert talk.text("memory_recall", query="port").startswith("Nothing found.")
+    assert talk.text("memory_recall", query="port").startswith("Nothing known about that.")
     talk.call("memory_store", content="The host is example.org", key="host")
     assert "confirm=true" in talk.text("memory_forget", ids=["host"])
     assert "Nothing is deleted yet" in talk.text("memory_forget", key="host", confirm=False)

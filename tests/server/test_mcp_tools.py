@@ -191,7 +191,7 @@ def test_recall_answers_with_texts_and_says_how_to_get_more(talk: Talk) -> None:
     assert len(answer["hits"]) == 2
     rest = talk.call("memory_recall", query="queue retries", offset=answer["next_offset"])
     assert len(rest["hits"]) == 1
-    assert talk.text("memory_recall", query="zebra").startswith("Nothing found.")
+    assert talk.text("memory_recall", query="zebra").startswith("Nothing known about that.")
 
 
 def test_a_long_text_is_shortened_in_recall_and_whole_in_the_record(talk: Talk) -> None:
@@ -315,3 +315,11 @@ def test_calls_that_come_at_once_are_all_carried_out(talk: Talk) -> None:
 
     talk.portal.call(at_once)
     assert talk.call("stats")["total"] == 12
+
+
+@pytest.mark.feature("B10")
+def test_recall_takes_a_least_score(talk: Talk) -> None:
+    talk.text("memory_store", content="The staging database listens on port 5433")
+    question = "which port has the staging database?"
+    assert "5433" in talk.text("memory_recall", query=question, min_score=0.3)
+    assert talk.text("memory_recall", query=question, min_score=1).startswith("Nothing known")

@@ -25,6 +25,8 @@ EXIT_CODES: Final[Mapping[type[errors.WellkeptError], int]] = MappingProxyType(
         errors.ProviderError: 6,
         errors.PluginError: 7,
         errors.WellkeptError: 8,
+        errors.MemoryChangedError: 41,
+        errors.ContextTooLongError: 61,
         errors.StoreBusyError: 51,
         errors.StoreReadOnlyError: 52,
         errors.StoreFullError: 53,

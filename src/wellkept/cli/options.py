@@ -13,6 +13,7 @@ import wellkept
 from wellkept.app.settings.paths import current_folder
 from wellkept.app.settings.sources import SettingSources, inspect_settings, load_settings
 from wellkept.cli import output
+from wellkept.cli.client_setup import InstalledClients
 from wellkept.cli.groups import environment_colour
 from wellkept.core.query import Order
 from wellkept.core.types import MemoryType, Phase, Scope, Source
@@ -112,6 +113,22 @@ _FILTERS: tuple[tuple[str, Decorator], ...] = (
     ),
     ("authors", click.option("--author", "authors", multiple=True, help="Only by this author.")),
     (
+        "methodologies",
+        click.option(
+            "--methodology", "methodologies", multiple=True, help="Only from this methodology."
+        ),
+    ),
+    (
+        "bands",
+        click.option(
+            "--dots",
+            "bands",
+            multiple=True,
+            type=click.IntRange(1, 5),
+            help="Only with this many dots of confidence: 1 is below 0.2, 5 from 0.8 on.",
+        ),
+    ),
+    (
         "since",
         click.option(
             "--since",
@@ -159,6 +176,12 @@ _FILTERS: tuple[tuple[str, Decorator], ...] = (
             help="Include or exclude memories whose files no longer exist.",
         ),
     ),
+    (
+        "only_stale",
+        click.option(
+            "--only-stale", is_flag=True, help="Only memories whose files no longer exist."
+        ),
+    ),
     ("all_projects", click.option("--all-projects", is_flag=True, help="Search all projects.")),
 )
 
@@ -190,4 +213,6 @@ def open_wellkept(project: str | None = None, *, lenient: bool = False) -> wellk
     for warning in settings.warnings:
         output.note(f"Ignored: {warning}")
     store = cast("str | None", ctx.find_root().obj)
-    return wellkept.open(store, project=project, settings=settings)
+    wk = wellkept.open(store, project=project, settings=settings)
+    wk.services.client_setup = InstalledClients(current_folder())
+    return wk

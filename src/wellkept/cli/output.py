@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
+from datetime import date, datetime
 from enum import Enum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TextIO, cast
@@ -85,6 +85,8 @@ def plain(value: object) -> Json:
         return cast("Json", value.value)
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, (list, tuple, frozenset, set)):
         return [plain(item) for item in cast("Sequence[object]", value)]
     if isinstance(value, dict):

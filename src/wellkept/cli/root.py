@@ -27,6 +27,10 @@ SECTIONS: Final = MappingProxyType(
                 "data.tour",
                 "Import this project, show a summary and try three questions.",
             ),
+            "demo": (
+                "data.demo",
+                "Make a project with weeks of history in a folder of its own, and show its page.",
+            ),
             "install": ("run.install", "Install Wellkept in a coding client."),
             "uninstall": ("run.uninstall", "Remove Wellkept from a coding client."),
             "status": (
@@ -64,6 +68,35 @@ SECTIONS: Final = MappingProxyType(
                 "memory.injected",
                 "Flag a memory that is wrong or did harm: it goes silent and waits for review.",
             ),
+            "ask": ("memory.ask", "Answer a question from memory, with citations."),
+            "review": (
+                "memory.review",
+                "Show what a session, or the project, left to look at, in three groups.",
+            ),
+            "correct": (
+                "memory.review",
+                "Correct a memory: inaccurate, outdated, too specific, or a duplicate.",
+            ),
+            "history": (
+                "memory.review",
+                "Show how a memory came to be: what replaced what, its evidence and its use.",
+            ),
+            "bulk": (
+                "memory.bulk",
+                "Confirm, reject, archive, delete, flag, weigh or tag many memories, with undo.",
+            ),
+            "undo": (
+                "memory.bulk",
+                "Take an action back by its id, or list what can be taken back.",
+            ),
+            "health": (
+                "memory.health",
+                "Show whether the memory is alive, trusted and of use, with a score from 0 to 100.",
+            ),
+            "facets": (
+                "memory.facets",
+                "Count how many memories each further filter would leave.",
+            ),
             "stats": (
                 "memory.stats",
                 "Count memories by type, scope and source, and what agents were given.",
@@ -78,6 +111,10 @@ SECTIONS: Final = MappingProxyType(
             "methodology": ("work.methodology", "Show and choose the methodology."),
             "skill": ("skills.group", "Find, run, validate, write, enable and disable skills."),
             "graph": ("graph.group", "Build and query the code graph."),
+        },
+        "Agent": {
+            "agent": ("agent.run", "Let an agent work on a task, with this project's memory."),
+            "chat": ("agent.chat", "Talk with an agent that knows this project."),
         },
         "Servers": {
             "mcp": ("run.mcp", "Run the MCP server."),
@@ -97,6 +134,8 @@ SECTIONS: Final = MappingProxyType(
             "backup": ("data.backup", "Copy the store to a new file."),
             "restore": ("data.restore", "Replace the store with a backup."),
             "projects": ("data.projects", "List, merge and join projects."),
+            "handoff": ("data.handoff", "Hand a branch over to the next person's agent."),
+            "share": ("data.share", "Share memories with your team through git."),
         },
         "Maintenance": {
             "maintain": (
@@ -119,6 +158,10 @@ SECTIONS: Final = MappingProxyType(
                 "system.reindex",
                 "Update the search indexes for the current embedding model.",
             ),
+            "storage": (
+                "system.storage",
+                "Show what fills the store, and what a prune would take.",
+            ),
             "spool": (
                 "run.spool",
                 "Show, process and retry captured events that are not stored yet.",
@@ -127,6 +170,10 @@ SECTIONS: Final = MappingProxyType(
         "Settings": {
             "config": ("system.config", "Show and change settings."),
             "model": ("system.model", "Show, choose and test the model that reads sessions."),
+            "models": (
+                "system.models",
+                "List, download and remove embedding models and rerankers.",
+            ),
             "completion": ("system.completion", "Print the completion script for a shell."),
         },
     }
@@ -196,8 +243,8 @@ _SUFFIX: Final = MappingProxyType({"list": "_", "import": "_"})
 )
 @click.option(
     "--store",
-    metavar="FILE",
-    help="Database file; overrides the settings.",
+    metavar="FILE|URL",
+    help="Database file, or address of a PostgreSQL database; overrides the settings.",
 )
 @click.version_option(__version__, "--version", "-V", message="wellkept %(version)s")
 @click.pass_context

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
-from wellkept.clients.injected_text import without_injected
 from wellkept.clients.payload_fields import Fields, as_fields, integer, nested, optional, text
 from wellkept.clients.tool_calls import (
     ToolResult,
@@ -37,6 +36,7 @@ from wellkept.core.events import (
     ToolKind,
     TurnEnded,
 )
+from wellkept.core.injected_text import without_injected
 
 CLIENT: Final = "claude-code"
 _CHANGING_TOOLS: Final = "Edit|MultiEdit|Write|NotebookEdit"

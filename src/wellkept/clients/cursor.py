@@ -15,7 +15,6 @@ from typing import Final
 
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
-from wellkept.clients.injected_text import without_injected
 from wellkept.clients.payload_fields import (
     Fields,
     as_fields,
@@ -42,6 +41,7 @@ from wellkept.core.events import (
     ToolKind,
     TurnEnded,
 )
+from wellkept.core.injected_text import without_injected
 
 CLIENT: Final = "cursor"
 HOOKS: Final = (

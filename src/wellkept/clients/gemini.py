@@ -16,7 +16,6 @@ from typing import Final
 
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
-from wellkept.clients.injected_text import without_injected
 from wellkept.clients.payload_fields import (
     Fields,
     as_fields,
@@ -34,6 +33,7 @@ from wellkept.clients.tool_calls import (
     tool_kind,
 )
 from wellkept.core.events import Event, Origin, PromptSubmitted, ToolKind, TurnEnded
+from wellkept.core.injected_text import without_injected
 
 CLIENT: Final = "gemini"
 HOOKS: Final = (

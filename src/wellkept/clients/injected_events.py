@@ -7,6 +7,7 @@ unexpected shape is left out, texts are bounded and redacted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import cast
 
 from wellkept.core.events import ContextInjected, Origin
@@ -67,7 +68,18 @@ def _line(row: object, safe: Callable[[object], str]) -> ContextLine | None:
         _name(fields, "id"),
         _name(fields, "memory") or None,
         safe(fields.get("reason")),
+        *_score(fields.get("score")),
     )
+
+
+def _score(given: object) -> tuple[float | None, ...]:
+    """Score, importance and confidence of a line; entries of earlier versions have none."""
+    values = cast("list[object]", given) if isinstance(given, list) else []
+    numbers = [
+        float(one) if isinstance(one, (int, float)) and isfinite(one) else None
+        for one in values[:3]
+    ]
+    return (*numbers, *[None] * (3 - len(numbers)))
 
 
 def _name(fields: Mapping[str, object], key: str, *, limit: int = _MAX_NAME_CHARS) -> str:

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from wellkept.clients.injected_text import is_wellkept_command, is_wellkept_tool, without_injected
 from wellkept.clients.patches import read_patch
 from wellkept.clients.payload_fields import Fields, as_fields, as_json, items, optional, text, texts
 from wellkept.core.events import Answer, Edit, Origin, ToolCalled, ToolKind, ToolStarting
+from wellkept.core.injected_text import is_wellkept_command, is_wellkept_tool, without_injected
 from wellkept.core.records import record
 
 _NAMES: Final[Mapping[ToolKind, str]] = MappingProxyType(

@@ -1,7 +1,8 @@
 """Access control for the HTTP servers: token, `Host` and `Origin`, size and time, request log.
 
 Loopback alone does not keep out other users of the machine or web pages in a browser. So every
-request needs the token, an allowed `Host` (against DNS rebinding), and no foreign `Origin`. All
+request needs the token, an allowed `Host` (against DNS rebinding), and no foreign `Origin`. A
+browser brings the token once and then a cookie (`page_session`). All
 HTTP requests pass through `guarded`. Logs contain request ids, never contents.
 """
 
@@ -27,6 +28,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem
 from wellkept.server.limits import BODY_LIMIT_S, SEND_LIMIT_S, ClientLimits
+from wellkept.server.page_session import has_session, is_own_page, set_cookie, token_in
 
 TOKEN_NAME: Final = "server.token"
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -140,6 +142,10 @@ class AccessPolicy:
     token: str | Callable[[], str] | None
     hosts: frozenset[str] = LOOPBACK_HOSTS
     open_paths: frozenset[str] = frozenset()
+    open_folder: str | None = None
+    """Paths that begin so are open too."""
+    takes_cookies: bool = False
+    """Whether a browser may come in with the token in the address, and by cookie then."""
     max_body_bytes: int = MAX_BODY_BYTES
     body_limit_s: float = BODY_LIMIT_S
     send_limit_s: float = SEND_LIMIT_S
@@ -157,20 +163,47 @@ class AccessPolicy:
             return problem(HTTPStatus.FORBIDDEN, "Other web pages may not ask here.")
         if _length_of(scope) > self.max_body_bytes:
             return too_large(self.max_body_bytes)
-        if self.token is None or scope["path"] in self.open_paths or self._has_token(scope):
+        if self.token is None or self._is_open(scope["path"]) or self._has_token(scope):
             return None
+        if self.takes_cookies and self._has_cookie(scope):
+            if is_own_page(_headers(scope), method=scope["method"]):
+                return None
+            return problem(HTTPStatus.FORBIDDEN, "Only the page itself may ask by cookie.")
         return problem(
             HTTPStatus.UNAUTHORIZED,
             "This needs the server's token.",
             hint=f"Send the token in {TOKEN_NAME} as `Authorization: Bearer TOKEN`.",
         )
 
+    def first_visit(self, scope: Scope) -> str | None:
+        """The token that a browser brings in the address of the page; None for other requests."""
+        if not self.takes_cookies or self.token is None or scope["path"] != "/":
+            return None
+        query = scope.get("query_string", b"").decode("latin-1")
+        return token_in(query) if scope["method"] == "GET" else None
+
+    def is_token(self, given: str) -> bool:
+        """Whether this is the token."""
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self._wanted().encode())
+
+    def cookie(self) -> str:
+        """The `Set-Cookie` header for a browser that brought the token."""
+        return set_cookie(self._wanted())
+
+    def _wanted(self) -> str:
+        return (self.token() if callable(self.token) else self.token) or ""
+
+    def _is_open(self, path: str) -> bool:
+        folder = self.open_folder
+        return path in self.open_paths or (folder is not None and path.startswith(folder))
+
     def _has_token(self, scope: Scope) -> bool:
         scheme, _, given = _only(scope, b"authorization").partition(" ")
-        token = self.token() if callable(self.token) else self.token
-        wanted = (token or "").encode()
-        same = hmac.compare_digest(given.strip().encode("latin-1"), wanted)
+        same = hmac.compare_digest(given.strip().encode("latin-1"), self._wanted().encode())
         return same and scheme.lower() == "bearer"
+
+    def _has_cookie(self, scope: Scope) -> bool:
+        return has_session(_headers(scope), self._wanted(), path=scope["path"])
 
 
 def too_large(limit_bytes: int) -> Problem:
@@ -243,8 +276,11 @@ class _GuardedRequest:
         is_counted = self._limits.enter(self._client)
         refusal = self._refusal(is_counted=is_counted)
         try:
+            visit = self._access.first_visit(self._scope) if refusal is None else None
             if refusal is not None:
                 await self._refuse(refusal)
+            elif visit is not None:
+                await self._let_in(visit)
             else:
                 await app(self._scope, self._receive_limited, self._send_with_id)
         except Exception as error:  # noqa: BLE001 - uvicorn would log the message
@@ -265,6 +301,33 @@ class _GuardedRequest:
                 (perf_counter() - started) * 1000,
             )
 
+    async def _let_in(self, token: str) -> None:
+        """Answer a first visit: the cookie, and the address without the token."""
+        if self._limits.guesses(self._client):
+            await self._refuse(_guessing())
+        elif not self._access.is_token(token):
+            self._limits.wrong_token(self._client)
+            await self._refuse(
+                problem(
+                    HTTPStatus.UNAUTHORIZED,
+                    "This is not the server's token.",
+                    hint="Open the address that `wellkept serve` prints.",
+                )
+            )
+        else:
+            self._status = HTTPStatus.SEE_OTHER
+            headers = [
+                (b"location", b"/"),
+                (b"set-cookie", self._access.cookie().encode()),
+                (b"cache-control", b"no-store"),
+                (b"content-length", b"0"),
+                *self._own_headers(),
+            ]
+            await self._send(
+                {"type": "http.response.start", "status": self._status, "headers": headers}
+            )
+            await self._send({"type": "http.response.body", "body": b""})
+
     def _refusal(self, *, is_counted: bool) -> Problem | None:
         if not is_counted:
             return problem(HTTPStatus.TOO_MANY_REQUESTS, "You have too many requests under way.")
@@ -272,7 +335,7 @@ class _GuardedRequest:
         if refusal is None or refusal.status != HTTPStatus.UNAUTHORIZED:
             return refusal
         if self._limits.guesses(self._client):
-            return problem(HTTPStatus.TOO_MANY_REQUESTS, "Too many wrong tokens; wait a minute.")
+            return _guessing()
         if _only(self._scope, b"authorization"):
             self._limits.wrong_token(self._client)
         return refusal
@@ -331,6 +394,19 @@ class _GuardedRequest:
         yield b"x-request-id", self._id.encode()
         yield b"x-content-type-options", b"nosniff"
         yield b"referrer-policy", b"no-referrer"
+
+
+def _guessing() -> Problem:
+    return problem(HTTPStatus.TOO_MANY_REQUESTS, "Too many wrong tokens; wait a minute.")
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """Headers by name; of one that is repeated, all values in a row."""
+    found: dict[str, str] = {}
+    for key, value in scope["headers"]:
+        name, text = key.decode("latin-1").lower(), value.decode("latin-1")
+        found[name] = f"{found[name]}; {text}" if name in found else text
+    return found
 
 
 def _trimmed(scope: Scope) -> Scope:

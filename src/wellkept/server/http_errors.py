@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -24,6 +24,7 @@ STATUS: Final[Mapping[type[errors.WellkeptError], HTTPStatus]] = MappingProxyTyp
         errors.UsageError: HTTPStatus.BAD_REQUEST,
         errors.NotFoundError: HTTPStatus.NOT_FOUND,
         errors.ConflictError: HTTPStatus.CONFLICT,
+        errors.MemoryChangedError: HTTPStatus.CONFLICT,
         errors.StoreError: HTTPStatus.INTERNAL_SERVER_ERROR,
         errors.StoreBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
         errors.StoreReadOnlyError: HTTPStatus.FORBIDDEN,
@@ -31,6 +32,7 @@ STATUS: Final[Mapping[type[errors.WellkeptError], HTTPStatus]] = MappingProxyTyp
         errors.StoreCorruptError: HTTPStatus.INTERNAL_SERVER_ERROR,
         errors.StoreVersionError: HTTPStatus.NOT_IMPLEMENTED,
         errors.ProviderError: HTTPStatus.BAD_GATEWAY,
+        errors.ContextTooLongError: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         errors.PluginError: HTTPStatus.INTERNAL_SERVER_ERROR,
         errors.WellkeptError: HTTPStatus.INTERNAL_SERVER_ERROR,
     }
@@ -45,6 +47,13 @@ class Problem(Model):
     detail: str
     hint: str = Field(default="", description="What to do about it.")
     request_id: str = Field(default="", description="Names this request in the server's log.")
+
+
+class ConflictProblem(Problem):
+    """A memory was changed since it was seen: how it stands, beside what was sent."""
+
+    current: dict[str, Any] = Field(description="The memory as it stands; see MemoryRecord.")
+    yours: dict[str, Any] = Field(description="What was sent.")
 
 
 def problem(status: HTTPStatus, detail: str, *, hint: str = "", request_id: str = "") -> Problem:

@@ -9,17 +9,20 @@ routes.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
+from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Self, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, create_model
 
 from wellkept.core.codec import Payload, record_to_json
 from wellkept.core.records import field_types, is_record
 from wellkept.core.types import MemoryType, Scope
 from wellkept.memory.fields import EDITABLE, MemoryField
 from wellkept.server.operations.inputs import Model, Texts
+from wellkept.server.operations.outputs import Output
 
 
 class RecordModel(Model):
@@ -47,8 +50,9 @@ def record_model(
     `models` has the models of records inside it. `extra` adds properties of the record: name to
     `Field`, each a text, listed after the first field.
     """
+    known: Mapping[Any, type[BaseModel]] = {} if models is None else models
     types = {n: t for n, t in field_types(kind).items() if n not in leave_out}
-    fields = {name: (_model_type(hint, models or {}), ...) for name, hint in types.items()}
+    fields = {name: (_model_type(hint, known), ...) for name, hint in types.items()}
     first, *rest = fields
     more = {name: (str, about) for name, about in (extra or {}).items()}
     ordered: dict[str, Any] = {first: fields[first], **more, **{n: fields[n] for n in rest}}
@@ -66,6 +70,52 @@ def _model_type(hint: Any, models: Mapping[Any, type[BaseModel]]) -> Any:
     if get_origin(hint) is tuple:
         return list[_model_type(args[0], models)]
     return models[hint] if is_record(hint) else hint
+
+
+@cache
+def view_model(kind: type[object]) -> type[RecordModel]:
+    """A model of a record and of the records inside it, named after them, all fields required.
+
+    Memories and sessions are shown as everywhere else.
+    """
+    from wellkept.server.http.records import SHOWN_RECORDS
+
+    if kind in SHOWN_RECORDS:
+        return SHOWN_RECORDS[kind]
+    model = record_model(kind, models=_ViewModels())
+    return create_model(f"{kind.__name__}Record", __base__=model, __doc__=inspect.getdoc(kind))
+
+
+class _ViewModels(dict[Any, type[BaseModel]]):
+    """Models of records, made when they are asked for."""
+
+    def __missing__(self, kind: Any) -> type[BaseModel]:
+        return view_model(kind)
+
+
+class ViewOutput(Output):
+    """An output that is one record of the library, and the same in words."""
+
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
+    _text: str = PrivateAttr(default="")
+
+    @classmethod
+    def of(cls, view: object, *, text: str) -> Self:
+        """The output for a record."""
+        made = cls.model_validate(view)
+        made._text = text
+        return made
+
+    def text(self) -> str:
+        return self._text
+
+
+def output_model(kind: type[object]) -> type[ViewOutput]:
+    """The output of an operation that answers with one record of the library."""
+    fields: dict[str, Any] = {
+        name: (info.annotation, info) for name, info in view_model(kind).model_fields.items()
+    }
+    return create_model(f"{kind.__name__}Fields", __base__=ViewOutput, **fields)
 
 
 _LIMITS: Mapping[str, Mapping[str, Any]] = {

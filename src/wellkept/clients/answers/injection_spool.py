@@ -63,6 +63,7 @@ def _encoded(request: HookContextRequest, context: HookContext) -> bytes:
                 "id": line.id,
                 "memory": line.memory_id,
                 "reason": line.reason,
+                "score": [line.score, line.importance, line.confidence],
             }
             for line in context.lines
         ],

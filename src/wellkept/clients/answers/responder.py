@@ -6,7 +6,6 @@ The context source is passed in as a function; this module knows nothing of memo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -24,16 +23,10 @@ from wellkept.core.events import (
     ToolKind,
     ToolStarting,
 )
-from wellkept.core.hook_context import HookContext, HookContextRequest
+from wellkept.core.hook_context import HookContext, HookContextRequest, may_have_failed
 
 MAX_QUERY_CHARS = 2_000
 MAX_OUTPUT_CHARS = 8_000
-# A first look only: a pipe can hide an exit code, and a run without tests exits with 0.
-_FAILURE_WORDS = re.compile(
-    r"no tests? (?:found|ran|to run)|collected 0 items|command not found|\berror\b|\bfatal\b"
-    r"|\bfailed\b",
-    re.IGNORECASE,
-)
 # Session starts after which the agent no longer has what was injected before.
 _FRESH_SOURCES = frozenset({"startup", "clear", "compact"})
 _CHANGING = frozenset({ToolKind.EDIT, ToolKind.WRITE})
@@ -92,7 +85,7 @@ def context_request(event: Event) -> HookContextRequest | None:
         case ToolStarting(origin=origin, kind=kind, files=files) if files and kind in _CHANGING:
             return _request(origin, "file", files=files)
         case ToolCalled(origin=origin, kind=ToolKind.SHELL, command=str(command)) if (
-            event.error or _FAILURE_WORDS.search(event.output)
+            event.error or may_have_failed(event.output)
         ):
             output = _ends(f"{event.error or ''}\n{event.output}")
             return _request(origin, "failure", query=command, output=output)

@@ -13,7 +13,6 @@ from typing import Final
 
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.clients.injected_text import without_injected
 from wellkept.clients.payload_fields import Fields, as_fields, items, nested, optional, text
 from wellkept.clients.transcripts.jsonl_records import (
     find_files,
@@ -23,6 +22,7 @@ from wellkept.clients.transcripts.jsonl_records import (
     parse_time,
 )
 from wellkept.clients.transcripts.turns import Turn
+from wellkept.clients.transcripts.usage import ClaudeCodeUsage
 from wellkept.core.events import (
     Compacted,
     Event,
@@ -32,8 +32,9 @@ from wellkept.core.events import (
     SubagentEnded,
     SubagentStarted,
 )
+from wellkept.core.injected_text import without_injected
 from wellkept.core.records import field, record
-from wellkept.core.transcripts import (
+from wellkept.core.runtime.transcripts import (
     ReadStats,
     Transcript,
     TranscriptEvent,
@@ -139,7 +140,9 @@ class _Reader:
     def events(self, reading: ReadStats) -> Iterator[TranscriptEvent]:
         """All events of the file."""
         self._calls, self._turn, self._has_begun = {}, Turn(), self.agent is not None
+        usage, status = ClaudeCodeUsage(), self.path.stat()
         for fields, end in json_lines(self.path, reading, skip_kind=_skip_kind):
+            usage.add(fields)
             kind = fields.get("type")
             if kind not in ("user", "assistant") or fields.get("isMeta") is True:
                 reading.pass_over(text(fields, "type") or "unknown")
@@ -153,6 +156,7 @@ class _Reader:
                 yield from self._assistant(fields, origin, end)
             else:
                 yield from self._user(fields, origin, end)
+        usage.keep(self.path, status)
         yield from self._turn.close(final=True)
 
     def _origin(self, fields: Fields) -> Origin | None:

@@ -14,7 +14,6 @@ from typing import Final
 
 from wellkept.clients import codex
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.clients.injected_text import without_injected
 from wellkept.clients.payload_fields import (
     Fields,
     as_fields,
@@ -35,8 +34,9 @@ from wellkept.clients.transcripts.jsonl_records import (
 )
 from wellkept.clients.transcripts.turns import Turn
 from wellkept.core.events import Compacted, Origin, PromptSubmitted, SessionStarted, ToolKind
+from wellkept.core.injected_text import without_injected
 from wellkept.core.records import field, record, replace
-from wellkept.core.transcripts import (
+from wellkept.core.runtime.transcripts import (
     ReadStats,
     Transcript,
     TranscriptEvent,

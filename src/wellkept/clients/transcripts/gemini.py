@@ -15,7 +15,6 @@ from typing import Final, cast
 
 from wellkept.clients import gemini
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.clients.injected_text import without_injected
 from wellkept.clients.payload_fields import Fields, as_fields, items, nested, optional, text
 from wellkept.clients.transcripts.jsonl_records import (
     find_files,
@@ -26,8 +25,9 @@ from wellkept.clients.transcripts.jsonl_records import (
 )
 from wellkept.clients.transcripts.turns import Turn
 from wellkept.core.events import Origin, PromptSubmitted, SessionStarted
+from wellkept.core.injected_text import without_injected
 from wellkept.core.records import field, record, replace
-from wellkept.core.transcripts import (
+from wellkept.core.runtime.transcripts import (
     ReadStats,
     Transcript,
     TranscriptEvent,

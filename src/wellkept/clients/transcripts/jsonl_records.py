@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, cast
 
 from wellkept.clients.payload_fields import Fields
 from wellkept.clients.transcripts.usage import usage_of
-from wellkept.core.transcripts import (
+from wellkept.core.runtime.transcripts import (
     ReadStats,
     Transcript,
     TranscriptFile,

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final, Protocol, cast
 
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.core.transcripts import Transcript, UnreadableFile
+from wellkept.core.runtime.transcripts import Transcript, UnreadableFile
 
 SOURCES: Final[Mapping[str, str]] = MappingProxyType(
     {

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wellkept.clients.injected_text import without_injected
 from wellkept.core.events import Origin, TurnEnded
+from wellkept.core.injected_text import without_injected
 from wellkept.core.records import record, replace
-from wellkept.core.transcripts import TranscriptEvent
+from wellkept.core.runtime.transcripts import TranscriptEvent
 
 
 @record(frozen=False)

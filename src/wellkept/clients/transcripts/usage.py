@@ -7,8 +7,8 @@ that cannot be read, or tells nothing, gives None: unmeasured is not zero.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Final, cast
 
@@ -17,6 +17,7 @@ from wellkept.core.events import TokenUsage
 
 MAX_BYTES: Final = 256 << 20
 _MAX_LINE_BYTES: Final = 16 << 20
+_MAX_FOUND: Final = 256
 
 
 def usage_of(
@@ -36,31 +37,67 @@ def _of_file(client: str, path: Path, max_bytes: int) -> TokenUsage | None:
         status = path.stat()
         if status.st_size > max_bytes or not path.is_file():
             return None
-        return _read_once(client, str(path), status.st_size, status.st_mtime_ns)
+        # A drain meets the same file at every turn; it is read again only when it has changed.
+        key = _key(path, status)
+        if (known := _FOUND.get(key)) is not None:
+            return known[0]
+        return _remember(key, _READERS[client](path))
     except (OSError, ValueError):
         return None
 
 
-@lru_cache(maxsize=16)
-def _read_once(client: str, path: str, _size: int, _changed_ns: int) -> TokenUsage | None:
-    """A drain meets the same file at every turn; it is read again only when it has changed."""
-    return _READERS[client](Path(path))
+# By path, size and time of change; bounded.
+_FOUND: Final[dict[tuple[str, int, int], tuple[TokenUsage | None]]] = {}
+
+
+def _key(path: Path, status: os.stat_result) -> tuple[str, int, int]:
+    return str(path), status.st_size, status.st_mtime_ns
+
+
+def _remember(key: tuple[str, int, int], usage: TokenUsage | None) -> TokenUsage | None:
+    for old in list(_FOUND)[: len(_FOUND) - _MAX_FOUND]:
+        _FOUND.pop(old, None)
+    _FOUND[key] = (usage,)
+    return usage
+
+
+class ClaudeCodeUsage:
+    """Sums up the records of one file.
+
+    One message stands in several records, each with the usage so far; the last one counts.
+    """
+
+    def __init__(self) -> None:
+        self._by_message: dict[str, TokenUsage] = {}
+        self._records = 0
+
+    def add(self, fields: Fields) -> None:
+        """Count one record."""
+        self._records += 1
+        message = nested(fields, "message")
+        if not (usage := nested(message, "usage")):
+            return
+        name = optional(message, "id") or f"record {self._records}"
+        self._by_message[name] = TokenUsage(
+            input=_count(usage, "input_tokens") + _count(usage, "cache_creation_input_tokens"),
+            cached=_count(usage, "cache_read_input_tokens"),
+            output=_count(usage, "output_tokens"),
+        )
+
+    def total(self) -> TokenUsage | None:
+        """The sum; None when no record told any."""
+        return _sum(self._by_message.values()) if self._by_message else None
+
+    def keep(self, path: Path, status: os.stat_result) -> None:
+        """Remember the sum for the file that was read, so that it is not read again for it."""
+        _remember(_key(path, status), self.total())
 
 
 def _claude_code(path: Path) -> TokenUsage | None:
-    """One message stands in several records, each with the usage so far; the last one counts."""
-    by_message: dict[str, TokenUsage] = {}
-    for number, fields in enumerate(_lines(path, b'"usage"')):
-        message = nested(fields, "message")
-        usage = nested(message, "usage")
-        if usage:
-            name = optional(message, "id") or f"record {number}"
-            by_message[name] = TokenUsage(
-                input=_count(usage, "input_tokens") + _count(usage, "cache_creation_input_tokens"),
-                cached=_count(usage, "cache_read_input_tokens"),
-                output=_count(usage, "output_tokens"),
-            )
-    return _sum(by_message.values()) if by_message else None
+    found = ClaudeCodeUsage()
+    for fields in _lines(path, b'"usage"'):
+        found.add(fields)
+    return found.total()
 
 
 def _codex(path: Path) -> TokenUsage | None:

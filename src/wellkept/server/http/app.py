@@ -1,4 +1,4 @@
-"""The HTTP application: operations, REST routes, live events, and MCP at `/mcp`.
+"""The HTTP application: the page, operations, REST routes, live events, and MCP at `/mcp`.
 
 Served behind `auth.guarded`. Errors become problem responses here; an internal error shows only its
 type and request id.
@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -20,12 +20,20 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
 from wellkept import __version__
-from wellkept.core.errors import WellkeptError
+from wellkept.core.errors import MemoryChangedError, WellkeptError
 from wellkept.server.auth import REQUEST_ID, AccessPolicy, App, guarded, internal_error
 from wellkept.server.http.operation_routes import operation_routes
+from wellkept.server.http.page_files import ASSETS, FOLDER, ROOT_FILES, add_page
 from wellkept.server.http.routes import HEALTH_PATH, page_routes
 from wellkept.server.http.sse import EventFeed, FeedIntervals
-from wellkept.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem, problem_of
+from wellkept.server.http_errors import (
+    MEDIA_TYPE,
+    ConflictProblem,
+    Problem,
+    headers_of,
+    problem,
+    problem_of,
+)
 from wellkept.server.open_projects import OpenProjects
 from wellkept.server.threads import WorkerThreads
 
@@ -35,10 +43,12 @@ if TYPE_CHECKING:
 PREFIX: Final = "/api"
 OPENAPI_PATH: Final = f"{PREFIX}/openapi.json"
 DOCS_PATH: Final = "/docs"
-OPEN_PATHS: Final = frozenset({"/", DOCS_PATH, OPENAPI_PATH, f"{PREFIX}{HEALTH_PATH}"})
+OPEN_PATHS: Final = frozenset(
+    {"/", DOCS_PATH, OPENAPI_PATH, f"{PREFIX}{HEALTH_PATH}", *(f"/{name}" for name in ROOT_FILES)}
+)
 """What can be seen without a token: nothing of anybody's memory."""
 
-PAGE_POLICY: Final = MappingProxyType(
+DOCS_POLICY: Final = MappingProxyType(
     {
         "content-security-policy": "default-src 'none'; style-src 'unsafe-inline';"
         " frame-ancestors 'none'"
@@ -53,9 +63,11 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 _NOT_AN_OBJECT: Final = frozenset(
     {("json_invalid", 2), ("model_attributes_type", 1), ("missing", 1)}
 )
-_INDEX = f"""<!doctype html>
+_NOT_BUILT = f"""<!doctype html>
 <meta charset="utf-8"><title>Wellkept</title>
 <h1>Wellkept {__version__}</h1>
+<p>The page is not built in this installation. From a clone, run <code>make page</code> and load
+this again; the command line (<code>wellkept --help</code>) shows and does the same.
 <p>The memory is served here. Programs ask it under <code>{PREFIX}</code> and by MCP at
 <code>/mcp</code>, with the token that <code>wellkept serve</code> names when it starts.
 <p><a href="{DOCS_PATH}">What can be asked</a>, as a page; for programs
@@ -69,8 +81,9 @@ def make_http_app(
     mcp: Server[dict[str, Any]] | None = None,
     stopping: threading.Event | None = None,
     pace: FeedIntervals | None = None,
+    page: Path = FOLDER,
 ) -> FastAPI:
-    """The application, without access control."""
+    """The application, without access control. `page` is the folder of the built page."""
     app = FastAPI(
         title="Wellkept",
         version=__version__,
@@ -82,7 +95,8 @@ def make_http_app(
         responses=_PROBLEMS,
     )
     _add_problems(app)
-    _add_index(app)
+    _add_docs(app)
+    add_page(app, folder=page, not_built=_NOT_BUILT)
     _complete_openapi(app)
     workers = WorkerThreads(projects)
     feed = EventFeed(workers, stopping=stopping or threading.Event(), pace=pace)
@@ -101,7 +115,10 @@ def guarded_app(
     app: FastAPI, *, token: str | Callable[[], str] | None, hosts: frozenset[str]
 ) -> App:
     """The application with access control."""
-    return guarded(app, AccessPolicy(token=token, hosts=hosts, open_paths=OPEN_PATHS))
+    access = AccessPolicy(
+        token=token, hosts=hosts, open_paths=OPEN_PATHS, open_folder=ASSETS, takes_cookies=True
+    )
+    return guarded(app, access)
 
 
 def openapi_document() -> dict[str, Any]:
@@ -125,16 +142,12 @@ def _lifespan(mcp: Server[dict[str, Any]] | None) -> Any:
     return lifespan
 
 
-def _add_index(app: FastAPI) -> None:
-    @app.get("/", include_in_schema=False)
-    async def index() -> HTMLResponse:
-        return HTMLResponse(_INDEX, headers=dict(PAGE_POLICY))
-
+def _add_docs(app: FastAPI) -> None:
     @app.get(DOCS_PATH, include_in_schema=False)
     async def docs() -> HTMLResponse:
         from wellkept.server.http.docs_page import docs_page
 
-        return HTMLResponse(docs_page(app.openapi()), headers=dict(PAGE_POLICY))
+        return HTMLResponse(docs_page(app.openapi()), headers=dict(DOCS_POLICY))
 
 
 def _complete_openapi(app: FastAPI) -> None:
@@ -157,10 +170,12 @@ def _complete_openapi(app: FastAPI) -> None:
 
 
 def _set_media_types(responses: dict[str, Any]) -> None:
+    """Name what a response really is: a problem, or the other type that a route names."""
     for status, response in responses.items():
         content = response["content"]
-        real = MEDIA_TYPE if status in _PROBLEMS else "text/event-stream"
-        if real == MEDIA_TYPE or real in content:
+        others = [name for name in content if name != "application/json"]
+        real = MEDIA_TYPE if status in {*_PROBLEMS, "409"} else next(iter(others), None)
+        if real is not None:
             schema = content.pop("application/json", None) or content[real]
             response["content"] = {real: schema}
 
@@ -171,6 +186,21 @@ def _add_problems(app: FastAPI) -> None:
     @app.exception_handler(WellkeptError)
     async def failed(request: Request, error: WellkeptError) -> Response:
         return _response(problem_of(error, request_id=_id(request)))
+
+    @app.exception_handler(MemoryChangedError)
+    async def changed(request: Request, error: MemoryChangedError) -> Response:
+        from wellkept.server.http.records import MemoryRecord
+
+        try:
+            sent: object = await request.json()
+        except ValueError:
+            sent = {}
+        details = ConflictProblem(
+            **problem_of(error, request_id=_id(request)).model_dump(),
+            current=MemoryRecord.of(error.current).model_dump(mode="json"),
+            yours=cast("dict[str, Any]", sent) if isinstance(sent, dict) else {},
+        )
+        return _response(details)
 
     @app.exception_handler(RequestValidationError)
     async def unfit(request: Request, error: RequestValidationError) -> Response:

@@ -11,7 +11,6 @@ from pydantic import Field
 from wellkept.app.injections import HOW_SAVED_IS_COUNTED, MemoryUse, WorkSession
 from wellkept.core.memory import Memory
 from wellkept.core.ports.injections import (
-    InjectedLine,
     Injection,
     InjectionTotals,
     KindUse,
@@ -21,21 +20,13 @@ from wellkept.core.ports.injections import (
 )
 from wellkept.core.query import Page
 from wellkept.server.http.operation_routes import ProjectHeader
-from wellkept.server.http.records import MemoryRecord
+from wellkept.server.http.records import InjectionRecord, MemoryRecord
 from wellkept.server.operations.inputs import MAX_ROWS, Model
 from wellkept.server.record_models import record_model
 from wellkept.server.threads import WorkerThreads
 
 if TYPE_CHECKING:
     from wellkept.app import Wellkept
-
-
-class InjectedLineRecord(record_model(InjectedLine)):
-    """A line as the agent was given it, and what came of it."""
-
-
-class InjectionRecord(record_model(Injection, models={InjectedLine: InjectedLineRecord})):
-    """What an agent was given at one moment."""
 
 
 class InjectionPage(Model):

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from fastapi import APIRouter, Body, Header, Query
 
+from wellkept.server.http_errors import ConflictProblem
 from wellkept.server.operations.inputs import Input
 from wellkept.server.operations.outputs import Output
 from wellkept.server.operations.table import OPERATIONS, Effect, Operation
@@ -28,6 +29,11 @@ ProjectHeader = Annotated[
 ]
 
 
+CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: {"model": ConflictProblem, "description": "It was changed since it was seen."}
+}
+
+
 def operation_routes(workers: WorkerThreads) -> APIRouter:
     """The routes of all operations."""
     router = APIRouter(tags=["operations"])
@@ -41,6 +47,7 @@ def _add(router: APIRouter, workers: WorkerThreads, operation: Operation[Any, An
         "response_model": operation.gives,
         "summary": operation.title,
         "description": operation.description,
+        "responses": CONFLICT if operation.accepts("if_updated_at") else None,
     }
     takes = operation.takes
     # The name that MCP lists is answered too; the document has each operation once.

@@ -6,19 +6,20 @@ Fields are named as in the library. Knows no routes.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from wellkept.app.activity import ActivityItem
 from wellkept.app.maintenance.doctor import DoctorReport
 from wellkept.app.session_view import SessionView
-from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs
+from wellkept.app.wiring.keyword_types import EditArgs
 from wellkept.core.activity import ActivityKind
 from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
-from wellkept.core.query import Finding, Order, Page, Validity
+from wellkept.core.ports.injections import InjectedLine, Injection, LineScore
+from wellkept.core.query import Finding, Order, Page
 from wellkept.core.sessions import SessionRecord
-from wellkept.server.operations.inputs import MAX_ROWS, FilteredInput, Model, Texts
+from wellkept.server.operations.inputs import MAX_ROWS, MemoryFilterInput, Model
 from wellkept.server.record_models import RecordModel, memory_edit_model, record_model
 
 MAX_OFFSET = 10_000
@@ -66,49 +67,12 @@ class MemoryPage(Model):
         return cls(items=items, total=page.total, next_cursor=page.next_cursor)
 
 
-class MemoryQuery(FilteredInput):
+class MemoryQuery(MemoryFilterInput):
     """Which memories to list, in which order."""
 
-    scopes: Texts = Field(default_factory=list, description="Only these scopes.")
-    sources: Texts = Field(default_factory=list, description="Only from these sources.")
-    modules: Texts = Field(default_factory=list, description="Only tied to these modules.")
-    sessions: Texts = Field(default_factory=list, description="Only from these sessions.")
-    authors: Texts = Field(default_factory=list, description="Only by these authors.")
-    min_confidence: float = Field(default=0.0, ge=0, le=1)
-    min_importance: float = Field(default=0.0, ge=0, le=1)
-    as_of: str = Field(default="", description="What was believed then: ISO date, or 7d, 12h.")
-    validity: Validity = Field(
-        default=Validity.OPEN, description="Still believed, no longer, or any."
-    )
-    stale: bool = Field(default=True, description="Also memories whose files are gone.")
-    archived: bool = Field(default=False, description="Archived ones instead.")
-    needs_review: bool | None = None
-    user_verified: bool | None = None
-    pinned: bool | None = None
-    all_projects: bool = Field(default=False, description="Look in every project.")
     order: Order = Order.NEWEST
     limit: int = Field(default=50, ge=1, le=MAX_ROWS)
     cursor: str = Field(default="", description="next_cursor of the page before.")
-
-    def filters(self) -> FilterArgs:
-        return {
-            **super().filters(),
-            "scopes": self.scopes,
-            "sources": self.sources,
-            "modules": self.modules,
-            "sessions": self.sessions,
-            "authors": self.authors,
-            "min_confidence": self.min_confidence,
-            "min_importance": self.min_importance,
-            "as_of": self.as_of or None,
-            "validity": self.validity.value,
-            "include_stale": self.stale,
-            "archived": self.archived,
-            "needs_review": self.needs_review,
-            "user_verified": self.user_verified,
-            "pinned": self.pinned,
-            "all_projects": self.all_projects,
-        }
 
 
 class MemoryEdit(memory_edit_model()):
@@ -135,6 +99,27 @@ class SessionInfo(record_model(SessionRecord, leave_out=("summarised_turn", "rev
     def of(cls, session: SessionRecord) -> SessionInfo:
         """The session as it is shown."""
         return cls.model_validate(session)
+
+
+class LineScoreRecord(record_model(LineScore)):
+    """Why a line was chosen over others; null where nothing was ranked."""
+
+
+class InjectedLineRecord(record_model(InjectedLine, models={LineScore: LineScoreRecord})):
+    """A line as the agent was given it, and what came of it."""
+
+
+class InjectionRecord(record_model(Injection, models={InjectedLine: InjectedLineRecord})):
+    """What an agent was given at one moment."""
+
+
+SHOWN_RECORDS: dict[Any, type[RecordModel]] = {
+    **_PARTS,
+    Memory: MemoryRecord,
+    SessionRecord: SessionInfo,
+    Injection: InjectionRecord,
+}
+"""Records of the library that have one form everywhere."""
 
 
 class SessionPage(Model):
@@ -190,6 +175,9 @@ class NewsRecord(Model):
     type: str | None = Field(default=None, description="The type of the memory.")
     short: str | None = Field(default=None, description="The short id of the memory.")
     title: str | None = Field(default=None, description="None when it is gone by now.")
+    subject: str | None = Field(
+        default=None, description="Skills by name, or the id of the injection."
+    )
 
     @classmethod
     def of(cls, item: ActivityItem) -> NewsRecord:
@@ -205,6 +193,7 @@ class NewsRecord(Model):
             type=item.type,
             short=item.short,
             title=item.title,
+            subject=news.subject,
         )
 
 

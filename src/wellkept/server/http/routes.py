@@ -13,8 +13,11 @@ from fastapi.responses import StreamingResponse
 
 from wellkept import __version__
 from wellkept.core.errors import UsageError
+from wellkept.server.http.chat import add_chat
+from wellkept.server.http.export import add_export
 from wellkept.server.http.injections import MemoryDetail, add_injections
-from wellkept.server.http.operation_routes import ProjectHeader
+from wellkept.server.http.jobs import add_jobs
+from wellkept.server.http.operation_routes import CONFLICT, ProjectHeader
 from wellkept.server.http.records import (
     MAX_OFFSET,
     AliveOutput,
@@ -62,6 +65,9 @@ def page_routes(workers: WorkerThreads, feed: EventFeed) -> APIRouter:
     add_injections(router, workers)
     _add_system(router, workers)
     _add_events(router, feed)
+    add_jobs(router, workers)
+    add_chat(router, workers)
+    add_export(router, workers)
     return router
 
 
@@ -87,7 +93,7 @@ def _add_memories(router: APIRouter, workers: WorkerThreads) -> None:
 
         return await workers.run(project, work)
 
-    @tagged.patch("/{name:path}", operation_id="edit_memory")
+    @tagged.patch("/{name:path}", operation_id="edit_memory", responses=CONFLICT)
     async def edited(
         name: Name, edit: Annotated[MemoryEdit, Body()], project: Project
     ) -> MemoryRecord:

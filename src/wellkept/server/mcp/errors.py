@@ -35,6 +35,7 @@ ADVICE: Final[Mapping[type[errors.WellkeptError], str]] = MappingProxyType(
         errors.UsageError: "Mend the arguments and call again.",
         errors.NotFoundError: "Search for it, or go on without.",
         errors.ConflictError: "Look at what is there now, then call again with a full id.",
+        errors.MemoryChangedError: "Read the memory again, then decide anew.",
         errors.StoreError: "Go on without memory and tell the person to run `wellkept doctor`.",
         errors.StoreBusyError: "Another process is writing. Call again once; else go on without.",
         errors.StoreReadOnlyError: "Reading still works. Tell the person that nothing is kept.",
@@ -43,6 +44,7 @@ ADVICE: Final[Mapping[type[errors.WellkeptError], str]] = MappingProxyType(
         "`wellkept doctor --repair`.",
         errors.StoreVersionError: "Go on without memory and tell the person to update Wellkept.",
         errors.ProviderError: "Call again with plain words, or go on without.",
+        errors.ContextTooLongError: "Ask for less at once.",
         errors.PluginError: "Go on without it and tell the person which plugin failed.",
         errors.WellkeptError: "Go on without memory.",
     }

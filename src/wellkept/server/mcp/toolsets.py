@@ -24,6 +24,7 @@ TOOLSETS: Final[Mapping[str, str]] = MappingProxyType(
         "skills": "list, write and check skills",
         "recipes": "recipes of earlier work, notes and verdicts on this session's work",
         "records": "counts, decisions, changes of a file, origin of a memory, observations",
+        "page": "what the page shows: health, review, bulk changes with undo, module map",
     }
 )
 FILE: Final = Path(__file__).with_name("tools.json")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wellkept.core.graph import LinkedMemory, ReachedNode, TraceStep
 
 _LISTED = 40
+_UNRESOLVED = 8
 
 
 class AboutInput(Input):
@@ -101,6 +102,12 @@ class ImpactOutput(Output):
     tests: list[str] = Field(default_factory=list)
     memories: list[LinkedMemoryOutput] = Field(default_factory=list[LinkedMemoryOutput])
     e2e_observations: list[LinkedMemoryOutput] = Field(default_factory=list[LinkedMemoryOutput])
+    unresolved_count: int = Field(
+        default=0,
+        description="Calls of the method's name on values of unknown type: some may be calls of "
+        "it; unresolved_calls lists the nearest.",
+    )
+    unresolved_calls: list[str] = Field(default_factory=list)
     stale_files: list[str] = Field(default_factory=list)
 
     def text(self) -> str:
@@ -113,6 +120,9 @@ class ImpactOutput(Output):
         lines += [
             f"[m:{m.id}] {m.type}: {m.content}" for m in (*self.memories, *self.e2e_observations)
         ]
+        if self.unresolved_count:
+            shown = ", ".join(self.unresolved_calls)
+            lines.append(f"unresolved, may be calls of it ({self.unresolved_count}): {shown}")
         lines += [f"changed since it was read: {path}" for path in self.stale_files]
         return "\n".join(lines)
 
@@ -188,6 +198,10 @@ def analyze_impact(wk: Wellkept, request: ImpactInput) -> ImpactOutput:
         tests=list(found.tests[:_LISTED]),
         memories=[LinkedMemoryOutput.of(m) for m in found.memories],
         e2e_observations=[LinkedMemoryOutput.of(m) for m in found.e2e_observations],
+        unresolved_count=len(found.unresolved),
+        unresolved_calls=[
+            f"{call.path}:{call.line} {call.callee}" for call in found.unresolved[:_UNRESOLVED]
+        ],
         stale_files=list(found.stale_files),
     )
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic.json_schema import GenerateJsonSchema
 
 from wellkept.app.wiring.keyword_types import FilterArgs
+from wellkept.core.query import CONFIDENCE_BANDS, Validity
 from wellkept.server.operations import argument_names as names
 
 MAX_ROWS = 100
@@ -138,12 +139,17 @@ class SearchInput(FilteredInput):
     """Layer one: index rows."""
 
     usual_types: ClassVar[tuple[str, ...]] = names.READABLE
-    unlisted: ClassVar[frozenset[str]] = frozenset({"tags", "concepts", "offset", "order_by"})
+    unlisted: ClassVar[frozenset[str]] = frozenset(
+        {"tags", "concepts", "offset", "order_by", "min_score"}
+    )
 
     query: str = Field(default="", description="Words or a question. Empty: the newest.")
     limit: int = Field(default=10, ge=1, le=MAX_ROWS)
     cursor: str = Field(default="", description="What the page before gives after More:.")
     offset: int = Field(default=0, ge=0, le=10_000)
+    min_score: float | None = Field(
+        default=None, ge=0, le=1, description="Least probability of an answer; 0 lists all."
+    )
     order_by: Literal["relevance", "date_desc", "date_asc"] = "relevance"
 
     @classmethod
@@ -204,6 +210,9 @@ class RecallInput(FilteredInput):
     query: str = Field(min_length=1)
     limit: int = Field(default=5, ge=1, le=MAX_RECORDS)
     offset: int = Field(default=0, ge=0, le=10_000)
+    min_score: float | None = Field(
+        default=None, ge=0, le=1, description="Least probability of an answer; 0 lists all."
+    )
 
 
 class RememberInput(Input):
@@ -285,3 +294,55 @@ class ContextInput(Input):
 
 class StatsInput(FilteredInput):
     """What is to be counted."""
+
+
+class MemoryFilterInput(FilteredInput):
+    """Every filter of memories, for people and programs that look at many."""
+
+    unlisted: ClassVar[frozenset[str]] = frozenset()
+
+    scopes: Texts = Field(default_factory=list, description="Only these scopes.")
+    sources: Texts = Field(default_factory=list, description="Only from these sources.")
+    modules: Texts = Field(default_factory=list, description="Only tied to these modules.")
+    sessions: Texts = Field(default_factory=list, description="Only from these sessions.")
+    authors: Texts = Field(default_factory=list, description="Only by these authors.")
+    methodologies: Texts = Field(default_factory=list, description="Only of these.")
+    bands: list[Annotated[int, Field(ge=1, le=CONFIDENCE_BANDS)]] = Field(
+        default_factory=list[int], description="Dots of confidence: 1 is below 0.2, 5 from 0.8 on."
+    )
+    min_confidence: float = Field(default=0.0, ge=0, le=1)
+    min_importance: float = Field(default=0.0, ge=0, le=1)
+    as_of: str = Field(default="", description="What was believed then: ISO date, or 7d, 12h.")
+    validity: Validity = Field(
+        default=Validity.OPEN, description="Still believed, no longer, or any."
+    )
+    stale: bool = Field(default=True, description="Also memories whose files are gone.")
+    only_stale: bool = Field(default=False, description="Only memories whose files are gone.")
+    archived: bool = Field(default=False, description="Archived ones instead.")
+    needs_review: bool | None = None
+    user_verified: bool | None = None
+    pinned: bool | None = None
+    all_projects: bool = Field(default=False, description="Look in every project.")
+
+    def filters(self) -> FilterArgs:
+        return {
+            **super().filters(),
+            "scopes": self.scopes,
+            "sources": self.sources,
+            "modules": self.modules,
+            "sessions": self.sessions,
+            "authors": self.authors,
+            "methodologies": self.methodologies,
+            "bands": self.bands,
+            "min_confidence": self.min_confidence,
+            "min_importance": self.min_importance,
+            "as_of": self.as_of or None,
+            "validity": self.validity.value,
+            "include_stale": self.stale,
+            "only_stale": self.only_stale,
+            "archived": self.archived,
+            "needs_review": self.needs_review,
+            "user_verified": self.user_verified,
+            "pinned": self.pinned,
+            "all_projects": self.all_projects,
+        }

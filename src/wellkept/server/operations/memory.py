@@ -38,6 +38,7 @@ def search(wk: Wellkept, request: inputs.SearchInput) -> outputs.SearchOutput:
         offset=_offset(request.cursor) or request.offset,
         neighbours=0,
         count_access=False,
+        min_score=request.min_score,
         **request.filters(),
     )
     rows = [_row(wk, hit.memory) for hit in found]
@@ -81,6 +82,7 @@ def _fitting(wk: Wellkept, request: inputs.SearchInput) -> Iterator[Memory]:
             limit=inputs.MAX_ROWS,
             neighbours=0,
             count_access=False,
+            min_score=request.min_score,
             **request.filters(),
         )
         found: Iterable[Memory] = [hit.memory for hit in hits]
@@ -142,7 +144,9 @@ def timeline(wk: Wellkept, request: inputs.TimelineInput) -> outputs.TimelineOut
 def _best_match(wk: Wellkept, request: inputs.TimelineInput) -> str:
     if not request.query.strip():
         raise UsageError("A timeline needs an anchor or a query.", hint="Search for an id first.")
-    found = wk.recall(request.query, limit=1, count_access=False, **request.filters())
+    found = wk.recall(
+        request.query, limit=1, min_score=0.0, count_access=False, **request.filters()
+    )
     if not found.hits:
         raise NotFoundError(f"Nothing matches {request.query!r}.", hint="Try other words.")
     return found[0].memory.id
@@ -175,7 +179,11 @@ def _plain_id(name: str) -> str:
 def recall(wk: Wellkept, request: inputs.RecallInput) -> outputs.RecallOutput:
     """Answer a question with texts, long ones shortened."""
     found = wk.recall(
-        request.query, limit=request.limit, offset=request.offset, **request.filters()
+        request.query,
+        limit=request.limit,
+        offset=request.offset,
+        min_score=request.min_score,
+        **request.filters(),
     )
     if not found.hits and not request.offset and (request.since or request.until):
         return _recall_by_time(wk, request)

@@ -18,6 +18,7 @@ from wellkept.core.payloads import Observation, Prompt, SessionSummary
 from wellkept.core.text import estimate_tokens
 from wellkept.memory.context.packing import FRAME, quoted
 from wellkept.memory.recall.progressive import IndexRow
+from wellkept.memory.recall.requests import NOTHING_KNOWN
 from wellkept.server.operations.inputs import Model
 
 # The content of these types repeats their payload.
@@ -200,7 +201,7 @@ class RecallOutput(Output):
             for hit in self.hits
         ]
         more = [f"More: offset={self.next_offset}"] if self.next_offset else []
-        return "\n".join([*(lines or ["Nothing found."]), *self.notes, *more])
+        return "\n".join([*(lines or [NOTHING_KNOWN]), *self.notes, *more])
 
 
 class RememberOutput(Output):

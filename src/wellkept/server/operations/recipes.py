@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from wellkept.core.errors import UsageError
 from wellkept.core.ids import short_id
+from wellkept.core.payloads import RecipeStep, WorkflowRecipe
+from wellkept.core.records import replace
 from wellkept.core.text import counted
-from wellkept.core.types import parse_type
+from wellkept.core.types import MemoryType, Source, parse_type
 from wellkept.memory.context.packing import quoted
 from wellkept.server.operations import argument_names, inputs, memory, outputs
 from wellkept.server.operations.inputs import Input, Model
@@ -97,6 +100,43 @@ def get_workflow_recipe(wk: Wellkept, request: RecipeInput) -> RecipesOutput:
     """The recipes that fit a task, best first."""
     found = wk.observer.recipes(request.task, limit=request.limit)
     return RecipesOutput(recipes=[RecipeOutput.of(one) for one in found])
+
+
+class SaveRecipeInput(Input):
+    """A recipe in a person's words: a new one, or new steps for one that is there."""
+
+    id: str = Field(default="", description="The recipe to change. Empty: a new one.")
+    task: str = Field(min_length=1, max_length=400, description="Which tasks it is for.")
+    steps: list[RecipeStepOutput] = Field(min_length=1, max_length=50)
+
+
+def save_recipe(wk: Wellkept, request: SaveRecipeInput) -> outputs.RememberOutput:
+    """Keep a recipe that a person wrote; what changed stays in its history."""
+    steps = tuple(
+        RecipeStep(description=one.description, canonical_file=one.file or None)
+        for one in request.steps
+    )
+    files = list(dict.fromkeys(one.file for one in request.steps if one.file))
+    told = "; ".join(f"{n}. {one.description}" for n, one in enumerate(steps, start=1))
+    content = f"{request.task}: {told}"
+    if request.id:
+        old = wk.get(request.id)
+        if not isinstance(old.payload, WorkflowRecipe):
+            raise UsageError(f"{old.short} is not a recipe.")
+        payload = replace(old.payload, task_pattern=request.task, steps=steps)
+        new = wk.edit(old.id, content=content, payload=payload, files=files, user_verified=True)
+        return outputs.RememberOutput(
+            id=new.short, outcome="changed", reason="", previous=old.short
+        )
+    kept = wk.remember(
+        content,
+        type=MemoryType.WORKFLOW_RECIPE,
+        payload=WorkflowRecipe(task_pattern=request.task, steps=steps),
+        files=files,
+        source=Source.USER_TAUGHT,
+        merge_similar=False,
+    )
+    return memory.stored(kept)
 
 
 def remember_this(wk: Wellkept, request: inputs.RememberInput) -> outputs.RememberOutput:

@@ -112,6 +112,8 @@ class SkillRowOutput(Model):
     why: str = Field(default="", description="Why it fits.")
     score: float | None = None
     findings: int = Field(default=0, description="How many things are wrong with its document.")
+    priority: int = Field(default=0, description="On a name clash the higher one wins.")
+    note: str = Field(default="", description="Why it is off, or what it waits for.")
 
     @classmethod
     def of(cls, skill: Skill, *, why: str = "", score: float | None = None) -> SkillRowOutput:
@@ -126,6 +128,8 @@ class SkillRowOutput(Model):
             why=one_line(why),
             score=None if score is None else round(score, 2),
             findings=len(skill.findings),
+            priority=skill.priority,
+            note=one_line(skill.note or ""),
         )
 
     def line(self) -> str:
@@ -194,6 +198,10 @@ class SkillOutput(Output):
     body: str
     path: str = ""
     version: str = ""
+    license: str = ""
+    author: str = ""
+    phases: list[str] = Field(default_factory=list, description="Given in these. Empty: any.")
+    tokens: int = Field(default=0, description="What the whole text costs, estimated.")
     aliases: list[str] = Field(default_factory=list)
     when_to_use: str = ""
     hooks: int = 0
@@ -209,6 +217,10 @@ class SkillOutput(Output):
             body=skill.body,
             path=str(skill.path or ""),
             version=skill.version or "",
+            license=one_line(skill.license or ""),
+            author=one_line(dict(skill.metadata).get("author", "")),
+            phases=[one.value for one in skill.inject_into],
+            tokens=skill.body_tokens,
             aliases=list(skill.invocation.aliases),
             when_to_use=skill.when_to_use or "",
             hooks=len(skill.hooks),

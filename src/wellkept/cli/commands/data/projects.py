@@ -102,6 +102,9 @@ def _print_preview(preview: JoinPreview) -> None:
         click.echo(f"  folder {output.one_line(folder)}")
     for memory in preview.newest:
         output.print_memory_line(memory, mark="  ")
+    if preview.folders:
+        moving = counted(preview.moving, "memory", "memories")
+        click.echo(f"These folders will read what this one keeps, and the {moving} from here.")
 
 
 def _preview_json(preview: JoinPreview) -> dict[str, object]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import options, output
-from wellkept.cli.commands.graph.modules import modules, summarise
+from wellkept.cli.commands.graph.modules import map_, modules, summarise
 from wellkept.cli.commands.graph.notes import link, note, notes
 from wellkept.cli.commands.graph.search import related, search
 from wellkept.cli.groups import Group
@@ -106,6 +106,9 @@ def impact(*, name: str, depth: int, limit: int, project: str | None, as_json: b
     _print_list("Tests", found.tests)
     _print_list("Memories", [f"{m.id} {m.type}: {m.text}" for m in found.memories])
     _print_list("E2E", [f"{m.id}: {m.text}" for m in found.e2e_observations])
+    _print_list("Unresolved calls that may be of it", [
+        f"{call.path}:{call.line} {call.callee}" for call in found.unresolved
+    ])  # fmt: skip
     _warn_stale(found.stale_files)
 
 
@@ -212,7 +215,7 @@ def show(*, name: str, project: str | None, as_json: bool) -> None:
             click.echo(f"  {mark} {edge.kind.value:<10} {output.one_line(other)}")
 
 
-for command in (search, related, modules, summarise, note, link, notes):
+for command in (search, related, modules, map_, summarise, note, link, notes):
     graph.add_command(command)
 
 

@@ -96,3 +96,21 @@ def print_summary_report(report: ModuleSummaryReport) -> None:
     )
     if report.model_problem:
         output.note(f"Some summaries were made without a model: {report.model_problem}")
+
+
+@click.command("map", epilog=_NEEDS_GRAPH)
+@options.project_option
+@options.json_option
+def map_(*, project: str | None, as_json: bool) -> None:
+    """Show the modules with their places on the map, and how far memories cover them."""
+    with options.open_wellkept(project) as wk:
+        found = wk.module_map()
+    if as_json:
+        output.print_json(found)
+        return
+    rows = [
+        (output.one_line(one.folder), f"{one.x:g}", f"{one.y:g}", f"{one.covered} of {one.files}",
+         str(one.memories), str(one.e2e))
+        for one in found.modules
+    ]  # fmt: skip
+    output.print_table(("module", "x", "y", "files known", "memories", "end to end"), rows)

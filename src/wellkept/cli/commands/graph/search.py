@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import click
 
 from wellkept.cli import exit_codes, options, output
+
+if TYPE_CHECKING:
+    from wellkept.codegraph.search.file_search import FoundFile
 
 
 @click.command("search")
@@ -14,11 +20,11 @@ from wellkept.cli import exit_codes, options, output
 @options.project_option
 @options.json_option
 def search(*, query: tuple[str, ...], limit: int, project: str | None, as_json: bool) -> int:
-    """Find files for QUERY: a bug report, a name or a question.
+    """Find files and functions for QUERY: a bug report, a name or a question.
 
     Searches paths, symbols and text, and the files of similar commits. Changed files are indexed
-    first. Works without a code graph; with one it also knows symbols. Exits with 1 when nothing was
-    found.
+    first. Works without a code graph; with one it also knows symbols. Below each file are its
+    functions and classes that fit best, with their lines. Exits with 1 when nothing was found.
     """
     with options.open_wellkept(project) as wk, output.progress_bar("Indexing code") as on_progress:
         found = wk.code.find(" ".join(query), limit=limit, progress=on_progress)
@@ -27,10 +33,20 @@ def search(*, query: tuple[str, ...], limit: int, project: str | None, as_json: 
     else:
         output.print_table(
             ("score", "file", "why"),
-            [(f"{hit.score:.2f}", hit.path, ", ".join(hit.reasons)) for hit in found],
+            [row for hit in found for row in _rows(hit)],
             empty="No matching files.",
         )
     return exit_codes.OK if found else exit_codes.NOTHING
+
+
+def _rows(hit: FoundFile) -> Iterator[tuple[str, str, str]]:
+    yield f"{hit.score:.2f}", hit.path, ", ".join(hit.reasons)
+    for symbol in hit.symbols:
+        yield (
+            "",
+            f"{hit.path}:{symbol.line}",
+            " - ".join(filter(None, (symbol.name, symbol.summary))),
+        )
 
 
 @click.command("related")

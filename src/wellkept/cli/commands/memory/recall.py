@@ -45,6 +45,11 @@ if TYPE_CHECKING:
     type=int,
     help="Number of memories to show before and after each hit, from its session.",
 )
+@click.option(
+    "--min-score",
+    type=click.FloatRange(0, 1),
+    help="Leave out what scores less; 0 lists every match.",
+)
 @click.option("--no-dates", is_flag=True, help="Do not parse dates in the question.")
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @click.option(
@@ -69,6 +74,7 @@ def recall(
     recent_sessions: int | None,
     around: str | None,
     neighbours: int | None,
+    min_score: float | None,
     no_dates: bool,
     explain: bool,
     as_index: bool,
@@ -79,7 +85,8 @@ def recall(
 ) -> int:
     """Search memories.
 
-    Exits with 1 when nothing was found, like grep.
+    The score is the probability that a memory answers. Exits with 1 when nothing is known, like
+    grep.
     """
     with options.open_wellkept(project) as wk:
         query = output.read_input(words, what="question")
@@ -96,6 +103,7 @@ def recall(
             around=around,
             neighbours=neighbours,
             count_access=not as_index,
+            min_score=min_score,
             **filters,
         )
         rows = wk.index_rows(found) if as_index else []
@@ -119,8 +127,6 @@ def _print(found: RecallResult, *, explain: bool, first: int) -> None:
                 (p.name, f"{p.value:.3f}", f"{p.weight:.3f}", f"{p.effect:+.4f}") for p in hit.parts
             ]
             output.print_table(("part", "value", "weight", "effect"), rows)
-    if not found.hits:
-        output.note("Nothing found.")
     _print_notes(found)
 
 
@@ -138,12 +144,16 @@ def _print_index(rows: Sequence[IndexRow], found: RecallResult) -> None:
         for row in rows
     ]
     output.print_table(("id", "", "date", "score", "memory", "Read", "Work"), cells)
-    if not rows:
-        output.note("Nothing found.")
     _print_notes(found)
 
 
 def _print_notes(found: RecallResult) -> None:
+    if not found.hits:
+        from wellkept.memory.recall.requests import NOTHING_KNOWN
+
+        output.note(NOTHING_KNOWN)
+        if found.considered:
+            output.note("Weak matches are left out: --min-score 0 lists them.")
     for remark in found.notes:
         output.note(remark)
     if found.next_offset is not None:

@@ -145,12 +145,13 @@ def _write_plugin(folder: Path, programs: Programs, *, as_json: bool) -> None:
         )
 
 
-def make_installer(programs: Programs | None = None) -> Installer:
-    """The installer for this machine and this installation of Wellkept."""
+def make_installer(programs: Programs | None = None, *, folder: Path | None = None) -> Installer:
+    """The installer for this machine and this installation of Wellkept. `folder` is that of the
+    project, by default the current one."""
     return Installer(
         folders=ClientFolders(
             home=Path.home(),
-            project=resolve_project(paths.current_folder()).root,
+            project=resolve_project(folder or paths.current_folder()).root,
             environment=os.environ,
         ),
         programs=programs or client_programs(),
@@ -213,7 +214,8 @@ def print_change(
     if as_json:
         shown = {"client": client, "path": change.path, "changed": not change.is_unchanged}
         files = [
-            {"path": f.path, "changed": not f.is_unchanged, "diff": _diff(f)} for f in change.files
+            {"path": f.path, "changed": not f.is_unchanged, "diff": file_diff(f)}
+            for f in change.files
         ]
         more = {"dry_run": dry_run, "diff": diff(change), "files": files, "notes": change.notes}
         output.print_json(shown | more)
@@ -230,10 +232,11 @@ def print_change(
 
 def diff(change: InstallPlan) -> str:
     """The changes as a unified diff."""
-    return "".join(map(_diff, change.files))
+    return "".join(map(file_diff, change.files))
 
 
-def _diff(change: PlannedFile) -> str:
+def file_diff(change: PlannedFile) -> str:
+    """The change of one file as a unified diff."""
     path = str(change.path)
     lines = unified_diff(
         _lines(change.before),

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 import wellkept
 from wellkept.app.settings import paths
 from wellkept.cli.background import ServerProcess, background_services
+from wellkept.cli.client_setup import InstalledClients
 from wellkept.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def mcp(ctx: click.Context, *, toolsets: str | None, http: bool, port: int, no_t
     store = cast("str | None", ctx.find_root().obj)
 
     def open_in(folder: Path, project: str | None = None) -> wellkept.Wellkept:
-        return wellkept.open(store, project=project, cwd=folder)
+        wk = wellkept.open(store, project=project, cwd=folder)
+        wk.services.client_setup = InstalledClients(folder)
+        return wk
 
     location = ServerLocation.of(os.environ, cwd=paths.current_folder())
     options = mcp_options(location.folder, toolsets=toolsets)

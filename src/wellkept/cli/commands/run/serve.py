@@ -20,6 +20,7 @@ import wellkept
 from wellkept.app.settings import paths
 from wellkept.cli import options, output
 from wellkept.cli.background import ServerProcess, background_services
+from wellkept.cli.client_setup import InstalledClients
 from wellkept.cli.commands.run.mcp import mcp_options
 from wellkept.core.errors import UsageError
 
@@ -42,7 +43,7 @@ DEFAULT_PORT = 7437
     metavar="NAME",
     help="Additional host name allowed in requests. Repeatable.",
 )
-@click.option("--open", "browse", is_flag=True, help="Open the address in a browser.")
+@click.option("--open", "browse", is_flag=True, help="Open the page in a browser.")
 @click.option("--verbose", "-v", is_flag=True, help="Log request ids to stderr.")
 @click.pass_context
 def serve(
@@ -50,8 +51,8 @@ def serve(
 ) -> None:
     """Run the HTTP and MCP server, and process hook events.
 
-    Runs until stopped. Listens on loopback unless --host is given. Every request needs the token
-    from the printed file.
+    Runs until stopped. Listens on loopback unless --host is given. The printed address opens the
+    page: its token is exchanged for a cookie. Programs send the token from the printed file.
     """
     _require_extra()
     from wellkept.server.auth import LOOPBACK_HOSTS, TOKEN_NAME, TokenFile
@@ -67,9 +68,10 @@ def serve(
         allowed = frozenset({*LOOPBACK_HOSTS, *map(_host_name, (host, *hosts))})
 
         def ready() -> None:
-            _print_start(address, data / TOKEN_NAME, host=host)
+            page = f"{address}/?token={token()}"
+            _print_start(address, page, data / TOKEN_NAME, host=host)
             if browse:
-                click.launch(address)
+                click.launch(page)
 
         _Server(cast("str | None", ctx.find_root().obj), folder, address).run(
             listener, token=token, hosts=allowed, on_ready=ready
@@ -141,7 +143,9 @@ class _Server:
             projects.close()
 
     def _open_in(self, folder: Path, project: str | None = None) -> wellkept.Wellkept:
-        return wellkept.open(self._store, project=project, cwd=folder)
+        wk = wellkept.open(self._store, project=project, cwd=folder)
+        wk.services.client_setup = InstalledClients(folder)
+        return wk
 
 
 def _require_extra() -> None:
@@ -157,12 +161,13 @@ def _host_name(host: str) -> str:
     return f"[{host.lower()}]" if ":" in host and not host.startswith("[") else host.lower()
 
 
-def _print_start(address: str, token_file: Path, *, host: str) -> None:
+def _print_start(address: str, page: str, token_file: Path, *, host: str) -> None:
     from wellkept.cli.commands.data.tour import own_command, print_home
 
     shown, command = token_file.absolute(), own_command()
     quoted = shlex.quote(str(shown))
     click.secho(f"Wellkept is at {address}", bold=True)
+    click.echo(f"Open the page: {page}")
     click.echo(f"Token file: {shown}\n")
     click.echo("Next:")
     click.echo(f'  curl -H "Authorization: Bearer $(cat {quoted})" {address}/api/stats')

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from wellkept.app.settings import paths
 from wellkept.app.settings.model import SettingRule, rule_of, rules
 from wellkept.app.settings.sources import (
+    AGENT_PREFIX,
     SettingSources,
     inspect_settings,
     load_settings,
@@ -19,6 +21,11 @@ from wellkept.app.settings.toml_file import write_entry
 from wellkept.cli import options, output
 from wellkept.cli.groups import Group
 from wellkept.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from wellkept.app.agent.config_keys import AgentKey
+    from wellkept.app.settings.model import Settings
+    from wellkept.app.settings.toml_file import Scalar
 
 project_file_option = click.option(
     "--project-file",
@@ -40,19 +47,62 @@ def _sources() -> SettingSources:
     return SettingSources.of(os.environ, cwd=paths.current_folder())
 
 
-def _shown(rule: SettingRule, value: object) -> object:
+def _shown(rule: SettingRule | AgentKey, value: object) -> object:
     """Hide the value of a secret."""
-    return "(set)" if rule.secret and value is not None else value
+    return "(set)" if rule.secret and value not in (None, "") else value
+
+
+def _rule(key: str) -> SettingRule | AgentKey:
+    """The rule of a key; the agent's are loaded only when one is named."""
+    if not key.startswith(AGENT_PREFIX):
+        return rule_of(key)
+    from wellkept.app.agent.config_keys import agent_key
+
+    return agent_key(key)
+
+
+def _current(rule: SettingRule | AgentKey, known: Settings) -> tuple[object, str]:
+    """The value in force, as it may be shown, and its origin."""
+    if isinstance(rule, SettingRule):
+        return _shown(rule, known.value(rule.key)), known.origin(rule.key)
+    value, origin = rule.current(known, os.environ)
+    return _shown(rule, value), origin
+
+
+def _agent_rows(
+    known: Settings, *, only_set: bool
+) -> tuple[list[tuple[str, object, str]], list[UsageError]]:
+    """The agent's settings; a value that does not fit is a problem, not a row."""
+    from wellkept.app.agent.config_keys import agent_keys
+    from wellkept.app.agent.settings import AgentSettings
+
+    rows: list[tuple[str, object, str]] = []
+    problems: list[UsageError] = []
+    try:
+        AgentSettings.of(known, os.environ)
+    except UsageError as error:
+        problems.append(error)
+    for one in agent_keys():
+        try:
+            value, origin = _current(one, known)
+        except UsageError as error:
+            problems.append(error)
+            continue
+        if not only_set or origin != "default":
+            rows.append((one.key, value, origin))
+    return rows, problems
 
 
 @config.command()
+@click.option("--agent", is_flag=True, help="Show the agent's settings, all of them.")
 @options.json_option
-def show(*, as_json: bool = False) -> None:
-    """Show all settings and where their values come from."""
+def show(*, agent: bool = False, as_json: bool = False) -> None:
+    """Show all settings and where their values come from. Of the agent's, those that are set."""
     known, problems = inspect_settings(_sources())
-    rows = [
-        (rule.key, _shown(rule, known.value(rule.key)), known.origin(rule.key)) for rule in rules()
-    ]
+    rows = [] if agent else [(rule.key, *_current(rule, known)) for rule in rules()]
+    agent_rows, agent_problems = _agent_rows(known, only_set=not agent)
+    rows += agent_rows
+    problems = [*problems, *agent_problems]
     if as_json:
         items = [{"key": k, "value": v, "origin": o} for k, v, o in rows]
         output.print_json({"items": items, "problems": [str(problem) for problem in problems]})
@@ -68,11 +118,11 @@ def show(*, as_json: bool = False) -> None:
 @options.json_option
 def get(*, key: str, as_json: bool) -> None:
     """Print the value of one setting."""
-    rule = rule_of(key)
+    rule = _rule(key)
     known = load_settings(_sources())
-    value = _shown(rule, known.value(key))
+    value, origin = _current(rule, known)
     if as_json:
-        output.print_json({"key": key, "value": value, "origin": known.origin(key)})
+        output.print_json({"key": key, "value": value, "origin": origin})
     else:
         click.echo("" if value is None else output.one_line(str(value)))
 
@@ -83,12 +133,12 @@ def get(*, key: str, as_json: bool) -> None:
 @project_file_option
 def set_(*, key: str, value: str, project_file: bool) -> None:
     """Write a setting to the user file; comments and other lines stay unchanged."""
-    rule = rule_of(key)
-    parsed = parse_value(rule, value)
+    rule = _rule(key)
+    parsed = _parsed(rule, value)
     path = _target(rule, project_file=project_file)
-    write_entry(path, key, str(parsed) if isinstance(parsed, Path) else parsed)
+    write_entry(path, key, parsed)
     output.note(f"{key} is set in {path}")
-    _warn_if_overridden(key, path)
+    _warn_if_overridden(rule, path)
     _tell_hooks(key)
 
 
@@ -97,7 +147,7 @@ def set_(*, key: str, value: str, project_file: bool) -> None:
 @project_file_option
 def unset(*, key: str, project_file: bool) -> None:
     """Remove a setting from the user file."""
-    path = _target(rule_of(key), project_file=project_file)
+    path = _target(_rule(key), project_file=project_file)
     write_entry(path, key, None)
     output.note(f"{key} is no longer set in {path}")
     _tell_hooks(key)
@@ -120,11 +170,18 @@ def path(*, as_json: bool) -> None:
             click.echo(f"{name}\t{file or ''}")
 
 
-def _target(rule: SettingRule, *, project_file: bool) -> Path:
+def _parsed(rule: SettingRule | AgentKey, text: str) -> Scalar:
+    if not isinstance(rule, SettingRule):
+        return rule.parse(text)
+    parsed = parse_value(rule, text)
+    return str(parsed) if isinstance(parsed, Path) else parsed
+
+
+def _target(rule: SettingRule | AgentKey, *, project_file: bool) -> Path:
     sources = _sources()
     if not project_file:
         return sources.user_file
-    if not rule.by_project:
+    if not isinstance(rule, SettingRule) or not rule.by_project:
         allowed = ", ".join(r.key for r in rules() if r.by_project)
         raise UsageError(
             f"{rule.key} cannot be set in a project file: that file comes with the checkout.",
@@ -150,8 +207,8 @@ def _tell_hooks(key: str) -> None:
     )
 
 
-def _warn_if_overridden(key: str, path: Path) -> None:
+def _warn_if_overridden(rule: SettingRule | AgentKey, path: Path) -> None:
     known, _ = inspect_settings(_sources())
-    origin = known.origin(key)
+    _, origin = _current(rule, known)
     if not origin.startswith(str(path)):
         output.note(f"Overridden by {origin}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -196,10 +197,14 @@ def maintain_after_answer(wk: wellkept.Wellkept) -> None:
 
 def start_maintenance(wk: wellkept.Wellkept) -> subprocess.Popen[bytes]:
     """Maintain a project in a detached process."""
-    store, project = ("--store", str(wk.path)), ("--project", wk.project)
+    url, project = wk.services.url, ("--project", wk.project)
+    # An address may hold a password, which a command line would show to everybody.
+    store = () if url else ("--store", str(wk.path))
+    environment = {**os.environ, "WELLKEPT_STORE_URL": url} if url else None
     return subprocess.Popen(
         [sys.executable, "-m", "wellkept.cli", *store, "maintain", "--if-due", *project],
         cwd=wk.root,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -61,6 +61,26 @@ def show(*, session: str, as_json: bool) -> None:
     _print(view)
 
 
+@sessions.command()
+@click.argument("session", metavar="ID")
+@options.json_option
+def timeline(*, session: str, as_json: bool) -> None:
+    """Show what happened in a session, in order, with the lines that the agent was given."""
+    from wellkept.app.views.session_text import timeline_lines
+
+    with options.open_wellkept() as wk:
+        found = wk.session_timeline(session, all_projects=True)
+    if as_json:
+        shown = output.plain(found)
+        assert isinstance(shown, dict)
+        output.print_json({**shown, "session": _plain(found.session)})
+        return
+    first, *rest = timeline_lines(found)
+    click.secho(output.safe(first), bold=True)
+    for line in rest:
+        click.echo(output.safe(line))
+
+
 def _print(view: SessionView) -> None:
     record = view.record
     click.secho(output.one_line(record.title or record.id), bold=True)

@@ -1,0 +1,1 @@
+"""`wellkept agent` and `wellkept chat`."""

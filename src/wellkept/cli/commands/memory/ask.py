@@ -1,0 +1,40 @@
+"""`wellkept ask`."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from wellkept.cli import options, output
+
+
+@click.command()
+@click.argument("question")
+@click.option("--no-model", is_flag=True, help="Word for word from memory, also with a model.")
+@options.project_option
+@options.json_option
+def ask(*, question: str, no_model: bool, project: str | None, as_json: bool) -> None:
+    """Answer a question from memory, with citations.
+
+    The agent's model words the answer if one is set.
+    """
+    from wellkept.app.views.chat import chat_model, notes, streamed_answer
+
+    with options.open_wellkept(project) as wk:
+        model = None if no_model or as_json else chat_model(wk)
+        if model is None:
+            answer = wk.ask(question)
+            if as_json:
+                output.print_json(answer)
+            else:
+                click.echo(output.safe(answer.answer))
+            return
+        found = notes(wk, question)
+
+        async def stream() -> None:
+            async for piece in streamed_answer(model, question, found):
+                click.echo(output.safe(piece), nl=False)
+            click.echo()
+
+        asyncio.run(stream())

@@ -1,0 +1,99 @@
+"""Operations that the page needs: recipes in a person's words, and what a skill says of itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import wellkept
+from wellkept.app.settings.model import Settings
+from wellkept.core.errors import UsageError
+from wellkept.core.payloads import WorkflowRecipe
+from wellkept.core.types import MemoryType, Source
+from wellkept.server.operations.recipes import RecipeStepOutput, SaveRecipeInput, save_recipe
+from wellkept.server.operations.skill_records import CreateSkillInput, SkillNameInput
+from wellkept.server.operations.skills import skill_create, skill_show
+from wellkept.testing.fakes import ManualClock
+
+
+def opened(folder: Path) -> wellkept.Wellkept:
+    return wellkept.open(
+        folder / "data" / "memory.db",
+        cwd=folder,
+        embedder="none",
+        settings=Settings(),
+        clock=ManualClock(),
+        environment={"HOME": str(folder)},
+    )
+
+
+def steps(*told: tuple[str, str]) -> list[RecipeStepOutput]:
+    return [RecipeStepOutput(description=text, file=file) for text, file in told]
+
+
+@pytest.mark.feature("H4")
+def test_a_person_writes_a_recipe(tmp_path: Path) -> None:
+    with opened(tmp_path) as wk:
+        made = save_recipe(
+            wk,
+            SaveRecipeInput(
+                task="add a currency",
+                steps=steps(("add the rate", "src/rates.py"), ("run the tests", "")),
+            ),
+        )
+        kept = wk.get(made.id)
+        assert kept.type is MemoryType.WORKFLOW_RECIPE
+        assert kept.source is Source.USER_TAUGHT
+        assert kept.files == ("src/rates.py",)
+        assert isinstance(kept.payload, WorkflowRecipe)
+        assert [one.description for one in kept.payload.steps] == ["add the rate", "run the tests"]
+        assert [one.recipe.task_pattern for one in wk.observer.recipes("add a currency")] == [
+            "add a currency"
+        ]
+
+
+@pytest.mark.feature("H4")
+def test_a_changed_recipe_keeps_its_counts_and_its_past(tmp_path: Path) -> None:
+    with opened(tmp_path) as wk:
+        first = save_recipe(
+            wk, SaveRecipeInput(task="release", steps=steps(("tag it", ""), ("push it", "")))
+        )
+        old = wk.get(first.id)
+        second = save_recipe(
+            wk, SaveRecipeInput(id=first.id, task="release", steps=steps(("build it", "")))
+        )
+        new = wk.get(second.id)
+        assert isinstance(new.payload, WorkflowRecipe)
+        assert [one.description for one in new.payload.steps] == ["build it"]
+        assert new.user_verified
+        assert wk.get(old.id).superseded_by == new.id
+        assert second.previous == old.short
+
+
+@pytest.mark.feature("H4")
+def test_only_a_recipe_can_be_changed_as_one(tmp_path: Path) -> None:
+    with opened(tmp_path) as wk:
+        fact = wk.remember("Deploys go through staging.").memory
+        with pytest.raises(UsageError, match="not a recipe"):
+            save_recipe(wk, SaveRecipeInput(id=fact.id, task="x", steps=steps(("y", ""))))
+
+
+@pytest.mark.feature("H5")
+def test_a_skill_tells_its_priority_licence_author_and_cost(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    with opened(tmp_path) as wk:
+        skill_create(
+            wk,
+            CreateSkillInput(name="own-skill", description="Does it. Use when asked.", body="Do."),
+        )
+        path = tmp_path / ".skills" / "own-skill" / "SKILL.md"
+        text = path.read_text("utf-8").replace(
+            "---\n", "---\nlicense: MIT\nmetadata:\n  author: somebody\n", 1
+        )
+        path.write_text(text, "utf-8")
+        wk.skills.refresh()
+        found = skill_show(wk, SkillNameInput(name="own-skill"))
+        assert found.skill.priority > 200
+        assert (found.license, found.author) == ("MIT", "somebody")
+        assert found.tokens > 0
