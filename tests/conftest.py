@@ -10,9 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.postgres_server import empty_postgres_url, postgres_server, postgres_url
 from tests.report_guard import guard_ast_parse, pytest_runtest_makereport
+from wellkept.testing.real_requests import VARIABLE, forbid_real_requests
 
-__all__ = ["pytest_runtest_makereport"]
+__all__ = [
+    "empty_postgres_url",
+    "postgres_server",
+    "postgres_url",
+    "pytest_runtest_makereport",
+]
 
 guard_ast_parse()
 
@@ -31,6 +38,7 @@ def _refuse_outside(event: str, arguments: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_refuse_outside)
+forbid_real_requests()
 
 
 @pytest.fixture(autouse=True)
@@ -41,4 +49,5 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if name.startswith("WELLKEPT_") or name in {"OPENAI_API_KEY", "OLLAMA_HOST"}:
             monkeypatch.delenv(name)
     monkeypatch.setenv("WELLKEPT_HOME", str(folder))
+    monkeypatch.setenv(VARIABLE, "1")
     return folder

@@ -1,47 +1,125 @@
-"""Learning the weights: what tells the evidence gets the weight, what does not gets none."""
+"""Learning the weights: what tells the answer gets the weight, what does not gets none."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from bench.fusion_train import LEARNED, SETS, Example, cross_validated, fit
+from bench.fusion_train import NOTE_WORDS, clarity, cross_validated, fit, fit_answers
+from bench.notes_data import (
+    DEVELOPMENT,
+    HELD_OUT,
+    KINDS,
+    UNANSWERABLE,
+    load_elsewhere,
+    load_notes,
+    load_pairs_of_questions,
+)
+from bench.ranking_sources import SOURCES, Example
+from wellkept.core.text import content_words, stem
+from wellkept.memory.recall.answers import SUPPORT
 from wellkept.memory.recall.features import Feature
 
 pytestmark = pytest.mark.feature("B2")
 
 
-def made_up(conversation: str, seed: int) -> Example:
-    """A pool in which the evidence has the best words and everything else is chance."""
-    rows = np.random.default_rng(seed).random((12, len(Feature)))
-    best = int(rows[:, Feature.WORDS].argmax())
-    names = tuple(f"t{i}" for i in range(12))
+def made_up(group: str, seed: int, *, notes: bool = False, answerable: bool = True) -> Example:
+    """Candidates of which the one that answers has the best match; everything else is chance."""
+    random = np.random.default_rng(seed)
+    rows = random.random((12, len(Feature)))
+    rows[:, [Feature.FRAGMENTS, Feature.LINKS, Feature.CAUSAL, Feature.DATE]] = 0.0
+    rows[:, Feature.SPEAKER] = 0.0
+    rows[:, Feature.NOTE] = float(notes)
+    match = Feature.MEANING if notes else Feature.WORDS
+    best = int(rows[:, match].argmax())
+    support = random.random((12, len(SUPPORT))) * 0.5
+    support[best, SUPPORT.index("covers")] = 1.0 if answerable else 0.2
     return Example(
-        conversation,
+        "notes" if notes else "longmemeval",
+        group,
+        "",
         rows,
-        (best,),
-        names,
+        support,
+        np.full(12, notes),
+        (best,) if answerable else (),
+        int(answerable),
         tuple(f"s{i // 3}" for i in range(12)),
-        frozenset({names[best]}),
-        frozenset({f"s{best // 3}"}),
     )
 
 
-DATA = [made_up(f"c{n % 3}", n) for n in range(90)]
+TURNS = [made_up(f"c{n % 9}", n) for n in range(90)]
+NOTES = [made_up(f"p{n % 9}", 1_000 + n, notes=True) for n in range(90)]
+OTHERS = [made_up(f"q{n % 9}", 2_000 + n, notes=bool(n % 2), answerable=False) for n in range(90)]
+DATA = [*TURNS, *NOTES, *OTHERS]
 
 
-def test_the_signal_that_tells_gets_by_far_the_largest_weight() -> None:
-    weights = fit(DATA, LEARNED)
-    others = np.abs(np.delete(weights, Feature.WORDS))
-    assert weights[Feature.WORDS] > 4 * others.max()
+def test_turns_and_notes_get_weights_of_their_own() -> None:
+    found = fit(DATA)
+    others = np.abs(np.delete(found.turn, [Feature.WORDS, Feature.FRAGMENTS, Feature.LINKS]))
+    assert found.turn[Feature.WORDS] > 4 * np.delete(others, -1).max() > 0
+    assert found.note[Feature.MEANING] > 4
+    assert found.note[Feature.WORDS] == NOTE_WORDS["hybrid"]["words"]
+    assert found.note[Feature.COVERS_MOST] == NOTE_WORDS["hybrid"]["covers_most"]
+    assert fit(DATA, "words").note[Feature.COVERS_MOST] != NOTE_WORDS["hybrid"]["covers_most"]
+    assert found.note[Feature.SESSION_WORDS] == 0.0
 
 
-def test_signals_that_were_not_chosen_weigh_nothing() -> None:
-    weights = fit(DATA, SETS["vectors"])
-    assert weights[Feature.WORDS] == 0.0
+def test_features_of_retrievers_that_are_off_weigh_nothing() -> None:
+    assert fit(DATA, "vectors").turn[Feature.WORDS] == 0.0
+    assert fit(DATA, "words").note[Feature.MEANING] == 0.0
 
 
-def test_held_out_conversations_are_ranked_well_by_what_the_others_taught() -> None:
-    figures = cross_validated(DATA, LEARNED)
-    assert figures.recall_5 > 90
-    assert cross_validated(DATA, SETS["vectors"]).recall_5 < 70
+def test_training_twice_gives_the_same() -> None:
+    one, other = fit(DATA), fit(DATA)
+    assert one.turn.tolist() == other.turn.tolist()
+    assert one.note.tolist() == other.note.tolist()
+
+
+def test_what_is_left_out_is_ranked_well_by_what_the_others_taught() -> None:
+    figures = cross_validated(DATA)
+    assert figures["longmemeval"]["recall_at_10"] > 90
+    assert figures["notes"]["recall_at_10"] > 90
+
+
+def test_the_probability_tells_answers_from_others_and_only_support_counts_for_it() -> None:
+    weights = fit(DATA)
+    answers = {
+        "note": fit_answers(DATA, weights, notes=True, without=set()),
+        "turn": fit_answers(DATA, weights, notes=False, without=set()),
+    }
+    for model in answers.values():
+        assert all(w >= 0 for name, w in model.items() if name not in {"constant", "unnamed"})
+        assert model.get("unnamed", 0.0) <= 0
+    right = np.mean([clarity(e, weights, answers) for e in (*TURNS, *NOTES)])
+    wrong = np.mean([clarity(e, weights, answers) for e in OTHERS])
+    assert right > 0.5 > wrong
+
+
+def test_no_source_of_training_is_non_commercial() -> None:
+    assert all(licence in {"MIT", "Apache-2.0"} for _, licence in SOURCES.values())
+    assert "locomo" not in SOURCES
+
+
+def test_the_two_sets_of_notes_share_no_project_and_paraphrases_share_no_word() -> None:
+    sets = [load_notes(DEVELOPMENT), load_notes(HELD_OUT)]
+    for one, other in pairwise(sets):
+        assert not {p for p, _ in one.notes} & {p for p, _ in other.notes}
+        assert not {t for _, t in one.notes} & {t for _, t in other.notes}
+    for notes in sets:
+        assert all(notes.of_kind(kind) for kind in (*KINDS.values(), UNANSWERABLE))
+        for each in notes.of_kind("paraphrase"):
+            asked = {stem(word) for word in content_words(each.text)}
+            told = {stem(word) for word in content_words(each.note or "")}
+            assert not asked & told, each.text
+
+
+def test_what_is_measured_is_apart_from_what_was_learned_from() -> None:
+    learned, measured = load_elsewhere("development"), load_elsewhere("held out")
+    assert len(learned) == len(measured) == 50
+    assert not set(learned) & set(measured)
+    tuned, asked = load_pairs_of_questions("development"), load_pairs_of_questions("held_out")
+    assert tuned.notes == asked.notes
+    assert len(tuned.questions) == len(asked.questions) == 64
+    assert not {q.note for q in tuned.questions} & {q.note for q in asked.questions}

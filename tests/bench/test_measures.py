@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 from pathlib import Path
 
 import pytest
 
-from bench import locomo_data, longmemeval
+from bench import cosqa, locomo_data, longmemeval
 from bench.baselines import Baselines, fuse
 from bench.measures import Answer, measure, ndcg, recall, recall_all, recall_any, reciprocal_rank
+from bench.model_ways import Way, add_models, chosen_ways
 from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B1")
@@ -102,6 +104,33 @@ def test_longmemeval_sessions_are_made_opaque_and_unanswerable_questions_left_ou
     assert question.wanted == {"s001"}
     assert [turn.session for turn in question.turns] == ["s000", "s001"]
     assert "answer" not in repr(question.turns)
-    outcomes, _ = longmemeval.ask(question, folder=tmp_path, embedder="none")
-    assert [o.method for o in outcomes] == [longmemeval.RECALL]
+    outcomes, _ = longmemeval.ask(question, [Way("none")])
+    assert [o.method for o in outcomes] == [longmemeval.RECALL, longmemeval.DEEP]
     assert longmemeval.figures_of(outcomes)["recall_any_at_10"] in (0.0, 100.0)
+    beside, _ = longmemeval.ask(question, [Way("none"), Way("static")])
+    assert [o.method for o in beside][2:] == ["wellkept recall, static"]
+
+
+def test_models_are_set_side_by_side_and_the_first_is_reranked() -> None:
+    options = argparse.ArgumentParser()
+    add_models(options)
+    asked = options.parse_args(["--models", "static,minilm", "--reranker", "maker/small"])
+    assert [way.label for way in chosen_ways(asked)] == [
+        "static",
+        "minilm",
+        "static, reranked by maker/small",
+    ]
+    assert chosen_ways(options.parse_args([]))[0] == Way("static")
+
+
+def test_questions_about_code_find_the_functions_that_answer(tmp_path: Path) -> None:
+    functions = ["def is_even(n): return n % 2 == 0", "def read_json(path): return load(path)"]
+    places = {text: number for number, text in enumerate(functions)}
+    (tmp_path / "code_idx_map.txt").write_text(json.dumps(places), "utf-8")
+    asked = [{"doc": "python check if number is even", "retrieval_idx": "0"}]
+    (tmp_path / "cosqa-retrieval-dev-500.json").write_text(json.dumps(asked), "utf-8")
+    texts, questions = cosqa.load(tmp_path, "dev")
+    assert questions == [("python check if number is even", functions[0])]
+    found = cosqa.ask(texts, questions, [Way("static"), Way("none")])
+    assert list(found) == [cosqa.RECALL, "BM25", cosqa.EMBEDDER, "RRF", f"{cosqa.RECALL}, none"]
+    assert found["BM25"] == {"in five": 100.0, "mrr": 100.0}

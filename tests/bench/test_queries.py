@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from bench.localise import answered
+from bench.localise import Tally, answered
 from bench.queries import Query, read_queries
 from bench.states import State
+from bench.swe_bench import main as list_reports
+from bench.swe_bench import reports
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
 from wellkept import open as open_memory
 
 pytestmark = pytest.mark.feature("E5")
 
+QUESTIONS = Path(__file__).parents[2] / "bench/data/code_questions.jsonl"
 PATCH = """diff --git a/src/url.py b/src/url.py
 --- a/src/url.py
 +++ b/src/url.py
@@ -41,11 +44,17 @@ def read(tmp_path: Path, text: str, *, repo: str = "repo") -> list[Query]:
         {"title": "broken url", "body": "", "changed_files": [{"filename": "src/url.py"}]},
         {"issue": "broken url", "file": ".\\src\\url.py"},
         {"issue": {"title": "broken url", "body": None}, "relevant_files": ["/src/url.py"]},
-        {"problem_statement": "broken url", "patch": PATCH.partition("diff --git a/src/new")[0]},
     ],
 )
 def test_an_entry_may_use_any_of_the_usual_names(tmp_path: Path, entry: dict[str, object]) -> None:
     assert read(tmp_path, json.dumps(entry)) == [Query("broken url", frozenset({"src/url.py"}))]
+
+
+def test_a_patch_names_the_files_and_is_kept_as_it_is(tmp_path: Path) -> None:
+    patch = PATCH.partition("diff --git a/src/new")[0]
+    entry = {"problem_statement": "broken url", "patch": patch}
+    wanted = Query("broken url", frozenset({"src/url.py"}), patch=patch)
+    assert read(tmp_path, json.dumps(entry)) == [wanted]
 
 
 def test_lines_a_list_a_named_list_and_a_mapping_read_alike(tmp_path: Path) -> None:
@@ -68,7 +77,8 @@ def test_a_swe_bench_entry_is_read_as_it_is(tmp_path: Path) -> None:
     }  # fmt: skip
     other = {**entry, "repo": "pallets/flask", "problem_statement": "Else."}
     read_back = read(tmp_path, json.dumps([entry, other]), repo="requests")
-    assert read_back == [Query("It breaks.", frozenset({"src/url.py", "src/new.py"}), "abc")]
+    files = frozenset({"src/url.py", "src/new.py"})
+    assert read_back == [Query("It breaks.", files, "abc", patch=PATCH)]
     assert len(read(tmp_path, json.dumps([entry, other]), repo="elsewhere")) == 2
 
 
@@ -186,3 +196,60 @@ def test_a_state_holds_what_a_search_in_the_folder_would(repo: Path, tmp_path: P
         assert state.finder.find(asked) == wk.code.find(asked)
         assert "vendor/jar.py" not in [found.path for found in wk.code.find(asked)]
     state.close()
+
+
+def test_the_figures_of_several_repositories_are_added_up(repo: Path) -> None:
+    total = Tally()
+    queries = [Query("cookies are lost", frozenset({"biscuits.py"}))]
+    answered(repo, queries, total)
+    answered(repo, [*queries, Query("cookies", frozenset({"pool.py"}))], total)
+    figures = total.figures(commits=0)
+    assert (figures["questions"], figures["ours_all_at_1"]) == (3, 66.7)
+
+
+def test_tasks_of_swe_bench_are_split_by_repository(tmp_path: Path) -> None:
+    for name, repo, lite in (
+        ("a", "psf/requests", True), ("b", "django/django", True), ("c", "psf/requests", False),
+    ):  # fmt: skip
+        kinds = "- SWE-bench/SWE-bench\n" + lite * "- SWE-bench/SWE-bench_Lite\n"
+        write(
+            tmp_path / name,
+            {
+                "task.yaml": f"base_commit: abc\ndatasets:\n{kinds}instance_id: {name}\nrepo: {repo}\n",
+                "problem_statement.md": "It breaks.",
+                "gold.patch": PATCH,
+            },
+        )
+    split = {
+        (split, lite): [t["instance_id"] for t in reports(tmp_path, split=split, lite_only=lite)]
+        for split in ("development", "held_out", None)
+        for lite in (True, False)
+    }
+    assert split == {
+        ("development", True): ["a"], ("development", False): ["a", "c"],
+        ("held_out", True): ["b"], ("held_out", False): ["b"],
+        (None, True): ["a", "b"], (None, False): ["a", "b", "c"],
+    }  # fmt: skip
+    lines = "\n".join(map(json.dumps, reports(tmp_path, split="held_out", lite_only=True)))
+    files = frozenset({"src/url.py", "src/new.py"})
+    assert read(tmp_path, lines, repo="django") == [Query("It breaks.", files, "abc", patch=PATCH)]
+    with pytest.raises(SystemExit, match="holds no tasks"):
+        list_reports(["--tasks", str(tmp_path / "none")])
+
+
+def test_named_functions_are_looked_for(repo: Path, tmp_path: Path) -> None:
+    write(repo, {"biscuits.py": "def keep_cookies():\n    return {}\n"})
+    git(repo, "commit", "-am", "Keep them")
+    entry = {
+        "query": "where do we keep cookies",
+        "files": ["biscuits.py"],
+        "functions": ["biscuits.py::keep_cookies"],
+    }
+    figures = answered(repo, read(tmp_path, json.dumps(entry)))
+    assert (figures["function_questions"], figures["ours_function_at_1"]) == (1, 100)
+
+
+def test_the_questions_of_the_bench_can_be_read(tmp_path: Path) -> None:
+    text = QUESTIONS.read_text("utf-8")
+    counts = {name: len(read(tmp_path, text, repo=name)) for name in ("flask", "gin", "requests")}
+    assert counts == {"flask": 10, "gin": 10, "requests": 12}

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.planted import HALVES, plants
+from bench.planted import PARTS, plants
 from bench.ways_in import WAYS, run_way
 from wellkept.memory.text.known_values import use_known
 
 pytestmark = pytest.mark.feature("A10")
 
-SAMPLE = [plant for half in HALVES for plant in plants(half, each=1)][::6]
+SAMPLE = [plant for part in PARTS for plant in plants(part, each=1)][::6]
 
 
 @pytest.fixture(autouse=True)
@@ -23,4 +23,6 @@ def forget() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", WAYS)
 def test_no_planted_secret_reaches_the_disk(name: str) -> None:
-    assert [(plant.kind, plant.text) for plant in run_way(WAYS[name], SAMPLE)] == []
+    # An agent's session runs every tool for each of them.
+    planted = SAMPLE[::2] if name == "agent_session" else SAMPLE
+    assert [(plant.kind, plant.text) for plant in run_way(WAYS[name], planted)] == []

@@ -18,7 +18,8 @@ from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import START, Teller, world
 from wellkept.app.background import BackgroundWorker, WorkerIntervals
 from wellkept.app.maintenance.reindex import vector_coverage
-from wellkept.app.observer.ingest import drain_spool, summarize_and_learn
+from wellkept.app.observer.drain import drain_spool
+from wellkept.app.observer.learning import summarize_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.settings.model import Settings
 from wellkept.clients.registry import translate_spooled

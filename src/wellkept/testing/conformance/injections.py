@@ -25,6 +25,7 @@ from wellkept.core.ports.injections import (
     Injection,
     InjectionFilter,
     LineOutcome,
+    LineScore,
     LineVerdict,
     SilentLine,
 )
@@ -83,12 +84,25 @@ class InjectionsConformance(ConformanceFixture):
             outcome=LineOutcome.USED,
             outcome_by="Größe – 修复",
             outcome_at=START,
+            score=LineScore(3.5, 0.5, None),
         )
         whole = injection(1, full, line("l2"), agent="a1", trigger="src/a b.py", moment="file")
         store.apply([known, PutInjection(whole)])
         assert other.injections(ANY).items == (whole,)
         store.apply([PutInjection(injection(1, line("another")))])
         assert other.injections(ANY).items == (whole,)
+
+    @pytest.mark.feature("C6", "C11")
+    def test_lines_given_and_judged_are_news_of_their_session(self, store: Store) -> None:
+        store.apply([PutInjection(injection(1, line("l1")))])
+        store.apply([PutInjection(injection(1, line("l1")))])
+        store.apply([PutVerdicts((verdict(1, LineOutcome.USED), verdict(9, LineOutcome.USED)))])
+        told = store.activity(after=0, project="example", limit=9)
+        assert [(one.kind.value, one.session_id, one.subject) for one in told] == [
+            ("lines_given", "s1", "i1"),
+            ("lines_judged", "s1", "i1"),
+        ]
+        assert store.activity(after=0, project="elsewhere", limit=9) == []
 
     @pytest.mark.feature("C11")
     def test_injections_are_listed_newest_first_page_by_page(self, store: Store) -> None:

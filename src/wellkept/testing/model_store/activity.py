@@ -22,11 +22,14 @@ from wellkept.core.changes import (
     Delete,
     Insert,
     Mark,
+    PutInjection,
     PutSession,
+    PutVerdicts,
     Replace,
     RequestReview,
 )
 from wellkept.core.errors import UsageError
+from wellkept.core.ports.injections import Injection
 from wellkept.core.records import replace
 from wellkept.core.types import Scope
 from wellkept.testing.model_store.data import ModelData, make_change
@@ -76,8 +79,26 @@ def _news_of(data: ModelData, change: Change, at: datetime) -> list[Activity]:
     if isinstance(change, Announce):
         about, kind = change.subject, change.kind
         return [Activity(number=0, kind=kind, at=at, project=change.project, subject=about)]
+    if isinstance(change, PutInjection):
+        new = change.injection
+        return [] if new.id in data.injections else [_of_lines(new, ActivityKind.LINES_GIVEN, at)]
+    if isinstance(change, PutVerdicts):
+        names = sorted({one.injection_id for one in change.verdicts} & data.injections.keys())
+        judged = ActivityKind.LINES_JUDGED
+        return [_of_lines(data.injections[name], judged, at) for name in names]
     kind = memory_activity(change)
     return [] if kind is None else _of_memory(data, change, kind, at)
+
+
+def _of_lines(injection: Injection, kind: ActivityKind, at: datetime) -> Activity:
+    return Activity(
+        number=0,
+        kind=kind,
+        at=at,
+        project=injection.project,
+        session_id=injection.session_id,
+        subject=injection.id,
+    )
 
 
 def _of_memory(data: ModelData, change: Change, kind: ActivityKind, at: datetime) -> list[Activity]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from typing import Any
 
 from wellkept.core.activity import Activity
 from wellkept.core.changes import (
@@ -36,6 +37,7 @@ from wellkept.core.memory import Memory
 from wellkept.core.ports.injections import Injection, SilentLine
 from wellkept.core.ports.models import Vector
 from wellkept.core.ports.skills import SkillUse
+from wellkept.core.ports.undo import UndoStep
 from wellkept.core.records import field, record, replace
 from wellkept.core.scratchpad import (
     MAX_SESSIONS_PER_SUBJECT,
@@ -76,6 +78,9 @@ class ModelData:
     injections: dict[str, Injection] = field(default_factory=dict[str, Injection])
     silent: dict[tuple[str, str], SilentLine] = field(
         default_factory=dict[tuple[str, str], SilentLine]
+    )
+    steps: dict[str, tuple[UndoStep, dict[str, Any], tuple[str, ...], dict[str, Any] | None]] = (
+        field(default_factory=dict[str, Any])
     )
 
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from wellkept.core.memory import Memory
-from wellkept.core.query import RAW_TYPES, Filter, Validity
+from wellkept.core.query import RAW_TYPES, Filter, Validity, confidence_band
 from wellkept.core.types import Scope, Source
 
 _TOKEN = re.compile(r"[^\W_]+")
@@ -53,10 +53,17 @@ def _fits_values(memory: Memory, where: Filter) -> bool:
         and (not where.sources or memory.source in where.sources)
         and (not where.sessions or memory.session_id in where.sessions)
         and (not where.authors or memory.author in where.authors)
+        and (not where.methodologies or methodology_of(memory) in where.methodologies)
+        and (not where.bands or confidence_band(memory.confidence) in where.bands)
         and set(where.tags) <= set(memory.tags)
         and (not where.files or not set(where.files).isdisjoint(memory.files))
         and (not where.modules or not set(where.modules).isdisjoint(memory.modules))
     )
+
+
+def methodology_of(memory: Memory) -> str | None:
+    """The methodology of its work unit, if it belongs to one."""
+    return memory.work_unit.methodology if memory.work_unit else None
 
 
 def _fits_flags(memory: Memory, where: Filter) -> bool:

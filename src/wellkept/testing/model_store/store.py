@@ -42,6 +42,7 @@ from wellkept.testing.model_store.activity import ModelActivityLog, make_changes
 from wellkept.testing.model_store.data import ModelData, open_key, put_index_entry, require_vector
 from wellkept.testing.model_store.filter import holds_phrase, passes, stems
 from wellkept.testing.model_store.injections import ModelInjections, move_injections
+from wellkept.testing.model_store.reports import ModelReports
 from wellkept.testing.model_store.scratchpads import ModelScratchpads, move_observed
 from wellkept.testing.model_store.sessions import ModelSessions
 from wellkept.testing.model_store.skills import (
@@ -50,6 +51,7 @@ from wellkept.testing.model_store.skills import (
     move_generated,
     move_skill_uses,
 )
+from wellkept.testing.model_store.undo import ModelUndo
 
 
 class ModelStore(
@@ -59,6 +61,8 @@ class ModelStore(
     ModelGeneratedSkills,
     ModelScratchpads,
     ModelInjections,
+    ModelReports,
+    ModelUndo,
 ):
     """A `Store` in memory."""
 
@@ -290,6 +294,8 @@ class ModelStore(
         move_observed(self._data, alias, target)
         move_generated(self._data, alias, target)
         move_injections(self._data, alias, target)
+        steps = self._data.steps.items()
+        self._data.steps = {name: one for name, one in steps if one[0].project != alias}
         for key, session in self._data.sessions.items():
             if session.project == alias:
                 self._data.sessions[key] = replace(session, project=target)
@@ -378,6 +384,9 @@ class ModelStore(
         if progress is not None:
             progress(1, 1)
         return []
+
+    def continue_upgrade(self) -> bool:
+        return False
 
     def backup(self, target: Path, *, progress: Progress | None = None) -> None:
         if target.exists():
