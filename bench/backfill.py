@@ -24,7 +24,7 @@ from wellkept.clients.transcripts.registry import transcripts
 from wellkept.core.codec import Json
 from wellkept.core.events import Event
 from wellkept.core.records import record
-from wellkept.core.transcripts import ReadStats, Transcript
+from wellkept.core.runtime.transcripts import ReadStats, Transcript
 from wellkept.observe.reading.environment import Environment, ProjectLocation
 from wellkept.observe.session.reducer import apply_events
 

@@ -3,9 +3,10 @@
 `python -m bench.crash [--kills 200] [--seed 1] [--clients 32] [--json]` sets up a home of its own,
 lets clients' hooks catch events without pause, and kills hooks, detached drains, MCP servers, HTTP
 servers, backups and the commands remember, import, compact and reindex with SIGKILL at moments of a
-seeded plan. Then it takes in what waits and holds
-the memory against what was acknowledged. After that so many clients of mixed kind work on one
-memory at once (`--clients 0` leaves that out). Exits with 1 when anything is wrong.
+seeded plan. Then it takes in what waits and holds the memory against what was acknowledged.
+Restores, which take back what was kept, are killed on a home of their own (`crash_restore`). After
+that so many clients of mixed kind work on one memory at once (`--clients 0` leaves that out). Exits
+with 1 when anything is wrong.
 
 Only processes that this program started are killed. What is not killed within `--minutes` is left
 alive: the report says so and the run counts as failed.
@@ -37,6 +38,7 @@ from bench.crash_ledger import (
     verdict,
     words_of,
 )
+from bench.crash_restore import RestoreKiller
 from bench.crash_scene import (
     GaveUpError,
     HttpServer,
@@ -49,13 +51,14 @@ from bench.crash_scene import (
     finished,
     kill_drain,
     wait_until,
+    write_export,
 )
 from bench.report import finish, machine, parser, say, table
 from wellkept.core.codec import Json
 
 SHARES = {
-    "hook": 0.4, "drain": 0.22, "mcp": 0.1, "http": 0.1, "backup": 0.05, "remember": 0.06,
-    "import": 0.03, "compact": 0.02, "reindex": 0.02,
+    "hook": 0.38, "drain": 0.22, "mcp": 0.1, "http": 0.1, "backup": 0.05, "remember": 0.06,
+    "import": 0.03, "compact": 0.02, "reindex": 0.02, "restore": 0.02,
 }  # fmt: skip
 _IMPORTED = 20
 FEEDERS = 2
@@ -63,6 +66,7 @@ _TRIES = 60
 # A payload so large that a kill can hit the middle of its one write.
 _LARGE_BYTES = 8 << 20
 _KILLED = -9
+_FIRST_ANSWER_S = 60.0
 _LIVES_S = {"drain": 1.5, "mcp": 4.0, "http": 2.0, "backup": 0.02}
 
 
@@ -187,7 +191,7 @@ class Killer:
         self._scene = scene
         self._chance = Random(seed)
         self._feeders = Feeders(scene, self.ledger, self.tally, seed=seed)
-        self._deadline_s = monotonic() + minutes * 60
+        self.deadline_s = monotonic() + minutes * 60
         self._copies = 0
         self._ways: dict[str, Callable[[Kill], bool]] = {
             "drain": self._kill_drain,
@@ -200,6 +204,7 @@ class Killer:
             "reindex": lambda kill: self._kill_command(kill, "reindex"),
         }
         self._command_lives_s: dict[str, float] = {}
+        self._first_answers_s: dict[str, float] = {}
 
     def run(self, kills: Sequence[Kill]) -> None:
         """Kill everyone of the plan while there is time; hooks are left to those who start them."""
@@ -224,7 +229,7 @@ class Killer:
         return self._feeders.failed is not None or self.tally.killed["hook"] >= hooks
 
     def _time_is_over(self) -> bool:
-        return monotonic() > self._deadline_s
+        return monotonic() > self.deadline_s
 
     def _until_hit(self, kill: Kill) -> None:
         """Try again, ever earlier, while the victim ends before it can be killed."""
@@ -249,18 +254,24 @@ class Killer:
         return kill_drain(pid, self._scene)
 
     def _kill_server(self, kill: Kill, start: Callable[[Scene], Keeper]) -> bool:
-        server = start(self._scene)
-        asking = threading.Thread(target=self._ask_on, args=(server,), daemon=True)
+        """Kill a server that keeps statements. The first of its kind shows how long it takes to
+        answer here: on a loaded machine all would be killed before they have kept anything."""
+        server, began_s, answered = start(self._scene), monotonic(), threading.Event()
+        asking = threading.Thread(target=self._ask_on, args=(server, answered), daemon=True)
         asking.start()
         try:
-            threading.Event().wait(kill.moment * _LIVES_S[kill.victim])
+            if kill.victim not in self._first_answers_s:
+                answered.wait(_FIRST_ANSWER_S)
+                self._first_answers_s[kill.victim] = monotonic() - began_s
+            life_s = max(_LIVES_S[kill.victim], 2 * self._first_answers_s[kill.victim])
+            threading.Event().wait(kill.moment * life_s)
         finally:
             # Also when the whole run is interrupted: nobody may outlive it.
             server.process.kill()
         asking.join()
         return finished(server.process).code == _KILLED
 
-    def _ask_on(self, server: Keeper) -> None:
+    def _ask_on(self, server: Keeper, answered: threading.Event) -> None:
         """Have statements kept until the server dies."""
         while True:
             statement = self.ledger.statement()
@@ -270,18 +281,17 @@ class Killer:
                 self.ledger.note(statement, sure=False)
                 return
             self.ledger.note(statement, sure=sure)
+            answered.set()
             if not sure:
                 self.ledger.complain(f"{type(server).__name__} refused to keep {statement.name}")
 
     def _kill_command(self, kill: Kill, *words: str) -> bool:
-        """Kill a command somewhere in its life."""
-        if kill.victim not in self._command_lives_s:
-            # Most of its life is its start, which any command shows.
-            began_s = monotonic()
-            self._scene.cli("stats")
+        """Kill a command somewhere in its life; the first of its kind shows how long that is."""
+        life_s = self._command_lives_s.get(kill.victim)
+        process, began_s = self._scene.start_cli(*words), monotonic()
+        code = finished(process).code if life_s is None else strike(process, kill.moment * life_s)
+        if code != _KILLED:
             self._command_lives_s[kill.victim] = monotonic() - began_s
-        process = self._scene.start_cli(*words)
-        code = strike(process, kill.moment * self._command_lives_s[kill.victim])
         if code not in (0, _KILLED):
             self.ledger.complain(f"{words[0]} ended with {code}")
         return code == _KILLED
@@ -294,10 +304,9 @@ class Killer:
 
     def _kill_import(self, kill: Kill) -> bool:
         statements = [self.ledger.statement() for _ in range(_IMPORTED)]
-        lines = [json.dumps({"type": "fact", "content": words_of(one)}) for one in statements]
         self._copies += 1
         path = self._scene.backups.parent / f"in-{self._copies}.jsonl"
-        path.write_text("\n".join(lines) + "\n", "utf-8")
+        write_export(path, map(words_of, statements))
         was_killed = self._kill_command(kill, "import", str(path))
         for statement in statements:
             self.ledger.note(statement, sure=not was_killed)
@@ -337,10 +346,14 @@ def kill_run(
     """Carry out a plan below a folder, then look; with another build of `wellkept` if given."""
     scene = Scene.set_up(root, package=package)
     killer = Killer(scene, seed=seed, minutes=minutes)
-    began_s = monotonic()
-    killer.run(kills)
+    ledger, began_s = killer.ledger, monotonic()
+    killer.run([kill for kill in kills if kill.victim != "restore"])
     settle(scene)
-    ledger = killer.ledger
+    if restores := [kill.moment for kill in kills if kill.victim == "restore"]:
+        told = RestoreKiller(root / "restored").run(restores, deadline_s=killer.deadline_s)
+        killer.tally.killed["restore"] += told.killed
+        killer.tally.missed["restore"] += told.missed
+        ledger.complaints.extend(told.complaints)
     figures: dict[str, Json] = {
         "planned": len(kills),
         "kills": killer.tally.killed.total(),

@@ -16,16 +16,19 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import IO, Protocol
 from urllib.parse import urlsplit
+from zlib import crc32
 
 from wellkept.clients import detached_drain, hook
-from wellkept.core.codec import Json
+from wellkept.core.codec import Json, record_to_json
+from wellkept.memory.exchange.jsonl import FORMAT, VERSION
 from wellkept.server.auth import TOKEN_NAME
+from wellkept.testing import Samples
 
 # Long: with many times as many processes as cores, a command takes minutes.
 PATIENCE_S = 600.0
@@ -161,6 +164,14 @@ def finished(process: Process) -> Done:
         process.communicate()
         raise GaveUpError(f"{process.args} did not end within {PATIENCE_S:g} s") from None
     return Done(process.returncode, out, errors.decode("utf-8", "replace"))
+
+
+def write_export(path: Path, statements: Iterable[str]) -> None:
+    """A file that `wellkept import` takes in."""
+    samples = Samples(seed=crc32(path.name.encode()), project="shop")
+    records = [record_to_json(samples.memory(one)) for one in statements]
+    header: dict[str, Json] = {"format": FORMAT, "version": VERSION}
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in (header, *records)), "utf-8")
 
 
 # -- Detached drains ------------------------------------------------------------------------------

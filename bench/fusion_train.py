@@ -1,166 +1,149 @@
-"""Learn the weights of the default ranking from questions whose evidence is known.
+"""Learn the weights of the default ranking from questions whose answers are known.
 
-    python -m bench.fusion_train --data FILE [--write] [--json]
+    python -m bench.fusion_train --longmemeval FILE --qmsum FOLDER --friendsqa FOLDER [--write]
 
-Every turn is remembered and every question searched exactly as in use; the signals of each pool
-are the features, the turns named as evidence the targets. The model is linear, trained listwise:
-the softmax over a pool should put its mass on the evidence (mean log-likelihood, ridge penalty,
-Newton's method). Figures are cross-validated by leaving one conversation out, so no question is
-ever ranked by weights that saw its conversation. `--write` then trains on all conversations and
-writes `data/fusion.json` with these figures as its provenance.
+Every text is remembered and every question searched exactly as in use (`bench.ranking_sources`
+lists the texts and their licences). Two things are learned, from the same questions:
+
+- Weights of the features, one set for turns of a session and one for notes. The model is linear,
+  trained listwise: the softmax over the candidates should put its mass on those that answer (mean
+  log-likelihood, ridge penalty, Newton's method).
+- The probability that a memory answers, by logistic regression on what it and the question have in
+  common, over the best candidates of questions that something answers and of others.
+
+Figures are cross-validated: a group (a haystack, some meetings, the notes of a project) is ranked
+by weights that saw nothing of it. `--write` then trains on everything and writes
+`data/fusion.json`. The same inputs always give the same file.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.locomo_data import Conversation, load
-from bench.measures import Answer, Measures, measure
-from bench.report import finish, parser, say, table
-from wellkept import open as open_memory
-from wellkept.app import Wellkept
+from bench.ranking_sources import (
+    SOURCES,
+    Example,
+    Numbers,
+    from_friendsqa,
+    from_longmemeval,
+    from_notes,
+    from_qmsum,
+    gathered,
+)
+from bench.report import finish, parser, table
 from wellkept.core.codec import Json
-from wellkept.core.query import Filter
-from wellkept.memory.recall.features import TEXT_FEATURES, Feature, FeatureTable
-from wellkept.memory.recall.query_plan import plan_query
-from wellkept.memory.recall.ranking import READ_TEXTS, WEIGHTS_FILE, best_of, load_weights
-from wellkept.memory.recall.retrievers import RETRIEVER_CAP, CandidateSet, QueryVector, gather
+from wellkept.memory.recall.answers import SUPPORT
+from wellkept.memory.recall.features import Feature
+from wellkept.memory.recall.weights import WEIGHTS_FILE
 
 RIDGE = 3.0
+RIDGE_ANSWERS = 1.0
+BEST = 5
 BY_HAND: dict[str, float] = {"fragments": 2.0, "links": 2.0, "causal": 1.0}
+NOTE_BY_HAND = {"date": 3.0, "speaker": 1.0}
+NOTE_WORDS = {
+    "hybrid": {"words": 0.5, "covers": 1.0, "covers_most": 2.0},
+    "words": {"words": 2.5},
+    "vectors": {},
+}
+"""No note of the training has a date or an author. Many questions about them were written to share
+no word with the note, which would teach that shared words speak against it."""
+SHARE = {"longmemeval": 4.0, "mixed": 1.0, "qmsum": 1.0, "friendsqa": 1.0, "notes": 1.0}
+"""How much one question of a source counts: LongMemEval has few, and is most like real use."""
 _STEPS = 40
+_PARTS = 8
 _ENOUGH = 1e-3
 
-Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-_NOT_LEARNED = {Feature.FRAGMENTS, Feature.LINKS, Feature.CAUSAL}
-_OF_WORDS = {s for s in Feature if "words" in s.label} | {Feature.COVERS}
+_BY_HAND = {Feature.FRAGMENTS, Feature.LINKS, Feature.CAUSAL}
+_OF_WORDS = {s for s in Feature if "words" in s.label or "covers" in s.label}
 _OF_MEANING = {s for s in Feature if "meaning" in s.label}
-_OF_NEIGHBOURS = {s for s in Feature if s.label.endswith(("before", "after"))}
-_OF_SESSION = {Feature.SESSION_WORDS, Feature.SESSION_MEANING}
-LEARNED = [s for s in Feature if s not in _NOT_LEARNED]
-SETS = {
-    "hybrid": LEARNED,
-    "words": [s for s in LEARNED if s not in _OF_MEANING],
-    "vectors": [s for s in LEARNED if s not in _OF_WORDS],
-}
-_OWN = {Feature.WORDS, Feature.MEANING}
-ABLATIONS = {
-    "words + meaning": _OWN,
-    "+ neighbours": _OWN | _OF_NEIGHBOURS,
-    "+ session": _OWN | _OF_NEIGHBOURS | _OF_SESSION,
-    "+ speaker": _OWN | _OF_NEIGHBOURS | _OF_SESSION | {Feature.SPEAKER},
-    "+ date": _OWN | _OF_NEIGHBOURS | _OF_SESSION | {Feature.SPEAKER, Feature.DATE},
-    "+ length, opening": set(LEARNED) - set(TEXT_FEATURES),
-    "+ asks, answers, tells when": set(LEARNED) - {Feature.COVERS},
-    "+ covers (all)": set(LEARNED),
-    "all but neighbours": set(LEARNED) - _OF_NEIGHBOURS,
-    "all but session": set(LEARNED) - _OF_SESSION,
-    "all but speaker": set(LEARNED) - {Feature.SPEAKER},
-    "all but date": set(LEARNED) - {Feature.DATE},
-    "words only": set(LEARNED) - _OF_MEANING,
-    "vectors only": set(LEARNED) - _OF_WORDS,
+TURN = [s for s in Feature if s not in _BY_HAND | {Feature.NOTE, Feature.COVERS_MOST}]
+NOTE = [Feature.MEANING, Feature.COVERS_MOST, Feature.NOTE]
+_WITHOUT = {"hybrid": set[Feature](), "words": _OF_MEANING, "vectors": _OF_WORDS}
+_SUPPORT_WITHOUT = {
+    "hybrid": set[str](),
+    "words": {"similarity", "lead", "wordless", "wordless_similarity"},
+    "vectors": {"covers", "overlap", "shared", "named", "unnamed", "piece"},
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """One question: the signals of its pool, and which rows are evidence."""
+class Fitted:
+    """Weights of the features of turns and of notes, in the order of `Feature`."""
 
-    conversation: str
-    rows: Numbers
-    targets: tuple[int, ...]
-    turns: tuple[str, ...]
-    sessions: tuple[str, ...]
-    evidence: frozenset[str]
-    evidence_sessions: frozenset[str]
+    turn: Numbers
+    note: Numbers
 
-
-def examples(conversation: Conversation, *, folder: Path) -> list[Example]:
-    """Remember a conversation and collect what recall sees for each of its questions."""
-    path = folder / f"{conversation.name}.db"
-    now = conversation.ends_at
-    with open_memory(
-        path, project=conversation.name, embedder="static", clock=lambda: now
-    ) as memory:
-        kept = memory.remember_many([t.draft() for t in conversation.turns], merge_similar=False)
-        turn_of = {k.memory.id: t for k, t in zip(kept, conversation.turns, strict=True)}
-        session_of = {t.id: t.session for t in conversation.turns}
-        found: list[Example] = []
-        for question in conversation.questions:
-            ids, rows = signals_of(memory, question.text)
-            turns = [turn_of[each] for each in ids]
-            found.append(
-                Example(
-                    conversation.name,
-                    rows,
-                    tuple(i for i, t in enumerate(turns) if t.id in question.evidence),
-                    tuple(t.id for t in turns),
-                    tuple(t.session for t in turns),
-                    question.evidence,
-                    frozenset(session_of[e] for e in question.evidence),
-                )
-            )
-        return found
+    def sums(self, example: Example) -> Numbers:
+        """The weighted sum of each candidate."""
+        own: Numbers = np.where(example.notes, example.rows @ self.note, example.rows @ self.turn)
+        return own
 
 
-def signals_of(memory: Wellkept, query: str) -> tuple[list[str], Numbers]:
-    """The pool for a question and its signals, one row for each candidate."""
-    engine, where = memory.engine, Filter(project=memory.project)
-    embedder = engine.embedder()
-    if embedder is None:
-        raise SystemExit("Training needs an embedder.")
-
-    def embed(text: str) -> QueryVector:
-        return QueryVector(embedder.embed_query(text), embedder.model_id)
-
-    plan = plan_query(query, now=engine.clock())
-    plan, pool = gather(engine.store, plan, where=where, embed=embed, cap=RETRIEVER_CAP)
-    return list(_ids(pool)), _rows(memory, pool, FeatureTable(pool, plan))
-
-
-def _ids(pool: CandidateSet) -> list[str]:
-    return [candidate.id for candidate in pool.candidates]
-
-
-def _rows(memory: Wellkept, pool: CandidateSet, signals: FeatureTable) -> Numbers:
-    """The signals of a pool; as in use, only the texts of the best are read."""
-    best = best_of(signals.weighed(load_weights()["hybrid"]), READ_TEXTS)
-    signals.read_texts(memory.engine.store.contents(best))
-    return np.array([signals[each] for each in _ids(pool)]).reshape(-1, len(Feature))
-
-
-def fit(data: Sequence[Example], chosen: Sequence[Feature], *, ridge: float = RIDGE) -> Numbers:
-    """Weights of the chosen signals (0 for the others) that rank the evidence first."""
+def fit(data: Sequence[Example], name: str = "hybrid", *, ridge: float = RIDGE) -> Fitted:
+    """Weights for one set of retrievers that rank first what answers, beside those set by hand."""
+    without = _WITHOUT[name]
+    of_notes = {**BY_HAND, **NOTE_BY_HAND, **NOTE_WORDS[name]}
+    turn = [f for f in TURN if f not in without]
+    note = [f for f in NOTE if f not in without and f.label not in of_notes]
     usable = [e for e in data if e.targets]
-    raw = np.concatenate([e.rows for e in usable])[:, list(chosen)]
+    by_hand = Fitted(_by_hand(BY_HAND), _by_hand(of_notes))
+    given = np.concatenate([by_hand.sums(e) for e in usable])
+    raw = np.concatenate([_columns(e, turn, note) for e in usable])
     scale = raw.std(axis=0) + 1e-9
-    features = raw / scale
     sizes = np.array([len(e.rows) for e in usable], dtype=np.intp)
     starts = np.cumsum(sizes, dtype=np.intp) - sizes
     owner = np.repeat(np.arange(len(usable), dtype=np.intp), sizes)
-    targets = np.zeros(len(features))
+    counts = np.array([SHARE[e.source] for e in usable])
+    targets = np.zeros(len(raw))
     for start, example in zip(starts, usable, strict=True):
-        targets[[start + t for t in example.targets]] = 1 / len(example.targets)
-    weights = _newton(features, targets, starts, owner, ridge=ridge)
-    full = np.zeros(len(Feature))
-    full[list(chosen)] = weights / scale
-    return full
+        targets[[start + t for t in example.targets]] = SHARE[example.source] / len(example.targets)
+    weights = _newton(
+        raw / scale, given, targets, starts=starts, owner=owner, counts=counts, ridge=ridge
+    )
+    weights = weights / scale
+    by_hand.turn[turn] = weights[: len(turn)]
+    by_hand.note[note] = weights[len(turn) :]
+    return by_hand
+
+
+def _by_hand(weights: dict[str, float]) -> Numbers:
+    return np.array([weights.get(feature.label, 0.0) for feature in Feature])
+
+
+def _columns(example: Example, turn: Sequence[Feature], note: Sequence[Feature]) -> Numbers:
+    """The features of turns beside those of notes; each candidate has only one of them."""
+    is_note = example.notes[:, None]
+    return np.hstack(
+        [
+            np.where(is_note, 0.0, example.rows[:, list(turn)]),
+            np.where(is_note, example.rows[:, list(note)], 0.0),
+        ]
+    )
 
 
 def _newton(
-    features: Numbers, targets: Numbers, starts: Places, owner: Places, *, ridge: float
+    features: Numbers,
+    given: Numbers,
+    targets: Numbers,
+    *,
+    starts: Places,
+    owner: Places,
+    counts: Numbers,
+    ridge: float,
 ) -> Numbers:
     def loss(weights: Numbers) -> tuple[float, Numbers]:
-        raw: Numbers = features @ weights
+        raw: Numbers = features @ weights + given
         highest: Numbers = np.maximum.reduceat(raw, starts)
         scores: Numbers = raw - highest[owner]
         totals: Numbers = np.add.reduceat(np.exp(scores), starts)
@@ -170,11 +153,16 @@ def _newton(
 
     weights = np.zeros(features.shape[1])
     value, shares = loss(weights)
+    each = counts[owner]
     for _ in range(_STEPS):
-        gradient = features.T @ (shares - targets) + ridge * weights
+        gradient = features.T @ (each * shares - targets) + ridge * weights
         weighted = features * shares[:, None]
         means: Numbers = np.add.reduceat(weighted, starts, axis=0)
-        curvature = weighted.T @ features - means.T @ means + ridge * np.eye(len(weights))
+        curvature = (
+            weighted.T @ (features * each[:, None])
+            - means.T @ (means * counts[:, None])
+            + ridge * np.eye(len(weights))
+        )
         step = np.linalg.solve(curvature, gradient)
         size = 1.0
         while loss(weights - size * step)[0] > value and size > _ENOUGH:
@@ -186,74 +174,183 @@ def _newton(
     return weights
 
 
-def cross_validated(data: Sequence[Example], chosen: Sequence[Feature]) -> Measures:
-    """Figures with each conversation ranked by weights learned from the others."""
-    answers: list[Answer] = []
-    for held_out in dict.fromkeys(e.conversation for e in data):
-        weights = fit([e for e in data if e.conversation != held_out], chosen)
-        answers += [_answer(e, weights) for e in data if e.conversation == held_out]
-    return measure(answers)
+# -- The probability of an answer -----------------------------------------------------------------
 
 
-def _answer(example: Example, weights: Numbers) -> Answer:
-    order: list[int] = np.argsort(-(example.rows @ weights), kind="stable").tolist()
-    return Answer(
-        items=[example.turns[i] for i in order],
-        groups=[example.sessions[i] for i in order],
-        wanted=example.evidence,
-        wanted_groups=example.evidence_sessions,
-    )
+def fit_answers(
+    data: Sequence[Example], ranked_by: Fitted, *, notes: bool, without: Set[str]
+) -> dict[str, float]:
+    """A logistic model of whether one of the best candidates answers; support never counts against
+    a memory, and a missing name never for it. `wordless` is a second constant."""
+    support, right = _best_supported(data, ranked_by, notes=notes)
+    names = [name for name in SUPPORT if name not in without]
+    while True:
+        chosen = [SUPPORT.index(name) for name in names]
+        found = _logistic(support[:, chosen], right)
+        weights = dict(zip(names, found[1:], strict=True))
+        signed = {n: w for n, w in weights.items() if n != "wordless"}
+        wrong = [n for n, w in signed.items() if (w < 0) != (n == "unnamed")]
+        if not wrong:
+            return {"constant": float(found[0]), **{n: float(w) for n, w in weights.items()}}
+        names.remove(max(wrong, key=lambda name: abs(weights[name])))
 
 
-def _named(weights: Numbers) -> Json:
-    learned = {s.label: round(float(weights[s]), 3) for s in LEARNED if weights[s]}
-    return {**learned, **BY_HAND}
+def _best_supported(
+    data: Sequence[Example], ranked_by: Fitted, *, notes: bool
+) -> tuple[Numbers, Numbers]:
+    support: list[Numbers] = []
+    right: list[float] = []
+    for example in data:
+        for place in _best(example, ranked_by):
+            if bool(example.notes[place]) is notes and example.support[place].any():
+                support.append(example.support[place])
+                right.append(float(place in example.targets))
+    return np.array(support), np.array(right)
+
+
+def _best(example: Example, ranked_by: Fitted) -> list[int]:
+    order: list[int] = np.argsort(-ranked_by.sums(example), kind="stable")[:BEST].tolist()
+    return order
+
+
+def _logistic(features: Numbers, right: Numbers) -> Numbers:
+    rows = np.hstack([np.ones((len(features), 1)), features])
+    penalty = RIDGE_ANSWERS * np.eye(rows.shape[1])
+    penalty[0, 0] = 0.0
+    weights = np.zeros(rows.shape[1])
+    for _ in range(_STEPS):
+        likely = 1 / (1 + np.exp(-rows @ weights))
+        gradient = rows.T @ (likely - right) + penalty @ weights
+        curvature = (rows * (likely * (1 - likely))[:, None]).T @ rows + penalty
+        step = np.linalg.solve(curvature, gradient)
+        weights = weights - step
+        if float(np.abs(step).max()) < _ENOUGH:
+            break
+    return weights
+
+
+def clarity(example: Example, ranked_by: Fitted, answers: dict[str, dict[str, float]]) -> float:
+    """The probability that the best candidates answer, as recall gives it."""
+    found = 0.0
+    for place in _best(example, ranked_by):
+        model = answers["note" if example.notes[place] else "turn"]
+        values = zip(SUPPORT, example.support[place].tolist(), strict=True)
+        total = model["constant"] + sum(model.get(name, 0.0) * value for name, value in values)
+        if example.support[place].any():
+            found = max(found, float(1 / (1 + np.exp(-total))))
+    return found
+
+
+# -- Figures --------------------------------------------------------------------------------------
+
+
+def cross_validated(data: Sequence[Example]) -> dict[str, dict[str, float]]:
+    """Figures by source and kind; an eighth of the groups at a time is ranked by weights learned
+    from the others."""
+    found: dict[str, list[tuple[Example, Fitted, float]]] = {}
+    groups = list(dict.fromkeys(e.group for e in data))
+    for part in range(_PARTS):
+        left_out = set(groups[part::_PARTS])
+        others = [e for e in data if e.group not in left_out]
+        weights = fit(others)
+        answers = _answers(others, weights, "hybrid")
+        for example in (e for e in data if e.group in left_out):
+            name = f"{example.source} {example.kind}".strip()
+            found.setdefault(name, []).append(
+                (example, weights, clarity(example, weights, answers))
+            )
+    return {name: _figures(of) for name, of in sorted(found.items())}
+
+
+def _figures(of: Sequence[tuple[Example, Fitted, float]]) -> dict[str, float]:
+    answerable = [(e, w) for e, w, _ in of if e.wanted]
+    clear = [p for _, _, p in of]
+    return {
+        "questions": len(of),
+        "first": _percent([_found(e, w, 1) > 0 for e, w in answerable]),
+        "recall_at_10": _percent([_found(e, w, 10) / e.wanted for e, w in answerable]),
+        "mean_probability": round(float(np.mean(clear)), 3),
+    }
+
+
+def _found(example: Example, weights: Fitted, depth: int) -> int:
+    order: list[int] = np.argsort(-weights.sums(example), kind="stable")[:depth].tolist()
+    return len(set(order).intersection(example.targets))
+
+
+def _percent(values: Sequence[float]) -> float:
+    return round(100 * float(np.mean(values)), 1) if values else 0.0
+
+
+def _answers(data: Sequence[Example], weights: Fitted, name: str) -> dict[str, dict[str, float]]:
+    without = _SUPPORT_WITHOUT[name]
+    return {
+        "note": fit_answers(data, weights, notes=True, without=without),
+        "turn": fit_answers(data, weights, notes=False, without=without),
+    }
+
+
+def _set(data: Sequence[Example], name: str) -> Json:
+    """Everything learned for one set of retrievers."""
+    weights = fit(data, name)
+    answers = _answers(data, weights, name)
+    return {
+        "turn": _named(weights.turn),
+        "note": _named(weights.note),
+        "turn_answers": {name: round(value, 3) for name, value in answers["turn"].items()},
+        "note_answers": {name: round(value, 3) for name, value in answers["note"].items()},
+    }
+
+
+def _named(weights: Numbers) -> dict[str, Json]:
+    return {s.label: round(float(weights[s]), 3) for s in Feature if weights[s]}
 
 
 def main() -> None:
+    """Train."""
     options = parser(__doc__)
-    options.add_argument("--data", type=Path, required=True, help="a LoCoMo file")
+    options.add_argument("--longmemeval", type=Path, required=True, help="its development file")
+    options.add_argument("--qmsum", type=Path, required=True, help="a folder of its meetings")
+    options.add_argument("--friendsqa", type=Path, required=True, help="the folder of its files")
     options.add_argument("--write", action="store_true", help="write the shipped weights")
     asked = options.parse_args()
-    data: list[Example] = []
-    with TemporaryDirectory() as folder:
-        for conversation in load(asked.data):
-            say(f"reading {conversation.name}")
-            data += examples(conversation, folder=Path(folder))
-    figures = {
-        name: cross_validated(data, [s for s in LEARNED if s in chosen])
-        for name, chosen in ABLATIONS.items()
-    }
-    weights: dict[str, Json] = {name: _named(fit(data, c)) for name, c in SETS.items()}
+    data = gathered(
+        [
+            ("longmemeval", partial(from_longmemeval, asked.longmemeval)),
+            ("qmsum", partial(from_qmsum, asked.qmsum)),
+            ("friendsqa", partial(from_friendsqa, asked.friendsqa)),
+            ("notes", from_notes),
+        ]
+    )
+    figures = cross_validated(data)
+    sets: dict[str, Json] = {name: _set(data, name) for name in _WITHOUT}
     if asked.write:
-        _write(weights, figures, questions=len(data))
-    rows = [(name, *measures.cells()) for name, measures in figures.items()]
-    ablations: dict[str, Json] = {name: m.as_json() for name, m in figures.items()}
+        _write(sets, figures, questions=len(data))
+    rows = [(name, *(f"{value:g}" for value in of.values())) for name, of in figures.items()]
     finish(
         "fusion_train",
-        {"questions": len(data), "cross_validated": ablations, "weights": weights},
+        {"questions": len(data), "cross_validated": cast("Json", figures), "sets": sets},
         as_json=asked.json,
-        lines=table(("leave one conversation out", *Measures.HEADER), rows),
+        lines=table(("left out in turn", "questions", "first", "r@10", "mean P"), rows),
     )
 
 
-def _write(weights: dict[str, Json], figures: dict[str, Measures], *, questions: int) -> None:
+def _write(sets: dict[str, Json], figures: dict[str, dict[str, float]], *, questions: int) -> None:
     content: dict[str, Json] = {
         "about": "Weights of the default ranking; made by `python -m bench.fusion_train --write`.",
-        "learned_from": "LoCoMo conversations (snap-research, CC BY-NC 4.0), questions of"
-        " categories 1-4; the data is not part of this repository.",
+        "learned_from": [
+            {"name": name, "what": what, "licence": licence}
+            for name, (what, licence) in SOURCES.items()
+        ],
         "questions": questions,
-        "method": f"listwise softmax over each pool, linear, ridge {RIDGE:g}",
-        "set_by_hand": [*sorted(BY_HAND)],
-        "cross_validated": {
-            name: figures[label].as_json()
-            for name, label in (
-                ("hybrid", "+ covers (all)"),
-                ("words", "words only"),
-                ("vectors", "vectors only"),
-            )
-        },
-        "weights": weights,
+        "method": f"listwise softmax over the candidates, linear, ridge {RIDGE:g}; probability of"
+        f" an answer by logistic regression, ridge {RIDGE_ANSWERS:g}",
+        "set_by_hand": [
+            *sorted(BY_HAND),
+            *(f"{name} of notes" for name in sorted({*NOTE_BY_HAND, *NOTE_WORDS["hybrid"]})),
+        ],
+        "cross_validated": cast("Json", figures),
+        "sets": sets,
     }
     WEIGHTS_FILE.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
 

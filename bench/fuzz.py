@@ -21,6 +21,7 @@ from random import Random
 from time import process_time
 from traceback import format_exception
 from typing import Any, cast
+from zlib import crc32
 
 import anyio
 
@@ -30,21 +31,33 @@ from wellkept.app.projects.git_config import parse_config
 from wellkept.app.projects.remote_url import read_remote
 from wellkept.app.settings.model import Settings
 from wellkept.app.settings.toml_file import read_entries
+from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.install import jsonc
 from wellkept.clients.registry import CLIENTS, translate
-from wellkept.core.codec import Json
+from wellkept.clients.transcripts.registry import SOURCES, transcripts
+from wellkept.core.codec import Json, record_to_json
 from wellkept.core.errors import WellkeptError
+from wellkept.core.runtime.transcripts import ReadStats, Transcript
 from wellkept.core.skills import SkillFormat, SkillKind, SkillSource
+from wellkept.memory.exchange.jsonl import FORMAT, VERSION
 from wellkept.memory.exchange.markdown_memory import memory_from_markdown
 from wellkept.memory.recall.query_plan import plan_query
 from wellkept.memory.text.dates import parse_window
 from wellkept.memory.text.redaction import redact
 from wellkept.observe.reading import shell
+from wellkept.observe.reading.sanitize import cleaned
 from wellkept.skills.documents.reader import read_skill
+from wellkept.testing import Samples
 
 SEEDS = Path(__file__).parent / "data" / "fuzz"
 LIMIT_S = 1.0
 MAX_BYTES = 4_000
+_RECORDED = Path(__file__).parents[1] / "tests" / "clients" / "payloads"
+_EVENTS = (
+    "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd", "PreToolUse",
+    "PostToolUseFailure", "SubagentStop", "PreCompact", "notify", "afterFileEdit", "AfterTool",
+    "BeforeAgent", "tool.execute.after", "chat.message", "beforeSubmitPrompt", "stop",
+)  # fmt: skip
 _SKILLS = SkillSource(next(iter(SkillKind)), "fuzz", 1)
 _NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 _BITS = (
@@ -61,6 +74,7 @@ class Failure:
     target: str
     data: bytes
     why: str
+    is_slow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +121,12 @@ def inputs(target: Target, *, count: int, seed: int) -> Iterator[bytes]:
 
 
 def attempt(target: Target, data: bytes) -> Failure | None:
-    """Call the target once."""
+    """Call the target; a slow call is tried again, for the first one may have loaded something."""
+    found = _attempt(target, data)
+    return _attempt(target, data) if found is not None and found.is_slow else found
+
+
+def _attempt(target: Target, data: bytes) -> Failure | None:
     began = process_time()
     try:
         target.call(data)
@@ -116,7 +135,8 @@ def attempt(target: Target, data: bytes) -> Failure | None:
     except Exception as error:  # noqa: BLE001 - that is what is looked for
         return Failure(target.name, data, "".join(format_exception(error)[-4:]))
     took_s = process_time() - began
-    return Failure(target.name, data, f"took {took_s:.1f} s") if took_s > LIMIT_S else None
+    slow = took_s > LIMIT_S
+    return Failure(target.name, data, f"took {took_s:.1f} s", is_slow=True) if slow else None
 
 
 # -- Targets --------------------------------------------------------------------------------------
@@ -127,12 +147,18 @@ def _text(data: bytes) -> str:
 
 
 def _payload(data: bytes) -> None:
-    for client, event in (
-        ("claude-code", "PostToolUse"), ("codex", "notify"), ("cursor", "afterFileEdit"),
-        ("gemini", "AfterTool"), ("opencode", "tool.execute.after"),
-    ):  # fmt: skip
-        if client in CLIENTS:
-            translate(client, event, data, event_id="0" * 26, at=_NOW)
+    """For every client, as one of the events; what comes of it is cleaned as a drain does."""
+    chosen = crc32(data)
+    for number, client in enumerate(CLIENTS):
+        event = _EVENTS[(chosen + number) % len(_EVENTS)]
+        for one in translate(client, event, data, event_id="0" * 26, at=_NOW):
+            cleaned(one)
+
+
+def _recorded_payloads() -> tuple[bytes, ...]:
+    """Payloads that real clients sent."""
+    found = (path.read_bytes() for path in sorted(_RECORDED.glob("*/*.json")))
+    return tuple(data for data in found if len(data) < MAX_BYTES)
 
 
 def _shell(data: bytes) -> None:
@@ -189,6 +215,19 @@ class Stage:
         path.write_bytes(data)
         self.wk.import_jsonl(path)
 
+    def transcripts(self, data: bytes) -> None:
+        """A client's own log of a session."""
+        path = self._folder / "0b9e1a7c-0000-4000-8000-000000000001.jsonl"
+        path.write_bytes(data)
+        folders = ClientFolders(home=self._folder, project=self._folder, environment={})
+        for client in SOURCES:
+            for found in transcripts(client, folders=folders, paths=[path]):
+                if isinstance(found, Transcript):
+                    for part in found.parts:
+                        for step in part.read(ReadStats()):
+                            cleaned(step.event)
+                    found.usage()
+
     def toml(self, data: bytes) -> None:
         path = self._folder / "in.toml"
         path.write_bytes(data)
@@ -224,6 +263,22 @@ class Stage:
             raise AssertionError(f"answered {statuses} to {data[:200]!r}")
 
 
+def _recorded_transcripts() -> tuple[bytes, ...]:
+    """The beginnings of logs that real clients wrote."""
+    found: list[bytes] = []
+    for path in sorted(_RECORDED.with_name("transcripts").glob("*.jsonl")):
+        lines = [line for line in path.read_bytes().splitlines(keepends=True) if len(line) < 900]
+        found += [b"".join(lines[start : start + 4]) for start in range(0, min(24, len(lines)), 4)]
+    return tuple(found)
+
+
+def _export() -> bytes:
+    """Two memories as an export holds them."""
+    samples = Samples()
+    records = [record_to_json(samples.memory("The parser is slow", tags=("a",))) for _ in range(2)]
+    return b"\n".join(_json(one) for one in ({"format": FORMAT, "version": VERSION}, *records))
+
+
 def _json(value: object) -> bytes:
     return json.dumps(value).encode()
 
@@ -238,7 +293,8 @@ def targets(stage: Stage) -> list[Target]:
     memory = {"type": "fact", "content": "The parser is slow", "tags": ["a"], "importance": 0.5}
     front = b"---\nname: tidy-up\ndescription: Tidy up\nallowed-tools: [Read]\n---\n# Do\n\n1. x\n"
     return [
-        Target("payloads", _payload, (_json(call), b'{"hook_event_name": "Stop"}')),
+        Target("payloads", _payload, (_json(call), *_recorded_payloads())),
+        Target("transcripts", stage.transcripts, _recorded_transcripts()),
         Target(
             "shell",
             _shell,
@@ -286,7 +342,7 @@ def targets(stage: Stage) -> list[Target]:
             (b"ssh://git@host:22/a/b.git", b"git@h:a/b", b"https://u:p@dev.azure.com/o/_git/r"),
         ),
         Target("settings", stage.toml, (b"[recall]\nlimit = 3\n", b'a = """x"""\nb = [1, {c=2}]')),
-        Target("jsonl", stage.jsonl, (_json(memory) + b"\n" + _json(memory), b"[]\n{}\n")),
+        Target("jsonl", stage.jsonl, (_export(), _json(memory) + b"\n", b"[]\n{}\n")),
         Target("recall", stage.recall, (b"parser slow", b'"number 3" OR NOT -x', b"a*b NEAR(c d)")),
         Target("context", stage.context, (b"Please change the parser", b"/remember this")),
         Target("http", stage.http, (_json({"query": "x"}), _json({"content": "y", "tags": []}))),

@@ -2,6 +2,7 @@
 
 Builds the graph of a copy of the tree's source from nothing (throughput is source bytes for each
 second of processor time, parent and workers together), changes single files, and asks for impacts.
+In a tree with Python, `bench.hubs` judges whether the files with the largest impact are hubs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
 
+from bench.hubs import verdict
 from bench.report import Target, Timing, finish, machine, parser, room_bytes, say, timed_each
 from wellkept.codegraph.index.builder import Builder, Tree
 from wellkept.codegraph.index.source_files import list_files
@@ -141,6 +143,8 @@ def measure(repo: Path, folder: Path, *, workers: int | None, count: int) -> dic
     made = build(store, folder / "tree", workers=workers)
     alone = parsers_alone(store, folder / "tree")
     status = store.status(_TREE)
+    say("judging hubs")
+    named = verdict(store, _TREE, folder / "tree")
     say("changing files")
     body, name = update_times(store, folder / "tree", count=count)
     say("asking for impacts")
@@ -149,8 +153,14 @@ def measure(repo: Path, folder: Path, *, workers: int | None, count: int) -> dic
         Target("source MB for each core second", 1.5, made.mb_per_cpu_s, at_least=True),
         Target("one-file update after parsing, p50 ms", 100, body.p50_ms),
         Target("impact depth 3, p95 ms", 10, impact.p95_ms),
+        Target("impact of hubs depth 3, p50 ms", 25, hubs.p50_ms),
+        Target("impact of hubs depth 3, p95 ms", 50, hubs.p95_ms),
         Target("peak memory MB", 1500, made.peak_mb),
     ]
+    if named is not None:
+        right = named["impact"]
+        assert isinstance(right, float)
+        targets.append(Target("named hubs that are hubs, %", 80, right, at_least=True))
     return {
         "repo": repo.name,
         "files": files,
@@ -171,6 +181,7 @@ def measure(repo: Path, folder: Path, *, workers: int | None, count: int) -> dic
         "update_names": name.as_json(),
         "impact_random": impact.as_json(),
         "impact_hubs": hubs.as_json(),
+        "hubs_right_percent": named,
         "targets": [target.as_json() for target in targets],
     }
 

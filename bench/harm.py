@@ -21,7 +21,7 @@ from pathlib import Path
 import wellkept
 from bench.report import finish, machine, parser, table
 from wellkept.app.hook_context import HookContextProvider
-from wellkept.app.observer.ingest import machine_environment
+from wellkept.app.observer.drain import machine_environment
 from wellkept.clients.answers.responder import context_request
 from wellkept.core.codec import Json
 from wellkept.core.events import (

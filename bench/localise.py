@@ -11,7 +11,10 @@ Plain BM25 over path and content is measured in the same run on the same questio
 "files": ["path", …]}, or nearly any other form (see `bench.queries`). Each is asked in the state
 of its `base_commit`, else in the newest, and nothing that came later is known then. A query that
 names an unknown commit, or no file of that state, or says nothing, cannot be asked: it is counted
-apart.
+apart. `all_at_1` and `all_at_5`: every right file is among the first. With `functions`, or with a
+`patch` that changes some, those are looked for as well; the peer is BM25 over the functions of its
+five files. `bench/data/code_questions.jsonl` holds questions as people ask them: flask and gin are
+for development, requests and the framework of Laravel are only measured.
 
 With `--train`, weights are learned from the first four fifths of all repositories, and for each
 repository from the others alone ("left out").
@@ -30,12 +33,14 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.functions import FunctionBm25, changed_functions, is_named
 from bench.queries import Query, read_queries
 from bench.report import finish, machine, parser, say
 from bench.states import TREE, Blobs, State, Words, commit_named, depth, files_of
 from wellkept.app.projects.commits import read_past
 from wellkept.codegraph.history.commits import ChangeStatus, FileNumbers, PastCommit
 from wellkept.codegraph.history.online_ranker import OnlineRanker, Table
+from wellkept.codegraph.index.file_kind import file_kind
 from wellkept.codegraph.search.file_search import (
     SET_BY_HAND,
     SIGNALS,
@@ -99,20 +104,52 @@ def questions(
 
 
 class Tally:
-    """How often ours and BM25 named a right file among the first ones."""
+    """How often ours and BM25 named a right file among the first ones, or all of them."""
 
     def __init__(self) -> None:
         self.hits: Counter[str] = Counter()
         self._seconds = 0.0
 
-    def ask(self, request: str, files: Set[str], *, words: Words, finder: FileSearch) -> None:
+    def ask(
+        self,
+        request: str,
+        files: Set[str],
+        *,
+        words: Words,
+        finder: FileSearch,
+        functions: Set[str] = frozenset(),
+    ) -> None:
         """One question to both."""
         before = process_time()
-        named = {found.path for found in finder.find(request, limit=TOP)}
+        found = finder.find(request, limit=TOP)
         self._seconds += process_time() - before
-        self.hits["ours"] += bool(named & files)
-        self.hits["bm25"] += bool(files & set(words.by_bm25(request, limit=TOP)))
+        named = [file.path for file in found]
+        if functions:
+            symbols = sorted((s for f in found for s in f.symbols), key=lambda s: -s.score)
+            plain = FunctionBm25(words.by_bm25(request, limit=TOP), words.body)
+            self._count_functions("ours", [s.id for s in symbols], functions)
+            self._count_functions("bm25", plain.search(request, limit=TOP), functions)
+            self.hits["functions"] += 1
+        self._count("ours", named, files)
+        self._count("bm25", words.by_bm25(request, limit=TOP), files)
         self.hits["asked"] += 1
+        if named and named[0] not in files:
+            self.hits[f"first: {file_kind(named[0])}"] += 1
+
+    def add(self, other: Tally) -> None:
+        """Count what another counted."""
+        self.hits.update(other.hits)
+        self._seconds += other._seconds
+
+    def _count_functions(self, who: str, named: Sequence[str], wanted: Set[str]) -> None:
+        for top in (1, TOP):
+            self.hits[f"{who} function@{top}"] += is_named(named, wanted, top=top)
+
+    def _count(self, who: str, named: Sequence[str], files: Set[str]) -> None:
+        self.hits[who] += bool(files & set(named))
+        self.hits[f"{who} first"] += bool(files & set(named[:1]))
+        self.hits[f"{who} all@1"] += files <= set(named[:1])
+        self.hits[f"{who} all@5"] += files <= set(named)
 
     def figures(self, *, commits: int) -> dict[str, Json]:
         """Percentages, and what a question costs."""
@@ -121,9 +158,29 @@ class Tally:
         return {
             "commits": commits,
             "questions": self.hits["asked"],
+            "acc_at_1": round(100 * self.hits["ours first"] / asked, 1),
+            "bm25_acc_at_1": round(100 * self.hits["bm25 first"] / asked, 1),
             "acc_at_5": round(ours, 1),
             "bm25_acc_at_5": round(bm25, 1),
             "better_by": round(ours - bm25, 1),
+            **{
+                f"{who}_all_at_{top}": round(100 * self.hits[f"{who} all@{top}"] / asked, 1)
+                for who in ("ours", "bm25")
+                for top in (1, TOP)
+            },
+            "function_questions": self.hits["functions"],
+            **{
+                f"{who}_function_at_{top}": round(
+                    100 * self.hits[f"{who} function@{top}"] / (self.hits["functions"] or 1), 1
+                )
+                for who in ("ours", "bm25")
+                for top in (1, TOP)
+            },
+            "wrong_first_by_kind": {
+                name.removeprefix("first: "): count
+                for name, count in sorted(self.hits.items())
+                if name.startswith("first: ")
+            },
             "cpu_ms_each": round(1000 * self._seconds / asked, 2),
         }
 
@@ -141,8 +198,8 @@ def measured(
     return tally.figures(commits=len(commits))
 
 
-def answered(repo: Path, queries: Sequence[Query]) -> dict[str, Json]:
-    """Given texts, each in its state, from the oldest to the newest."""
+def answered(repo: Path, queries: Sequence[Query], total: Tally | None = None) -> dict[str, Json]:
+    """Given texts, each in its state, from the oldest to the newest; `total` counts them too."""
     tally = Tally()
     state = State(repo)
     for sha, asked in _by_state(repo, queries, tally.hits):
@@ -154,9 +211,18 @@ def answered(repo: Path, queries: Sequence[Query]) -> dict[str, Json]:
             elif not files:
                 tally.hits["no_file"] += 1
             else:
-                tally.ask(query.text, files, words=state.words, finder=state.finder)
+                functions = query.functions or changed_functions(query.patch, state.words.body)
+                tally.ask(
+                    query.text,
+                    files,
+                    words=state.words,
+                    finder=state.finder,
+                    functions=functions,
+                )
     commits = state.commits
     state.close()
+    if total is not None:
+        total.add(tally)
     return {
         **tally.figures(commits=commits),
         "skipped_unknown_commit": tally.hits["unknown_commit"],
@@ -217,10 +283,13 @@ def trained(choices: Sequence[Choice]) -> tuple[float, ...]:
 def run(options: Namespace) -> dict[str, Json]:
     """Figures of every repository."""
     if options.queries:
-        return {
-            path.name: answered(path, read_queries(options.queries, repo=path))
-            for path in options.repo
-        }
+        total = Tally()
+        figures: dict[str, Json] = {}
+        for path in options.repo:
+            say(f"asking about {path}")
+            queries = read_queries(options.queries, repo=path)
+            figures["/".join(path.parts[-2:])] = answered(path, queries, total)
+        return {**figures, "all": total.figures(commits=0)}
     past = {path: commits for path in options.repo if (commits := _read(path))}
     if not options.train:
         return {path.name: measured(path, c, WEIGHTS) for path, c in past.items()}

@@ -3,9 +3,10 @@
     python -m bench.mcp_tokens [--queries 50] [--rows 20] [--json]
 
 Each question is about one known memory, in words from it. Three layers: search for index rows,
-the timeline around the memory, then its full record (the best row's where it was not found). That
-is the best case: the reader knows at once which row matters. So it is also counted for a reader who
-opens the three best rows.
+the timeline around the memory, then its full record (the best row's where it was not found). Rows
+of every score are taken; a search by default leaves out what hardly answers, here most of them.
+That is the best case: the reader knows at once which row matters. So it is also counted for a
+reader who opens the three best rows.
 Beside it, the same hits returned at once: as complete records (every field, as JSON), and as the
 text that memory_get gives. Two memories: made-up sessions of observations of the length that
 an agent writes, and what a project's own documents and history come to, most of it one line long.
@@ -131,7 +132,7 @@ def ask(wk: Wellkept, query: str, about: Memory, spent: Spent, *, rows: int) -> 
         spent.add("three layers", cost(answer.text()))
         spent.add("layers structured", cost(json.dumps(answer.structured(), ensure_ascii=False)))
 
-    found = verbs.search(wk, inputs.SearchInput(query=query, limit=rows))
+    found = verbs.search(wk, inputs.SearchInput(query=query, limit=rows, min_score=0.0))
     ids = [row.id for row in found.rows]
     spent.questions += 1
     spent.found += about.short in ids

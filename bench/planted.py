@@ -1,7 +1,8 @@
 """Planted secrets: 1,000 and more, in over 150 kinds, made anew from a seed when the bench runs.
 
-The forms are in `data/secrets_development.toml` and `data/secrets_heldout.toml`; the second half
-was written before the rules and is read only to measure. No secret stands in the repository.
+The forms are in `data/secrets_*.toml`: `heldout` was written before the rules and read only to
+measure, `later` by somebody who did not know the rules yet. Forms under `[beyond]` are those that
+no rule finds: only a person can tell such a value from a word. The repository holds no secret.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from bench.redaction import fill
 
-HALVES = ("development", "heldout")
+PARTS = ("development", "heldout", "later")
 _DATA = Path(__file__).parent / "data"
 _MARKED = re.compile("⟦(.*?)⟧", re.DOTALL)
 _HOLE = re.compile(r"<(?:(b36|HEX):(\d+)|(word|lower|sym|uuid|phrase))>")
@@ -31,7 +32,7 @@ class Plant:
     """A text, and what of it must not reach the disk. `known`: its secrets are in a .env file."""
 
     kind: str
-    half: str
+    part: str
     text: str
     needles: tuple[str, ...]
     known: bool = False
@@ -41,20 +42,31 @@ class Plant:
         return any(part in folded for needle in self.needles for part in _parts(needle.lower()))
 
 
-def plants(half: str, *, each: int = 6, seed: int = 13) -> list[Plant]:
-    """The planted secrets of one half: so many of each kind, taking turns with its forms."""
-    kinds = tomllib.loads((_DATA / f"secrets_{half}.toml").read_text(encoding="utf-8"))["kinds"]
-    rng = random.Random(f"{half}-{seed}")
+def plants(part: str, *, each: int = 6, seed: int = 13) -> list[Plant]:
+    """The planted secrets of one part: so many of each kind, taking turns with its forms."""
+    kinds = _read(part)["kinds"]
+    rng = random.Random(f"{part}-{seed}")
     taken: set[str] = set()
     found: list[Plant] = []
     for kind, forms in kinds.items():
         for number in range(each):
-            plant = _plant(kind, half, forms[number % len(forms)], rng)
+            plant = _plant(kind, part, forms[number % len(forms)], rng)
             while not taken.isdisjoint(plant.needles):
-                plant = _plant(kind, half, forms[number % len(forms)], rng)
+                plant = _plant(kind, part, forms[number % len(forms)], rng)
             taken.update(plant.needles)
             found.append(plant)
     return found
+
+
+def beyond(part: str, *, seed: int = 13) -> list[Plant]:
+    """One of each form that no rule finds."""
+    rng = random.Random(f"{part}-{seed}")
+    kinds = _read(part).get("beyond", {})
+    return [_plant(kind, part, form, rng) for kind, forms in kinds.items() for form in forms]
+
+
+def _read(part: str) -> dict[str, dict[str, list[str]]]:
+    return tomllib.loads((_DATA / f"secrets_{part}.toml").read_text(encoding="utf-8"))
 
 
 def leaked(planted: Iterable[Plant], files: Iterable[Path]) -> list[Plant]:
@@ -69,7 +81,7 @@ def _folded(raw: bytes) -> str:
     return text + "\n" + text.replace("\\/", "/").replace('\\"', '"') if "\\" in text else text
 
 
-def _plant(kind: str, half: str, form: str, rng: random.Random) -> Plant:
+def _plant(kind: str, part: str, form: str, rng: random.Random) -> Plant:
     verb, _, rest = form.partition(" ") if form.startswith("@") else ("", "", form)
     whole = fill(_HOLE.sub(lambda hole: _more(hole, rng), rest), rng)
     needles = tuple(_MARKED.findall(whole))
@@ -79,7 +91,7 @@ def _plant(kind: str, half: str, form: str, rng: random.Random) -> Plant:
         needles = (*needles, text)
     elif verb == "@json":
         text = json.dumps({"output": text})
-    return Plant(kind, half, text, needles, verb == "@known")
+    return Plant(kind, part, text, needles, verb == "@known")
 
 
 def _more(hole: re.Match[str], rng: random.Random) -> str:

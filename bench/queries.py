@@ -10,6 +10,7 @@ entries. An entry is an object with
   `relevant_files`, `expected` or `file`, as one path, a list of paths or a list of objects with
   `path` or `filename`; or a `patch` (unified diff), whose files count; or `commit` (or
   `fix_commit`), the commit that did it;
+- `functions`, if the answer is one of some functions: a list of ids such as `path::Class.name`;
 - where to ask: `base_commit` (or `base`), else before `commit`, else the newest state;
 - `repo` ("owner/name"), if the file is about several: entries of others are passed over.
 
@@ -51,6 +52,10 @@ class Query:
     commit: str | None = None
     """The commit that did it: the state before it is asked, and its files count when none are
     named."""
+    patch: str = ""
+    """The change itself, if it is given: it tells which functions are right."""
+    functions: frozenset[str] = frozenset()
+    """The right functions, if they are named."""
 
 
 def read_queries(path: Path, *, repo: Path) -> list[Query]:
@@ -125,7 +130,12 @@ def _query(entry: Entry, place: str) -> Query:
             f"{place}: no right files. Put them under one of: {', '.join(FILES)}, patch, commit."
         )
     return Query(
-        _asked(entry), _files(entry), _text(entry, BASE) or None, _text(entry, DONE) or None
+        _asked(entry),
+        _files(entry),
+        _text(entry, BASE) or None,
+        _text(entry, DONE) or None,
+        _patch(entry),
+        _functions(entry),
     )
 
 
@@ -148,9 +158,20 @@ def _files(entry: Entry) -> frozenset[str]:
         listed = cast("list[object]", value) if isinstance(value, list) else [value]
         if paths := frozenset(path for one in listed if (path := _path(one))):
             return paths
-    patch = entry.get("patch")
-    names = _DIFF_NAME.findall(patch) if isinstance(patch, str) else []
+    names = _DIFF_NAME.findall(_patch(entry))
     return frozenset(_cleaned(name) for name in names if name != "/dev/null")
+
+
+def _patch(entry: Entry) -> str:
+    """The change as it is given: spaces at the ends belong to its lines."""
+    patch = entry.get("patch")
+    return patch if isinstance(patch, str) else ""
+
+
+def _functions(entry: Entry) -> frozenset[str]:
+    value = entry.get("functions")
+    listed = cast("list[object]", value) if isinstance(value, list) else []
+    return frozenset(name for name in listed if isinstance(name, str))
 
 
 def _path(value: object) -> str:

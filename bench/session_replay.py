@@ -35,7 +35,7 @@ from wellkept.core.events import (
 )
 from wellkept.core.hook_context import HookContextRequest
 from wellkept.core.records import field, record, replace
-from wellkept.core.transcripts import ReadStats, Transcript
+from wellkept.core.runtime.transcripts import ReadStats, Transcript
 from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.observe.reading.environment import Environment, ProjectLocation
 from wellkept.testing.fakes import ManualClock

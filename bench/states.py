@@ -74,7 +74,9 @@ class Words:
         embeddings = embedder and CodeEmbeddings(
             self.texts, TREE, embedder=embedder, read=self._bodies.get
         )
-        return FileSearch(self.texts, TREE, embeddings=embeddings, weights=weights)
+        return FileSearch(
+            self.texts, TREE, embeddings=embeddings, read=self._bodies.get, weights=weights
+        )
 
     def put(self, read: Mapping[str, str | None], *, stamp: str) -> None:
         """Keep the words of files, as far as they can be read, for what was kept of them."""
@@ -85,6 +87,10 @@ class Words:
         self.texts.put_texts(TREE, texts)
         for text in texts:
             self._peer.put(text.path, (3 * f"{text.path_words} " + text.body_words).split())
+
+    def body(self, path: str) -> str | None:
+        """The text of a file."""
+        return self._bodies.get(path)
 
     def drop(self, paths: list[str]) -> None:
         """Forget files."""

@@ -1,6 +1,6 @@
 """Which planted secrets reach the disk, by every way into the memory.
 
-`python -m bench.ways_in [--each 6] [--half development] [--way prompt] [--json] [--show]` plants
+`python -m bench.ways_in [--each 6] [--part development] [--way prompt] [--json] [--show]` plants
 the secrets of `bench.planted` by each way in, then searches the raw bytes of every file in the
 home: database, log, spool, exports, indexes. Nothing of any secret may be there.
 """
@@ -21,7 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import wellkept
-from bench.planted import HALVES, Plant, leaked, plants
+from bench.agent_ways_in import (
+    agent_compaction,
+    agent_plan,
+    agent_session,
+    agent_state,
+    chat_history,
+)
+from bench.planted import PARTS, Plant, beyond, leaked, plants
 from wellkept.app.imports.notes import ProjectNote, import_notes
 from wellkept.app.imports.transcripts import TranscriptFilter, import_transcripts
 from wellkept.app.observer.ingest import drain_and_learn
@@ -32,6 +39,7 @@ from wellkept.core.errors import WellkeptError
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.types import MemoryType
 from wellkept.memory.exchange.passages import Passage
+from wellkept.memory.text.redaction import redact
 from wellkept.store import spool
 
 _LABEL_CHARS = 400
@@ -396,6 +404,7 @@ WAYS: dict[str, Way] = {
     for way in (
         prompt, title, tool_input, tool_output, labels, fields, scratchpad, skills, transcript,
         repository, code_search, notes, command_line, servers, exports, aside,
+        agent_session, agent_compaction, agent_plan, agent_state, chat_history,
     )
 }  # fmt: skip
 
@@ -415,13 +424,13 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--each", type=int, default=6, help="how many of each kind")
-    parser.add_argument("--half", choices=HALVES, help="one half only")
+    parser.add_argument("--part", choices=PARTS, help="one part only")
     parser.add_argument("--way", choices=sorted(WAYS), help="one way only")
     parser.add_argument("--json", action="store_true", help="only the JSON object")
     parser.add_argument("--show", action="store_true", help="print what got through")
     options = parser.parse_args()
-    halves = [options.half] if options.half else HALVES
-    planted = [plant for half in halves for plant in plants(half, each=options.each)]
+    parts = [options.part] if options.part else PARTS
+    planted = [plant for part in parts for plant in plants(part, each=options.each)]
     figures: dict[str, int] = {}
     everything: set[str] = set()
     for name, way in WAYS.items():
@@ -439,7 +448,10 @@ def main() -> None:
         if options.show:
             for plant in through[:20]:
                 print(f"    {plant.kind}: {plant.text[:160]!r}")
+    hard = [plant for part in PARTS for plant in beyond(part)]
+    left = sum(plant.left_in(redact(plant.text).text.lower()) for plant in hard)
     result = {"bench": "ways_in", "planted": len(planted), "reached": len(everything), **figures}
+    result |= {"beyond_forms": len(hard), "beyond_left": left}
     print(json.dumps(result))
 
 

@@ -1,0 +1,61 @@
+"""The models that a benchmark of recall sets side by side: embedders, and a reranker or none."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from wellkept import open as open_memory
+from wellkept.app import Wellkept
+from wellkept.app.settings.model import Settings
+from wellkept.core.clock import Clock, system_clock
+
+
+class Way(NamedTuple):
+    """An embedder, and a reranker or none."""
+
+    embedder: str
+    reranker: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What the tables call it."""
+        return f"{self.embedder}, reranked by {self.reranker}" if self.reranker else self.embedder
+
+
+def add_models(options: argparse.ArgumentParser) -> None:
+    """The options that choose models."""
+    usual = "static,minilm" if importlib.util.find_spec("fastembed") else "static"
+    options.add_argument(
+        "--models", default=usual, help=f"embedders, the main one first (default: {usual})"
+    )
+    options.add_argument(
+        "--reranker", help="also the first one reranked by this model (see `wellkept models get`)"
+    )
+
+
+def chosen_ways(asked: argparse.Namespace) -> list[Way]:
+    """What the options of `add_models` choose, the main one first."""
+    ways = [Way(name) for name in asked.models.split(",")]
+    return [*ways, Way(ways[0].embedder, asked.reranker)] if asked.reranker else ways
+
+
+@contextmanager
+def opened(way: Way, *, clock: Clock = system_clock) -> Generator[Wellkept, None, None]:
+    """An empty memory with these models."""
+    with (
+        TemporaryDirectory() as folder,
+        open_memory(
+            Path(folder) / "memory.db",
+            project="bench",
+            embedder=way.embedder,
+            settings=Settings(reranker_name=way.reranker),
+            clock=clock,
+        ) as memory,
+    ):
+        yield memory
