@@ -1,7 +1,7 @@
 # The whole developer interface. Only python3 (3.11 or newer), make and git are assumed.
 PY := .venv/bin/python
 
-.PHONY: help run tour test check lint types contracts features docs unit test-clients fuzz bench clean
+.PHONY: help run serve tour page wheel test check lint types contracts features docs unit test-page test-clients fuzz bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what there is to run
@@ -11,14 +11,23 @@ help:  ## Show what there is to run
 PORT ?= 7437
 HERE := WELLKEPT_HOME="$(CURDIR)/.wellkept" WELLKEPT_EMBEDDING_PROVIDER=static
 
-run: tour  ## Set up, take in this repository as a first project, then serve it until stopped
+run: .venv/run.stamp page  ## Set up, then show the page with weeks of a demo project, until stopped
+	@.venv/bin/wellkept demo --port $(PORT)
+
+serve: tour page  ## Set up, take in this repository, then serve it until stopped
 	@$(HERE) .venv/bin/wellkept serve --port $(PORT)
 
 tour: .venv/run.stamp  ## Set up, take in this repository, show what is known, and end
 	@$(HERE) .venv/bin/wellkept tour --ask "How is the code laid out?" \
 		--ask "How do I run the tests?" --ask "Why one SQLite file?"
 
-test: check unit  ## Set up and run every check and test
+page:  ## Build the web page (Node from the machine, else from PyPI)
+	@scripts/page build || echo "The page could not be built; the server works without it." >&2
+
+wheel: page .venv/dev.stamp  ## Build the wheel, with the page inside
+	@$(PY) -m pip wheel -q --no-deps -w dist .
+
+test: check test-page unit  ## Set up and run every check and test
 
 check: lint types contracts features docs
 
@@ -43,6 +52,11 @@ unit: .venv/dev.stamp
 	@OPENBLAS_NUM_THREADS=1 scripts/timed tests $(PY) -m pytest -n auto -q \
 		--durations=12 --durations-min=3
 
+# The page: types, lint and logic, then Chromium against a real server.
+test-page: .venv/dev.stamp  ## Check the web page and try it in a browser
+	@scripts/timed page scripts/page test
+	@scripts/timed browser scripts/page e2e
+
 # Four real clients, fetched once (npm, about 1 GB), against model endpoints on loopback.
 test-clients: export WELLKEPT_CLIENTS ?= $(HOME)/.cache/wellkept-clients
 test-clients: .venv/dev.stamp  ## Run real coding clients with Wellkept installed (minutes)
@@ -59,7 +73,8 @@ bench: .venv/dev.stamp  ## Run every benchmark (long)
 	@$(PY) -m bench
 
 clean:  ## Remove what set-up and runs have made
-	rm -rf .venv .wellkept .hypothesis .ruff_cache build src/wellkept.egg-info bench/out
+	rm -rf .venv .wellkept .hypothesis .ruff_cache build src/wellkept.egg-info bench/out \
+		web/node_modules src/wellkept/server/page
 
 .venv/run.stamp: pyproject.toml constraints.txt scripts/setup
 	@scripts/setup run

@@ -12,10 +12,12 @@ import sys
 from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
+from typing import cast
 
 import click
 
 from scripts.architecture import draw
+from wellkept.app.agent.settings import documented
 from wellkept.app.settings import model as app_settings
 from wellkept.cli.exit_codes import EXIT_CODES, OTHER_CODES
 from wellkept.cli.root import COMMANDS, root
@@ -42,6 +44,13 @@ fields of each command's document. A group named alone prints what its `list`, `
 prints.
 """
 
+_AGENT_INTRO = """\
+What they steer is in [agent.md](agent.md). They stand in the table `[agent]` of your own file, with
+sub-tables such as `[agent.compaction]`. A project's file may set none of them. A variable wins over
+the file. `wellkept config show --agent` lists them with their values,
+`wellkept config set agent.max_steps 60` changes one. Lists are written with commas.
+"""
+
 _MAINTENANCE = ("action", "dry_run", "examined", "items", "notes", "removed")
 _DRAIN = (
     *("busy", "sources", "entries", "events", "repeated", "observations", "prompts"),
@@ -49,11 +58,13 @@ _DRAIN = (
     *("model", "due", "vectors_due"),
 )
 _INSTALLED = ("client", "path", "changed", "dry_run", "diff", "files", "notes")
+_DOWNLOADED = ("name", "kind", "folder", "files", "dimension")
 JSON_FIELDS = {
     "init": (
         *("documents", "commits", "links", "new", "changed", "unchanged", "closed", "skipped"),
         "history",
     ),
+    "demo": ("project", "home", "sessions", "events", "memories", "lines_given"),
     "install": _INSTALLED,
     "uninstall": _INSTALLED,
     "status": ("programs", "items", "running"),
@@ -71,12 +82,36 @@ JSON_FIELDS = {
     "why": ("memory", "explanation", "use"),
     "injected": ("items", "total", "next_cursor"),
     "flag": ("memory",),
+    "ask": ("question", "answer", "citations", "model", "known"),
+    "storage": (
+        *("path", "files", "total_bytes", "memories", "closed", "archived", "by_type", "by_scope"),
+        *("model_id", "vectors", "prunable", "prunable_chars", "stale", "methodology"),
+    ),
+    "graph map": ("built_at", "width", "height", "modules", "edges"),
+    "review": ("session", "applied", "new", "auto_confirmed", "waiting"),
+    "correct": ("memory", "reason", "undo_id", "undo_until"),
+    "history": ("current", "versions", "entries"),
+    "bulk": ("action", "count", "undo_id", "undo_until", "memories"),
+    "undo": ("items",),
+    "facets": (
+        *("total", "types", "badges", "sources", "confidence", "methodologies", "validity"),
+        *("review", "state", "tags", "files", "modules"),
+    ),
+    "health": (
+        *("project", "name", "at", "next", "totals", "health", "savings", "methodology"),
+        *("modules", "growth", "recall", "sessions", "observations", "spool", "index", "graph"),
+        "clients",
+    ),
     "stats": (
         *("total", "by_type", "by_scope", "by_source", "closed", "stale", "archived"),
         *("needs_review", "pinned", "oldest", "newest", "injected"),
     ),
     "sessions": ("items",),
     "sessions show": ("session", "summary", "observations", "prompts"),
+    "sessions timeline": (
+        *("session", "kind_of_work", "phase", "summary", "entries", "files", "given", "learned"),
+        "truncated",
+    ),
     "observer status": ("sessions", "signals", "latest", "rules"),
     "observer prefetch": ("items",),
     "observer commands": ("items",),
@@ -109,6 +144,7 @@ JSON_FIELDS = {
     ),
     "skill export": ("items",),
     "skill delete": ("dry_run", "name", "files"),
+    "agent": ("result", "memories"),
     "skill add": ("dry_run", "url", "sha256", "skill"),
     "skill generate": ("made", "passed", "dry_run"),
     "skill refine": ("skill", "before", "sessions", "dry_run"),
@@ -124,7 +160,7 @@ JSON_FIELDS = {
     "graph show": ("node", "symbols", "out", "in"),
     "graph impact": (
         *("target", "direct", "transitive", "files", "modules", "tests", "memories"),
-        *("e2e_observations", "score", "reached_count", "stale_files"),
+        *("e2e_observations", "score", "reached_count", "unresolved", "stale_files"),
     ),
     "graph deps": ("target", "direct", "transitive", "files", "reached_count", "stale_files"),
     "graph trace": ("start", "target", "paths", "is_whole", "stale_files"),
@@ -147,6 +183,15 @@ JSON_FIELDS = {
     "token": ("file", "rotated"),
     "projects list": ("items", "here", "note"),
     "projects merge": ("alias", "into", "moved", "dry_run"),
+    "handoff": ("branch", "author", "at", "sections", "path"),
+    "share status": (
+        *("is_on", "folder", "branch", "shared", "waiting", "unmerged", "to_take_in"),
+    ),
+    "share on": ("taken_in", "dry_run"),
+    "share off": ("is_on",),
+    "share add": ("written_out", "dry_run"),
+    "share remove": ("written_out", "dry_run"),
+    "share update": ("taken_in", "written_out", "dry_run"),
     "projects join": (
         "folder",
         "own_project",
@@ -169,6 +214,9 @@ JSON_FIELDS = {
     "model status": ("model", "choices", "cost"),
     "model choose": ("provider", "path"),
     "model test": ("model_id", "seconds", "input_tokens", "output_tokens"),
+    "models list": ("models", "downloaded"),
+    "models get": _DOWNLOADED,
+    "models remove": _DOWNLOADED,
     "reindex": ("model_id", "indexed", "dropped", "resumed"),
     "spool status": ("status", "waiting_bytes"),
     "spool drain": _DRAIN,
@@ -225,9 +273,28 @@ def settings_page() -> str:
         lines.append(
             f"| `{rule.key}` | {shown} | `{rule.variable}` | {may} | {rule.doc}{choices} |"
         )
-    lines += ["", "Two more variables are no settings:", ""]
+    lines += ["", "These variables are no settings:", ""]
     lines += [f"- `{name}`: {doc}" for name, doc in app_settings.SWITCHES.items()]
+    lines += ["", *_agent_settings()]
     return f"{_SETTINGS_INTRO}\n" + "\n".join(lines) + "\n"
+
+
+def _agent_settings() -> Iterator[str]:
+    """The table of the agent's own settings."""
+    yield from ("## The agent", "", _AGENT_INTRO)
+    yield from ("| setting | default | variables | what it does |", "| --- | --- | --- | --- |")
+    for name, default, known in documented():
+        shown = "" if default in ("", None, ()) else f"`{_plain(default)}`"
+        names = ", ".join(f"`{one}`" for one in known.variables)
+        yield f"| `agent.{name}` | {shown} | {names} | {known.doc.replace('|', '/')} |"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ", ".join(map(str, cast("tuple[object, ...]", value)))
+    return str(value)
 
 
 def _exit_codes() -> str:
