@@ -1,5 +1,5 @@
-"""Write the generated pages: docs/cli.md, settings.md, openapi.json and architecture.svg, and the
-list of MCP tools that the server reads.
+"""Write the generated pages: cli.md and settings.md in docs/reference, docs/openapi.json and
+architecture.svg, and the list of MCP tools that the server reads.
 
 python scripts/generate_docs.py           write the pages
 python scripts/generate_docs.py --check   fail when a page is not what would be written
@@ -45,9 +45,9 @@ prints.
 """
 
 _AGENT_INTRO = """\
-What they steer is in [agent.md](agent.md). They stand in the table `[agent]` of your own file, with
-sub-tables such as `[agent.compaction]`. A project's file may set none of them. A variable wins over
-the file. `wellkept config show --agent` lists them with their values,
+What they steer is in [agent.md](../guides/agent.md). They stand in the table `[agent]` of your own
+file, with sub-tables such as `[agent.compaction]`. A project's file may set none of them. A
+variable wins over the file. `wellkept config show --agent` lists them with their values,
 `wellkept config set agent.max_steps 60` changes one. Lists are written with commas.
 """
 
@@ -369,8 +369,8 @@ def tools_file() -> str:
 
 
 PAGES = {
-    "docs/cli.md": cli_page,
-    "docs/settings.md": settings_page,
+    "docs/reference/cli.md": cli_page,
+    "docs/reference/settings.md": settings_page,
     "docs/openapi.json": openapi_file,
     "docs/architecture.svg": draw,
     "src/wellkept/server/mcp/tools.json": tools_file,

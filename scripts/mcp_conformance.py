@@ -1,7 +1,7 @@
 """Runs the official conformance suites and the Inspector against Wellkept's MCP server.
 
 Called by `scripts/mcp-conformance`, which fetches the tools first. Prints a row for each scenario
-that fails, with the first reason that the suite gives, and the counts for docs/mcp.md.
+that fails, with the first reason that the suite gives, and the counts for docs/reference/mcp.md.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def test_the_generated_pages_are_fresh(name: str) -> None:
 
 
 def test_every_command_and_option_is_documented() -> None:
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     for path, command, _ in _commands(
         root, click.Context(root, info_name="wellkept", **root.context_settings)
     ):

@@ -1,4 +1,4 @@
-"""docs/agent.md: its examples run, and its tables say what is there."""
+"""docs/guides/agent.md: its examples run, and its tables say what is there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from wellkept.testing.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.feature("G1", "G2")
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "agent.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "agent.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:

@@ -38,7 +38,7 @@ MAX_TOOLS, MAX_TOKENS = 9, 1_800
 
 
 def test_the_page_on_the_server_tells_of_every_tool() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "mcp.md").read_text("utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     told = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row.split("|")[1])}
     listed = {tool["name"] for _, tool in all_tools()}

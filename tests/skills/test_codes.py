@@ -12,7 +12,7 @@ from wellkept.skills.documents.finding_codes import CODES
 pytestmark = pytest.mark.feature("F1")
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "skills.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "guides" / "skills.md").read_text("utf-8")
 ROWS = re.findall(r"^\| `([\w-]+)` \| (error|warning) \| (.+?) \|$", PAGE, re.MULTILINE)
 SOURCES = "".join(
     path.read_text("utf-8")

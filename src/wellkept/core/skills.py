@@ -85,7 +85,7 @@ class HookEvent(StrEnum):
 class SkillFinding:
     """One problem of a skill document or its source.
 
-    `line` counts from 1 in the file `path`; `code` is stable and listed in docs/skills.md.
+    `line` counts from 1 in the file `path`; `code` is stable and listed in docs/guides/skills.md.
     """
 
     severity: Severity

@@ -1,4 +1,4 @@
-"""All thresholds of the observer. `docs/observer.md` explains them.
+"""All thresholds of the observer. `docs/guides/observer.md` explains them.
 
 Co-access thresholds are in `learning.co_access`, those of browser facts in `browser.facts`.
 """

@@ -91,7 +91,9 @@ class AgentSettings:
                 close = get_close_matches(name, known, n=1)
                 raise UsageError(
                     f"There is no setting 'agent.{name}'.",
-                    hint=f"Did you mean agent.{close[0]}?" if close else "See docs/settings.md.",
+                    hint=f"Did you mean agent.{close[0]}?"
+                    if close
+                    else "See `wellkept config show --agent`.",
                 )
 
     @classmethod

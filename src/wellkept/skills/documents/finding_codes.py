@@ -1,8 +1,8 @@
 """The table of finding codes: severity and meaning of each.
 
-`docs/skills.md` shows this table; a test keeps both the same. An error breaks a rule of the format,
-so other readers may refuse the document; a warning is probably a mistake. Wellkept uses a skill
-with findings as far as possible.
+`docs/guides/skills.md` shows this table; a test keeps both the same. An error breaks a rule of the
+format, so other readers may refuse the document; a warning is probably a mistake. Wellkept uses a
+skill with findings as far as possible.
 """
 
 from __future__ import annotations

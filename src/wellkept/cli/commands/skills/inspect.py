@@ -152,8 +152,8 @@ def validate(
 ) -> None:
     """Check skills against the Agent Skills specification and its extensions.
 
-    Without NAME or PATH, checks all skills. Exits with 1 when there is an error. docs/skills.md
-    explains the codes.
+    Without NAME or PATH, checks all skills. Exits with 1 when there is an error. The guide
+    docs/guides/skills.md explains the codes.
     """
     with options.open_wellkept(project) as wk:
         checked = wk.skills.validate(*targets, strict=strict)
