@@ -47,6 +47,7 @@ class SessionLearner:
         self._switches_skills_on = switches_skills_on
         self._session = session
         self._report = report
+        self._was_due = False
 
     def catch_up(self, *, is_last: bool) -> int:
         """Drain this session and learn from it; how many memories came of it."""
@@ -56,7 +57,9 @@ class SessionLearner:
             before = self._known()
             report = self._drained(wait_s=BUSY_WAIT_S if is_last else 0.0)
             report = summarize_and_learn(self._wk, report)
-            if is_last and self._session in report.due:
+            # The end may have come in with a catch-up that began before it.
+            self._was_due |= self._session in report.due
+            if is_last and self._was_due:
                 self._judge_skills()
             for problem in report.problems:
                 self._report("observer", problem)
