@@ -42,7 +42,7 @@ def opened(
             text_model_base_url=server.openai_url,
             text_model_name="small",
             capture_daily_model_tokens=tokens,
-            embedding_timeout_s=timeout_s,
+            text_model_timeout_s=timeout_s,
         ),
     )
 
