@@ -27,7 +27,7 @@ from zlib import crc32
 from wellkept.clients import detached_drain, hook
 from wellkept.core.codec import Json, record_to_json
 from wellkept.memory.exchange.jsonl import FORMAT, VERSION
-from wellkept.server.auth import TOKEN_NAME
+from wellkept.server.token_file import TOKEN_NAME
 from wellkept.testing import Samples
 
 # Long: with many times as many processes as cores, a command takes minutes.

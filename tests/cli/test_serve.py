@@ -19,7 +19,7 @@ import pytest
 from tests.cli.conftest import Cli
 from wellkept.app.processes import FOLDER_NAME, RunningProcess, announced, running_processes
 from wellkept.clients.answers.protocol import NoServerError, ask, is_server_running
-from wellkept.server.auth import TOKEN_NAME
+from wellkept.server.token_file import TOKEN_NAME
 from wellkept.store import spool
 
 pytestmark = pytest.mark.feature("C5")

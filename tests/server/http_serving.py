@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import httpx2
 import uvicorn
 
 from tests.server.mcp_client import memories_in
+from wellkept.core.people import Principal
 from wellkept.server.auth import LOOPBACK_HOSTS
 from wellkept.server.http.app import guarded_app, make_http_app
 from wellkept.server.http.sse import FeedIntervals
@@ -91,7 +92,11 @@ def _answer(answer: httpx2.Response) -> Any:
 
 @contextmanager
 def served(
-    memories: OpenProjects, *, mcp: ServerLocation | None = None, pace: FeedIntervals = QUICK
+    memories: OpenProjects,
+    *,
+    mcp: ServerLocation | None = None,
+    pace: FeedIntervals = QUICK,
+    people: Callable[[str], Principal | None] | None = None,
 ) -> Generator[Served]:
     """A server over these memories."""
     stopping = threading.Event()
@@ -99,7 +104,7 @@ def served(
     app = make_http_app(memories, mcp=inner, stopping=stopping, pace=pace)
     listener = listening(LOOPBACK, 0)
     config = uvicorn.Config(
-        guarded_app(app, token=TOKEN, hosts=LOOPBACK_HOSTS),  # type: ignore[arg-type]
+        guarded_app(app, token=TOKEN, hosts=LOOPBACK_HOSTS, people=people),  # type: ignore[arg-type]
         log_config=None,
         timeout_graceful_shutdown=2,
         http=TimedProtocol,
@@ -123,4 +128,12 @@ def served(
 def served_in(folder: Path, *, pace: FeedIntervals = QUICK) -> Generator[Served]:
     """A server over an own memory in `folder`."""
     with served(memories_in(folder), pace=pace) as known:
+        yield known
+
+
+@contextmanager
+def served_team(folder: Path, people: Callable[[str], Principal | None]) -> Generator[Served]:
+    """A server over an own memory in `folder` that knows people by their tokens."""
+    location = ServerLocation(folder=folder)
+    with served(memories_in(folder), mcp=location, people=people) as known:
         yield known

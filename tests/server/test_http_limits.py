@@ -17,23 +17,13 @@ import uvicorn
 from tests.server.http_serving import Served, served_in
 from wellkept.core.activity import ActivityRange
 from wellkept.core.errors import StoreBusyError
-from wellkept.server.auth import (
-    AccessPolicy,
-    App,
-    Message,
-    Receive,
-    Scope,
-    Send,
-    TokenFile,
-    guarded,
-    rotate_token,
-    token_of,
-)
+from wellkept.server.auth import AccessPolicy, App, Message, Receive, Scope, Send, guarded
 from wellkept.server.http.sse import MAX_SUBSCRIBERS, EventFeed, Subscription
 from wellkept.server.limits import ClientLimits
 from wellkept.server.run import LOOPBACK, listening
 from wellkept.server.threads import WorkerThreads
 from wellkept.server.timed_protocol import TimedProtocol
+from wellkept.server.token_file import TokenFile, rotate_token, token_of
 
 pytestmark = pytest.mark.feature("C5")
 

@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.server.mcp_client import ERAS, Era, talking
 from wellkept.core.errors import UsageError
-from wellkept.server.auth import TOKEN_NAME, token_of
+from wellkept.server.token_file import TOKEN_NAME, token_of
 
 pytestmark = pytest.mark.feature("C5")
 

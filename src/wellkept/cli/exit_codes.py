@@ -24,6 +24,7 @@ EXIT_CODES: Final[Mapping[type[errors.WellkeptError], int]] = MappingProxyType(
         errors.StoreError: 5,
         errors.ProviderError: 6,
         errors.PluginError: 7,
+        errors.ForbiddenError: 9,
         errors.WellkeptError: 8,
         errors.MemoryChangedError: 41,
         errors.ContextTooLongError: 61,

@@ -2,6 +2,7 @@
 
     WellkeptError
     ├── UsageError        invalid input
+    ├── ForbiddenError    the role of who asks does not suffice
     ├── NotFoundError     a named thing does not exist
     ├── ConflictError     a concurrent write, or an ambiguous name
     │   └── MemoryChangedError   a memory was changed since the caller saw it
@@ -45,6 +46,10 @@ class WellkeptError(Exception):
 
 class UsageError(WellkeptError):
     """Invalid input: the caller can correct it."""
+
+
+class ForbiddenError(WellkeptError):
+    """The role of who asks does not suffice."""
 
 
 class NotFoundError(WellkeptError):

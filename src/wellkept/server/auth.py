@@ -10,33 +10,31 @@ from __future__ import annotations
 
 import hmac
 import logging
-import os
 import re
 import secrets
-import stat
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http import HTTPStatus
-from pathlib import Path
 from time import perf_counter
 from traceback import format_tb
 from typing import Any, Final, TypeAlias
 
 import anyio
+import anyio.to_thread
 
-from wellkept.app.settings.paths import make_private_folder
-from wellkept.core.errors import UsageError
+from wellkept.core.errors import WellkeptError
+from wellkept.core.people import LOCAL, Principal
 from wellkept.core.records import record
-from wellkept.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem
+from wellkept.server.asking import PRINCIPAL
+from wellkept.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem, problem_of
 from wellkept.server.limits import BODY_LIMIT_S, SEND_LIMIT_S, ClientLimits
 from wellkept.server.page_session import has_session, is_own_page, set_cookie, token_in
+from wellkept.server.token_file import TOKEN_NAME
 
-TOKEN_NAME: Final = "server.token"
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 MAX_BODY_BYTES: Final = 8 << 20
 REQUEST_ID: Final = "wellkept.request_id"
 """Key of the request id in the ASGI scope."""
 
-_TOKEN_BYTES = 32
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOG = logging.getLogger("wellkept.server")
 
@@ -47,99 +45,15 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-# -- The token ------------------------------------------------------------------------------------
-
-
-def token_of(folder: Path) -> str:
-    """The token of this data folder, created on first use."""
-    path = folder / TOKEN_NAME
-    try:
-        make_private_folder(folder)
-        _make(path)
-        _require_private(path)
-        token = path.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The token file {path} cannot be used: {error}.") from None
-    if len(token) < _TOKEN_BYTES:
-        raise UsageError(f"The token file {path} holds no token.", hint="Remove it.")
-    return token
-
-
-class TokenFile:
-    """The token of a data folder as it is now: a new one counts at once, the old one no longer."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._seen: tuple[int, int] | None = None
-        self._token = ""
-
-    def __call__(self) -> str:
-        """The token; UsageError when its file cannot be used."""
-        try:
-            found = (self._folder / TOKEN_NAME).stat()
-            now = (found.st_ino, found.st_mtime_ns)
-        except OSError:
-            now = None
-        if now is None or now != self._seen:
-            self._token, self._seen = token_of(self._folder), now
-        return self._token
-
-
-def rotate_token(folder: Path) -> Path:
-    """Replace the token; returns its file. Servers that run take the new one at once."""
-    path = folder / TOKEN_NAME
-    draft = _draft(path)
-    try:
-        make_private_folder(folder)
-        _write_token(draft)
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise UsageError(f"The token file {path} cannot be written: {error}.") from None
-    return path
-
-
-def _draft(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-
-
-def _write_token(path: Path) -> None:
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-        file.write(secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
-
-
-def _make(path: Path) -> None:
-    """Create the token file; safe against concurrent processes."""
-    if path.exists():
-        return
-    draft = _draft(path)
-    _write_token(draft)
-    try:
-        # Linking fails if the file exists, so the first process wins.
-        path.hardlink_to(draft)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
-
-
-def _require_private(path: Path) -> None:
-    if os.name == "posix" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise UsageError(
-            f"Others on this machine may read the token file {path}.",
-            hint="Remove it; a new token is made at the next start.",
-        )
-
-
-# -- The guard ------------------------------------------------------------------------------------
-
-
 @record(kw_only=True)
 class AccessPolicy:
     """Requirements for requests. Without a token, all local requests are allowed; a token may be
-    looked up for each request. `open_paths` expose no memory content and need no token."""
+    looked up for each request. The one token of a machine is its administrator's; a team's server
+    knows `people` by theirs. `open_paths` expose no memory content and need no token."""
 
     token: str | Callable[[], str] | None
+    people: Callable[[str], Principal | None] | None = None
+    """Looks up whose token this is, in a thread; with it, `token` is not asked."""
     hosts: frozenset[str] = LOOPBACK_HOSTS
     open_paths: frozenset[str] = frozenset()
     open_folder: str | None = None
@@ -163,6 +77,8 @@ class AccessPolicy:
             return problem(HTTPStatus.FORBIDDEN, "Other web pages may not ask here.")
         if _length_of(scope) > self.max_body_bytes:
             return too_large(self.max_body_bytes)
+        if self.people is not None:
+            return None  # a token is looked up where that may wait
         if self.token is None or self._is_open(scope["path"]) or self._has_token(scope):
             return None
         if self.takes_cookies and self._has_cookie(scope):
@@ -173,6 +89,20 @@ class AccessPolicy:
             HTTPStatus.UNAUTHORIZED,
             "This needs the server's token.",
             hint=f"Send the token in {TOKEN_NAME} as `Authorization: Bearer TOKEN`.",
+        )
+
+    async def principal(self, scope: Scope) -> Principal | Problem:
+        """Who asks, or why nobody is known by this token. Of a request that `refusal` let pass."""
+        if self.people is None or self._is_open(scope["path"]):
+            return LOCAL
+        scheme, _, given = _only(scope, b"authorization").partition(" ")
+        found = None
+        if scheme.lower() == "bearer" and given.strip():
+            found = await anyio.to_thread.run_sync(self.people, given.strip())
+        return found or problem(
+            HTTPStatus.UNAUTHORIZED,
+            "This needs a token of yours that is valid.",
+            hint="Send it as `Authorization: Bearer TOKEN`; an administrator issues another.",
         )
 
     def first_visit(self, scope: Scope) -> str | None:
@@ -274,8 +204,8 @@ class _GuardedRequest:
     async def run(self, app: App) -> None:
         started = perf_counter()
         is_counted = self._limits.enter(self._client)
-        refusal = self._refusal(is_counted=is_counted)
         try:
+            refusal = await self._refusal(is_counted=is_counted)
             visit = self._access.first_visit(self._scope) if refusal is None else None
             if refusal is not None:
                 await self._refuse(refusal)
@@ -328,10 +258,13 @@ class _GuardedRequest:
             )
             await self._send({"type": "http.response.body", "body": b""})
 
-    def _refusal(self, *, is_counted: bool) -> Problem | None:
+    async def _refusal(self, *, is_counted: bool) -> Problem | None:
+        """Why the request is rejected; None when it is allowed, and who asks is known then."""
         if not is_counted:
             return problem(HTTPStatus.TOO_MANY_REQUESTS, "You have too many requests under way.")
         refusal = self._access.refusal(self._scope)
+        if refusal is None:
+            refusal = await self._find_principal()
         if refusal is None or refusal.status != HTTPStatus.UNAUTHORIZED:
             return refusal
         if self._limits.guesses(self._client):
@@ -339,6 +272,16 @@ class _GuardedRequest:
         if _only(self._scope, b"authorization"):
             self._limits.wrong_token(self._client)
         return refusal
+
+    async def _find_principal(self) -> Problem | None:
+        try:
+            found = await self._access.principal(self._scope)
+        except WellkeptError as error:
+            return problem_of(error)
+        if isinstance(found, Problem):
+            return found
+        self._scope[PRINCIPAL] = found
+        return None
 
     async def _receive_limited(self) -> Message:
         """The next message; a body beyond the limits of size or time becomes a disconnect."""

@@ -22,6 +22,7 @@ RETRY_AFTER_S: Final = 1
 STATUS: Final[Mapping[type[errors.WellkeptError], HTTPStatus]] = MappingProxyType(
     {
         errors.UsageError: HTTPStatus.BAD_REQUEST,
+        errors.ForbiddenError: HTTPStatus.FORBIDDEN,
         errors.NotFoundError: HTTPStatus.NOT_FOUND,
         errors.ConflictError: HTTPStatus.CONFLICT,
         errors.MemoryChangedError: HTTPStatus.CONFLICT,

@@ -14,13 +14,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
 from wellkept import __version__
 from wellkept.core.errors import MemoryChangedError, WellkeptError
+from wellkept.core.people import Principal
+from wellkept.server.asking import asked_in_this_task, principal_in
 from wellkept.server.auth import REQUEST_ID, AccessPolicy, App, guarded, internal_error
 from wellkept.server.http.operation_routes import operation_routes
 from wellkept.server.http.page_files import ASSETS, FOLDER, ROOT_FILES, add_page
@@ -35,6 +37,7 @@ from wellkept.server.http_errors import (
     problem_of,
 )
 from wellkept.server.open_projects import OpenProjects
+from wellkept.server.operations.access import access_of_route, require_access
 from wellkept.server.threads import WorkerThreads
 
 if TYPE_CHECKING:
@@ -100,7 +103,7 @@ def make_http_app(
     _complete_openapi(app)
     workers = WorkerThreads(projects)
     feed = EventFeed(workers, stopping=stopping or threading.Event(), pace=pace)
-    api = APIRouter(prefix=PREFIX)
+    api = APIRouter(prefix=PREFIX, dependencies=[Depends(_let_in)])
     api.include_router(page_routes(workers, feed))
     api.include_router(operation_routes(workers))
     app.include_router(api)
@@ -112,11 +115,21 @@ def make_http_app(
 
 
 def guarded_app(
-    app: FastAPI, *, token: str | Callable[[], str] | None, hosts: frozenset[str]
+    app: FastAPI,
+    *,
+    token: str | Callable[[], str] | None,
+    hosts: frozenset[str],
+    people: Callable[[str], Principal | None] | None = None,
 ) -> App:
-    """The application with access control."""
+    """The application with access control: by the one token of this machine, or by those of
+    `people`, for whom there is no cookie."""
     access = AccessPolicy(
-        token=token, hosts=hosts, open_paths=OPEN_PATHS, open_folder=ASSETS, takes_cookies=True
+        token=token,
+        people=people,
+        hosts=hosts,
+        open_paths=OPEN_PATHS,
+        open_folder=ASSETS,
+        takes_cookies=people is None,
     )
     return guarded(app, access)
 
@@ -128,6 +141,17 @@ def openapi_document() -> dict[str, Any]:
         raise AssertionError(f"{folder} {project} is not asked for anything")
 
     return make_http_app(OpenProjects(never, folder=Path())).openapi()
+
+
+async def _let_in(request: Request) -> None:
+    """Refuse who may not ask this, and hand on who asks; the same for every route of the API."""
+    asked_in_this_task(principal_in(request.scope))
+    route = request.scope["route"]
+    require_access(access_of_route(route.operation_id), what=_title_of(route))
+
+
+def _title_of(route: Any) -> str:
+    return str(route.summary or route.operation_id).replace("_", " ").capitalize()
 
 
 def _lifespan(mcp: Server[dict[str, Any]] | None) -> Any:

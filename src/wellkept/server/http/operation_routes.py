@@ -66,7 +66,7 @@ def _add(router: APIRouter, workers: WorkerThreads, operation: Operation[Any, An
 def _endpoint(workers: WorkerThreads, operation: Operation[Any, Any], takes: object) -> Any:
     async def endpoint(request: Input, in_project: str = "") -> Output:
         project = request.project or unquote(in_project)
-        return await workers.run(project, lambda wk: operation.run(wk, request))
+        return await workers.run(project, lambda wk: operation.call(wk, request))
 
     # The input type is only known at runtime, so the signature is set explicitly.
     kind = inspect.Parameter.KEYWORD_ONLY

@@ -33,6 +33,7 @@ class RequestError(Exception):
 ADVICE: Final[Mapping[type[errors.WellkeptError], str]] = MappingProxyType(
     {
         errors.UsageError: "Mend the arguments and call again.",
+        errors.ForbiddenError: "Go on without it and tell the person who may do it.",
         errors.NotFoundError: "Search for it, or go on without.",
         errors.ConflictError: "Look at what is there now, then call again with a full id.",
         errors.MemoryChangedError: "Read the memory again, then decide anew.",

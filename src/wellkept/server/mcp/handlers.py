@@ -139,7 +139,7 @@ class Handlers:
         folder = self._folder(roots)
         try:
             with self._projects.of(parsed.project, folder=folder) as wk:
-                return operation.run(wk, parsed)
+                return operation.call(wk, parsed)
         except WellkeptError:
             raise
         except Exception as error:  # noqa: BLE001 - a client must not see the message of a bug

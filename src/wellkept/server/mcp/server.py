@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 from wellkept import __version__
+from wellkept.server.asking import asked_by, principal_in
 from wellkept.server.mcp import instructions
 from wellkept.server.mcp.errors import RequestError
 from wellkept.server.mcp.handlers import (
@@ -123,9 +124,12 @@ class _Adapter:
         model takes longer, and clients time out without progress.
         """
         given = _plain(params)
+        # Of this message, and not of the one that began the session.
+        principal = principal_in(getattr(request.request, "scope", None))
 
         def call() -> Result:
-            return method(given, lambda: anyio.from_thread.run(_roots, request))
+            with asked_by(principal):
+                return method(given, lambda: anyio.from_thread.run(_roots, request))
 
         async def report() -> None:
             seconds = 0

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from pydantic import ValidationError
 
 from wellkept.core.errors import UsageError
+from wellkept.core.people import Role
 from wellkept.core.records import record
 from wellkept.server.operations.inputs import Input
 from wellkept.server.operations.outputs import Output
@@ -34,6 +35,13 @@ class Effect(Enum):
     READS = "reads"
     ADDS = "adds"
     REMOVES = "removes"
+
+
+_USUAL_ROLE: Final = {
+    Effect.READS: Role.READER,
+    Effect.ADDS: Role.WRITER,
+    Effect.REMOVES: Role.REVIEWER,
+}
 
 
 @record(kw_only=True)
@@ -57,6 +65,22 @@ class Operation(Generic[_In, _Out]):
     """The name that MCP lists, where it differs."""
     aliases: tuple[str, ...] = ()
     """Other names that are answered over MCP but not listed."""
+    role: Role | None = None
+    """The least role of who asks; without one, the usual one of its effect."""
+    on_files: bool = False
+    """Whether it works on files of this machine; a team's server does not offer it."""
+
+    @property
+    def needed_role(self) -> Role:
+        """The least role of who asks."""
+        return self.role or _USUAL_ROLE[self.effect]
+
+    def call(self, wk: Wellkept, request: _In) -> _Out:
+        """Run it, for whoever asks; ForbiddenError when they may not."""
+        from wellkept.server.operations.access import access_of, require_access
+
+        require_access(access_of(self), what=self.title)
+        return self.run(wk, request)
 
     def read(self, arguments: Mapping[str, object]) -> _In:
         """The arguments, checked; a UsageError names each one that does not fit."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from wellkept.core.people import Role
 from wellkept.server.operations import (
     ask,
     browse,
@@ -105,6 +106,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         repeatable=False,
         toolset=DEFAULT,
         aliases=("memory_delete", "delete_memory", "forget"),
+        role=Role.WRITER,
     ),
     Operation(
         name="inject_context",
@@ -211,6 +213,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=graph.ImpactOutput,
         run=graph.analyze_impact,
         toolset=GRAPH,
+        on_files=True,
     ),
     Operation(
         name="get_dependencies",
@@ -221,6 +224,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=graph.DependenciesOutput,
         run=graph.get_dependencies,
         toolset=GRAPH,
+        on_files=True,
     ),
     Operation(
         name="trace_data_flow",
@@ -232,6 +236,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=graph.DataFlowOutput,
         run=graph.trace_data_flow,
         toolset=GRAPH,
+        on_files=True,
     ),
     Operation(
         name="search_code",
@@ -243,6 +248,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         run=code.search_code,
         toolset=DEFAULT,
         aliases=("code_search",),
+        on_files=True,
     ),
     Operation(
         name="skill_search",
@@ -254,6 +260,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         run=skills.skill_search,
         toolset=DEFAULT,
         aliases=("search_skills",),
+        on_files=True,
     ),
     Operation(
         name="skill_run",
@@ -266,6 +273,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         repeatable=False,
         toolset=DEFAULT,
         aliases=("run_skill", "get_skill"),
+        on_files=True,
     ),
     Operation(
         name="skill_list",
@@ -275,6 +283,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_records.SkillRowsOutput,
         run=skills.skill_list,
         toolset=SKILLS,
+        on_files=True,
     ),
     Operation(
         name="skill_show",
@@ -284,6 +293,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_records.SkillOutput,
         run=skills.skill_show,
         toolset=SKILLS,
+        on_files=True,
     ),
     Operation(
         name="skill_detect",
@@ -292,6 +302,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_records.FindSkillsInput,
         gives=skill_records.SkillRowsOutput,
         run=skills.skill_detect,
+        on_files=True,
     ),
     Operation(
         name="skill_commands",
@@ -300,6 +311,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_records.NoInput,
         gives=skill_records.CommandRowsOutput,
         run=skills.skill_commands,
+        on_files=True,
     ),
     Operation(
         name="skill_command",
@@ -310,6 +322,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         run=skills.skill_command,
         effect=Effect.ADDS,
         repeatable=False,
+        on_files=True,
     ),
     Operation(
         name="skill_switch",
@@ -319,6 +332,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_records.SkillOutput,
         run=skills.skill_switch,
         effect=Effect.ADDS,
+        on_files=True,
     ),
     Operation(
         name="skill_create",
@@ -331,6 +345,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         repeatable=False,
         toolset=SKILLS,
         needs_toolset=True,
+        on_files=True,
     ),
     Operation(
         name="skill_delete",
@@ -341,6 +356,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         run=skills.skill_delete,
         effect=Effect.REMOVES,
         repeatable=False,
+        on_files=True,
     ),
     Operation(
         name="skill_refresh",
@@ -349,6 +365,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_records.NoInput,
         gives=skill_records.SkillOverviewOutput,
         run=skills.skill_refresh,
+        on_files=True,
     ),
     Operation(
         name="skill_edit",
@@ -360,6 +377,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         effect=Effect.ADDS,
         toolset=SKILLS,
         needs_toolset=True,
+        on_files=True,
     ),
     Operation(
         name="skill_validate",
@@ -369,6 +387,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_authoring.SkillChecksOutput,
         run=skill_authoring.skill_validate,
         toolset=SKILLS,
+        on_files=True,
     ),
     Operation(
         name="skill_generate",
@@ -378,6 +397,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_authoring.GeneratedSkillsOutput,
         run=skill_authoring.skill_generate,
         effect=Effect.ADDS,
+        on_files=True,
     ),
     Operation(
         name="skill_generated",
@@ -386,6 +406,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_authoring.GeneratedSkillInput,
         gives=skill_authoring.GeneratedSkillsOutput,
         run=skill_authoring.skill_generated,
+        on_files=True,
     ),
     Operation(
         name="skill_review",
@@ -395,6 +416,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_authoring.GeneratedSkillDetailOutput,
         run=skill_authoring.skill_review,
         effect=Effect.ADDS,
+        on_files=True,
     ),
     Operation(
         name="skill_refine",
@@ -404,6 +426,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=skill_authoring.GeneratedSkillDetailOutput,
         run=skill_authoring.skill_refine,
         effect=Effect.ADDS,
+        on_files=True,
     ),
     Operation(
         name="record_verdict",
@@ -472,6 +495,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         repeatable=False,
         toolset=PAGE,
         needs_toolset=True,
+        role=Role.REVIEWER,
     ),
     Operation(
         name="bulk_memories",
@@ -497,6 +521,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         repeatable=False,
         toolset=PAGE,
         needs_toolset=True,
+        role=Role.REVIEWER,
     ),
     Operation(
         name="undo_steps",
@@ -527,6 +552,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         repeatable=False,
         toolset=PAGE,
         needs_toolset=True,
+        role=Role.ADMIN,
     ),
     Operation(
         name="ask",
@@ -545,6 +571,8 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=upkeep.StorageOutput,
         run=upkeep.storage,
         toolset=PAGE,
+        role=Role.ADMIN,
+        on_files=True,
     ),
     Operation(
         name="sweep",
@@ -557,6 +585,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         repeatable=False,
         toolset=PAGE,
         needs_toolset=True,
+        role=Role.ADMIN,
     ),
     Operation(
         name="prune_unsure",
@@ -569,6 +598,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         repeatable=False,
         toolset=PAGE,
         needs_toolset=True,
+        role=Role.ADMIN,
     ),
     Operation(
         name="remove_stale",
@@ -581,6 +611,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         repeatable=False,
         toolset=PAGE,
         needs_toolset=True,
+        role=Role.ADMIN,
     ),
     Operation(
         name="work_units",
@@ -601,6 +632,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         effect=Effect.ADDS,
         toolset=PAGE,
         needs_toolset=True,
+        role=Role.REVIEWER,
     ),
     Operation(
         name="client_states",
@@ -610,6 +642,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=upkeep.ClientsOutput,
         run=upkeep.clients,
         toolset=PAGE,
+        on_files=True,
     ),
     Operation(
         name="change_client",
@@ -619,6 +652,8 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=upkeep.ClientChangeOutput,
         run=upkeep.change_client,
         effect=Effect.ADDS,
+        role=Role.ADMIN,
+        on_files=True,
     ),
     Operation(
         name="settings_list",
@@ -628,6 +663,8 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=upkeep.SettingsOutput,
         run=upkeep.settings,
         toolset=PAGE,
+        role=Role.ADMIN,
+        on_files=True,
     ),
     Operation(
         name="set_setting",
@@ -637,6 +674,8 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=upkeep.SettingsOutput,
         run=upkeep.set_setting,
         effect=Effect.ADDS,
+        role=Role.ADMIN,
+        on_files=True,
     ),
     Operation(
         name="module_map",
@@ -647,6 +686,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=module_map.ModuleMapOutput,
         run=module_map.module_map,
         toolset=PAGE,
+        on_files=True,
     ),
     Operation(
         name="file_graph",
@@ -656,6 +696,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=module_map.FileGraphOutput,
         run=module_map.file_graph,
         toolset=PAGE,
+        on_files=True,
     ),
     Operation(
         name="memory_facets",

@@ -110,7 +110,7 @@ def mcp_options(folder: Path, *, toolsets: str | None = None) -> ServerOptions:
 
 
 def _token(no_token: bool) -> str | None:
-    from wellkept.server.auth import TOKEN_NAME, token_of
+    from wellkept.server.token_file import TOKEN_NAME, token_of
 
     if no_token:
         return None

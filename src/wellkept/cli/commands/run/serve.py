@@ -55,8 +55,9 @@ def serve(
     page: its token is exchanged for a cookie. Programs send the token from the printed file.
     """
     _require_extra()
-    from wellkept.server.auth import LOOPBACK_HOSTS, TOKEN_NAME, TokenFile
+    from wellkept.server.auth import LOOPBACK_HOSTS
     from wellkept.server.run import address_of, listening
+    from wellkept.server.token_file import TOKEN_NAME, TokenFile
 
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(message)s")
@@ -88,7 +89,7 @@ def token(*, rotate: bool, as_json: bool) -> None:
     Servers that run take the new token without a restart.
     """
     _require_extra()
-    from wellkept.server.auth import TOKEN_NAME, rotate_token, token_of
+    from wellkept.server.token_file import TOKEN_NAME, rotate_token, token_of
 
     data = paths.data_folder(os.environ)
     if rotate:

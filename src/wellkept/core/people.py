@@ -1,0 +1,70 @@
+"""Who is asking: a person of a tenant, with a role. Knows no tokens, no HTTP, no SQL.
+
+A tenant is one organisation; everything stored belongs to exactly one. Whoever works on the local
+file is its administrator. Roles are a ladder: each may do what those below it may.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from wellkept.core.errors import ForbiddenError, UsageError
+from wellkept.core.records import field, record
+
+LOCAL_TENANT: Final = "main"
+LOCAL_USER: Final = "local"
+
+
+class Role(Enum):
+    """What a person may do, from least to most."""
+
+    READER = "reader"
+    """Reads what is shared; changes nothing."""
+    WRITER = "writer"
+    """Also remembers, corrects, and deletes their own."""
+    REVIEWER = "reviewer"
+    """Also confirms, rejects and deletes what others wrote."""
+    ADMIN = "admin"
+    """Also people, tokens, policies, the audit log and upkeep."""
+
+    def covers(self, needed: Role) -> bool:
+        """Whether this role may do what `needed` may."""
+        return _LADDER.index(self) >= _LADDER.index(needed)
+
+
+_LADDER: Final = tuple(Role)
+
+
+@record(kw_only=True)
+class Principal:
+    """A person who asks, as the server knows them."""
+
+    tenant: str
+    user: str
+    role: Role
+    token_id: str = ""
+    """The token they came with; empty on the local machine."""
+    credential: str = field(default="", repr=False)
+    """Proves them to the database, which looks it up itself; empty on the local machine."""
+
+    def __post_init__(self) -> None:
+        if not self.tenant or not self.user:
+            raise UsageError("A person who asks needs a tenant and a name.")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this is whoever works on this machine's own memory."""
+        return not self.credential
+
+    def require(self, needed: Role, *, what: str) -> None:
+        """ForbiddenError unless the role suffices for `what`."""
+        if not self.role.covers(needed):
+            raise ForbiddenError(
+                f"{what} needs the role {needed.value}; {self.user} is {self.role.value}.",
+                hint="Ask an administrator of your organisation.",
+            )
+
+
+LOCAL: Final = Principal(tenant=LOCAL_TENANT, user=LOCAL_USER, role=Role.ADMIN)
+"""Whoever works on this machine: administrator of the local tenant."""
