@@ -13,7 +13,7 @@ import httpx2
 import uvicorn
 
 from tests.server.mcp_client import memories_in
-from wellkept.core.people import Principal
+from wellkept.core.team.people import Principal
 from wellkept.server.auth import LOOPBACK_HOSTS
 from wellkept.server.http.app import guarded_app, make_http_app
 from wellkept.server.http.sse import FeedIntervals

@@ -10,7 +10,7 @@ import pytest
 
 from tests.server.http_serving import Served, served_team
 from wellkept.core.errors import ForbiddenError, UsageError
-from wellkept.core.people import LOCAL, Principal, Role
+from wellkept.core.team.people import LOCAL, Principal, Role
 from wellkept.server.asking import asked_by, asking
 from wellkept.server.http.app import PREFIX, make_http_app
 from wellkept.server.open_projects import OpenProjects

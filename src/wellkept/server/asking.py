@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-from wellkept.core.people import LOCAL, Principal
+from wellkept.core.team.people import LOCAL, Principal
 
 PRINCIPAL: Final = "wellkept.principal"
 """Key of the principal in the ASGI scope."""

@@ -22,8 +22,8 @@ import anyio
 import anyio.to_thread
 
 from wellkept.core.errors import WellkeptError
-from wellkept.core.people import LOCAL, Principal
 from wellkept.core.records import record
+from wellkept.core.team.people import LOCAL, Principal
 from wellkept.server.asking import PRINCIPAL
 from wellkept.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem, problem_of
 from wellkept.server.limits import BODY_LIMIT_S, SEND_LIMIT_S, ClientLimits

@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 
 from wellkept import __version__
 from wellkept.core.errors import MemoryChangedError, WellkeptError
-from wellkept.core.people import Principal
+from wellkept.core.team.people import Principal
 from wellkept.server.asking import asked_in_this_task, principal_in
 from wellkept.server.auth import REQUEST_ID, AccessPolicy, App, guarded, internal_error
 from wellkept.server.http.operation_routes import operation_routes

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from wellkept.core.errors import ForbiddenError
-from wellkept.core.people import Role
 from wellkept.core.records import record
+from wellkept.core.team.people import Role
 from wellkept.server.asking import asking
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from pydantic import ValidationError
 
 from wellkept.core.errors import UsageError
-from wellkept.core.people import Role
 from wellkept.core.records import record
+from wellkept.core.team.people import Role
 from wellkept.server.operations.inputs import Input
 from wellkept.server.operations.outputs import Output
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from wellkept.core.people import Role
+from wellkept.core.team.people import Role
 from wellkept.server.operations import (
     ask,
     browse,

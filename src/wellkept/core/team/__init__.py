@@ -1,0 +1,1 @@
+"""Teams: who asks and with which role. Open `people.py` first."""
