@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from wellkept.server.mcp.handlers import ServerLocation
 from wellkept.server.mcp.server import make_server
 from wellkept.server.open_projects import OpenProjects
 from wellkept.server.run import LOOPBACK, address_of, listening
+from wellkept.server.telemetry.metrics import ServerMetrics
+from wellkept.server.telemetry.traces import Traces
 from wellkept.server.timed_protocol import TimedProtocol
 
 TOKEN = "a-token-that-only-the-tests-know-0123456789"
@@ -30,8 +32,9 @@ QUICK = FeedIntervals(look_every_s=0.01, heartbeat_every_s=0.05)
 class Served:
     """A server that is up, as its owner sees it."""
 
-    def __init__(self, address: str, memories: OpenProjects) -> None:
+    def __init__(self, address: str, memories: OpenProjects, stopping: threading.Event) -> None:
         self.address = address
+        self.stopping = stopping
         self.memories = memories
         self.client = httpx2.Client(
             base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30
@@ -97,14 +100,25 @@ def served(
     mcp: ServerLocation | None = None,
     pace: FeedIntervals = QUICK,
     people: Callable[[str], Principal | None] | None = None,
+    traces: Traces | None = None,
 ) -> Generator[Served]:
     """A server over these memories."""
     stopping = threading.Event()
     inner = None if mcp is None else make_server(memories, mcp)
-    app = make_http_app(memories, mcp=inner, stopping=stopping, pace=pace)
+    metrics = ServerMetrics()
+    span = nullcontext if traces is None else traces.span
+    app = make_http_app(
+        memories, mcp=inner, stopping=stopping, pace=pace, metrics=metrics, span=span
+    )
     listener = listening(LOOPBACK, 0)
     config = uvicorn.Config(
-        guarded_app(app, token=TOKEN, hosts=LOOPBACK_HOSTS, people=people),  # type: ignore[arg-type]
+        guarded_app(
+            app if traces is None else traces.around(app),
+            token=TOKEN,
+            hosts=LOOPBACK_HOSTS,
+            people=people,
+            on_finished=(metrics.request_finished,),
+        ),  # type: ignore[arg-type]
         log_config=None,
         timeout_graceful_shutdown=2,
         http=TimedProtocol,
@@ -112,7 +126,7 @@ def served(
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
-    known = Served(address_of(listener), memories)
+    known = Served(address_of(listener), memories, stopping)
     try:
         yield known
     finally:

@@ -9,7 +9,6 @@ HTTP requests pass through `guarded`. Logs contain request ids, never contents.
 from __future__ import annotations
 
 import hmac
-import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -28,6 +27,7 @@ from wellkept.server.asking import PRINCIPAL
 from wellkept.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem, problem_of
 from wellkept.server.limits import BODY_LIMIT_S, SEND_LIMIT_S, ClientLimits
 from wellkept.server.page_session import has_session, is_own_page, set_cookie, token_in
+from wellkept.server.telemetry.requests import LOGGER, FinishedRequest, OnFinished, log_request
 from wellkept.server.token_file import TOKEN_NAME
 
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -36,7 +36,6 @@ REQUEST_ID: Final = "wellkept.request_id"
 """Key of the request id in the ASGI scope."""
 
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_LOG = logging.getLogger("wellkept.server")
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -160,16 +159,26 @@ def internal_error(error: Exception, *, request_id: str = "") -> Problem:
     )
 
 
-def guarded(app: App, access: AccessPolicy, *, limits: ClientLimits | None = None) -> App:
-    """The app behind access control; rejected requests get a problem response."""
+def guarded(
+    app: App,
+    access: AccessPolicy,
+    *,
+    limits: ClientLimits | None = None,
+    on_finished: Iterable[OnFinished] = (),
+) -> App:
+    """The app behind access control; rejected requests get a problem response. Every request is
+    logged and told to `on_finished`."""
 
     limits = limits or ClientLimits()
+    told = (log_request, *on_finished)
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
         elif scope["type"] == "http":
-            await _GuardedRequest(_trimmed(scope), receive, send, access, limits).run(app)
+            await _GuardedRequest(
+                _trimmed(scope), receive, send, access, limits=limits, on_finished=told
+            ).run(app)
         else:
             await send({"type": "websocket.close", "code": 1008})
 
@@ -185,9 +194,12 @@ class _GuardedRequest:
         receive: Receive,
         send: Send,
         access: AccessPolicy,
+        *,
         limits: ClientLimits,
+        on_finished: Iterable[OnFinished],
     ) -> None:
         self._scope = scope
+        self._on_finished = on_finished
         self._limits = limits
         self._client = str((scope.get("client") or ("",))[0])
         self._deadline_s = perf_counter() + access.body_limit_s
@@ -216,20 +228,24 @@ class _GuardedRequest:
         except Exception as error:  # noqa: BLE001 - uvicorn would log the message
             # Log the traceback without the message: it may contain memory content.
             where = "".join(format_tb(error.__traceback__))
-            _LOG.error("%s failed by %s\n%s", self._id, type(error).__name__, where)
+            LOGGER.error("%s failed by %s\n%s", self._id, type(error).__name__, where)
             if self._status is None:
                 await self._refuse(internal_error(error))
         finally:
             if is_counted:
                 self._limits.leave(self._client)
-            _LOG.info(
-                "%s %s %s %s %.0f ms",
-                self._id,
-                self._scope["method"],
-                _route_of(self._scope),
-                self._status or "-",
-                (perf_counter() - started) * 1000,
-            )
+            self._tell(perf_counter() - started)
+
+    def _tell(self, seconds: float) -> None:
+        done = FinishedRequest(
+            id=self._id,
+            method=self._scope["method"],
+            route=route_of(self._scope),
+            status=self._status,
+            seconds=seconds,
+        )
+        for tell in self._on_finished:
+            tell(done)
 
     async def _let_in(self, token: str) -> None:
         """Answer a first visit: the cookie, and the address without the token."""
@@ -363,7 +379,7 @@ def _request_id(scope: Scope) -> str:
     return given if _PLAIN_ID.fullmatch(given) else secrets.token_hex(8)
 
 
-def _route_of(scope: Scope) -> str:
+def route_of(scope: Scope) -> str:
     """The route template: the path itself may contain memory keys."""
     return getattr(scope.get("route"), "path", "-")
 

@@ -7,8 +7,9 @@ started call is finished even when its client disconnects.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -22,12 +23,16 @@ THREADS = 16
 
 _Result = TypeVar("_Result")
 
+Span: TypeAlias = Callable[[str], AbstractContextManager[Any]]
+"""Opens a span of a trace."""
+
 
 class WorkerThreads:
     """Runs work on the open projects of a server, in threads."""
 
-    def __init__(self, projects: OpenProjects) -> None:
+    def __init__(self, projects: OpenProjects, *, span: Span = nullcontext) -> None:
         self._projects = projects
+        self._span = span
         self._limit = anyio.CapacityLimiter(THREADS)
 
     async def run(
@@ -36,7 +41,7 @@ class WorkerThreads:
         """Run the work with the project of this name or folder and return its result."""
 
         def call() -> _Result:
-            with self._projects.of(project, folder=folder) as wk:
+            with self._span("memory"), self._projects.of(project, folder=folder) as wk:
                 return work(wk)
 
         return await anyio.to_thread.run_sync(call, limiter=self._limit)

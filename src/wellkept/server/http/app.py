@@ -7,8 +7,8 @@ type and request id.
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager, nullcontext
 from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +26,7 @@ from wellkept.server.asking import asked_in_this_task, principal_in
 from wellkept.server.auth import REQUEST_ID, AccessPolicy, App, guarded, internal_error
 from wellkept.server.http.operation_routes import operation_routes
 from wellkept.server.http.page_files import ASSETS, FOLDER, ROOT_FILES, add_page
+from wellkept.server.http.readiness import READY_PATH, add_readiness, metrics_route
 from wellkept.server.http.routes import HEALTH_PATH, page_routes
 from wellkept.server.http.sse import EventFeed, FeedIntervals
 from wellkept.server.http_errors import (
@@ -38,7 +39,9 @@ from wellkept.server.http_errors import (
 )
 from wellkept.server.open_projects import OpenProjects
 from wellkept.server.operations.access import access_of_route, require_access
-from wellkept.server.threads import WorkerThreads
+from wellkept.server.telemetry.metrics import ServerMetrics
+from wellkept.server.telemetry.requests import OnFinished
+from wellkept.server.threads import Span, WorkerThreads
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -47,7 +50,14 @@ PREFIX: Final = "/api"
 OPENAPI_PATH: Final = f"{PREFIX}/openapi.json"
 DOCS_PATH: Final = "/docs"
 OPEN_PATHS: Final = frozenset(
-    {"/", DOCS_PATH, OPENAPI_PATH, f"{PREFIX}{HEALTH_PATH}", *(f"/{name}" for name in ROOT_FILES)}
+    {
+        "/",
+        DOCS_PATH,
+        OPENAPI_PATH,
+        f"{PREFIX}{HEALTH_PATH}",
+        f"{PREFIX}{READY_PATH}",
+        *(f"/{name}" for name in ROOT_FILES),
+    }
 )
 """What can be seen without a token: nothing of anybody's memory."""
 
@@ -85,8 +95,11 @@ def make_http_app(
     stopping: threading.Event | None = None,
     pace: FeedIntervals | None = None,
     page: Path = FOLDER,
+    metrics: ServerMetrics | None = None,
+    span: Span = nullcontext,
 ) -> FastAPI:
-    """The application, without access control. `page` is the folder of the built page."""
+    """The application, without access control. `page` is the folder of the built page, `span` opens
+    a span of a trace."""
     app = FastAPI(
         title="Wellkept",
         version=__version__,
@@ -101,12 +114,15 @@ def make_http_app(
     _add_docs(app)
     add_page(app, folder=page, not_built=_NOT_BUILT)
     _complete_openapi(app)
-    workers = WorkerThreads(projects)
-    feed = EventFeed(workers, stopping=stopping or threading.Event(), pace=pace)
+    workers = WorkerThreads(projects, span=span)
+    stopping, metrics = stopping or threading.Event(), metrics or ServerMetrics()
+    feed = EventFeed(workers, stopping=stopping, pace=pace)
     api = APIRouter(prefix=PREFIX, dependencies=[Depends(_let_in)])
+    add_readiness(api, workers, metrics=metrics, stopping=stopping)
     api.include_router(page_routes(workers, feed))
     api.include_router(operation_routes(workers))
     app.include_router(api)
+    app.include_router(metrics_route(metrics))
     if mcp is not None:
         from wellkept.server.mcp.streamable_http import mcp_app
 
@@ -115,11 +131,12 @@ def make_http_app(
 
 
 def guarded_app(
-    app: FastAPI,
+    app: App,
     *,
     token: str | Callable[[], str] | None,
     hosts: frozenset[str],
     people: Callable[[str], Principal | None] | None = None,
+    on_finished: Iterable[OnFinished] = (),
 ) -> App:
     """The application with access control: by the one token of this machine, or by those of
     `people`, for whom there is no cookie."""
@@ -131,7 +148,7 @@ def guarded_app(
         open_folder=ASSETS,
         takes_cookies=people is None,
     )
-    return guarded(app, access)
+    return guarded(app, access, on_finished=on_finished)
 
 
 def openapi_document() -> dict[str, Any]:

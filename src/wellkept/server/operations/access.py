@@ -31,6 +31,7 @@ class Access:
 ROUTES: Final[Mapping[str, Access]] = MappingProxyType(
     {
         "health": Access(role=None),
+        "ready": Access(role=None),
         "list_memories": Access(role=Role.READER),
         "get_memory": Access(role=Role.READER),
         "edit_memory": Access(role=Role.WRITER),

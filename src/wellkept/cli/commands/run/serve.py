@@ -45,9 +45,24 @@ DEFAULT_PORT = 7437
 )
 @click.option("--open", "browse", is_flag=True, help="Open the page in a browser.")
 @click.option("--verbose", "-v", is_flag=True, help="Log request ids to stderr.")
+@click.option(
+    "--log",
+    "log_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Form of the log; json writes one object per line and implies --verbose.",
+)
 @click.pass_context
 def serve(
-    ctx: click.Context, *, host: str, port: int, hosts: tuple[str, ...], browse: bool, verbose: bool
+    ctx: click.Context,
+    *,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    browse: bool,
+    verbose: bool,
+    log_format: str,
 ) -> None:
     """Run the HTTP and MCP server, and process hook events.
 
@@ -59,8 +74,7 @@ def serve(
     from wellkept.server.run import address_of, listening
     from wellkept.server.token_file import TOKEN_NAME, TokenFile
 
-    level = logging.INFO if verbose else logging.WARNING
-    logging.basicConfig(level=level, format="%(message)s")
+    _log_requests(verbose=verbose, as_json=log_format == "json")
     data, folder = paths.data_folder(os.environ), paths.current_folder()
     token = TokenFile(data)
     token()  # make it, or say now why it cannot be used
@@ -70,6 +84,9 @@ def serve(
 
         def ready() -> None:
             page = f"{address}/?token={token()}"
+            if log_format == "json":  # a collector reads along, and must not see the token
+                logging.getLogger("wellkept.server").info("Wellkept is at %s", address)
+                return
             _print_start(address, page, data / TOKEN_NAME, host=host)
             if browse:
                 click.launch(page)
@@ -77,7 +94,8 @@ def serve(
         _Server(cast("str | None", ctx.find_root().obj), folder, address).run(
             listener, token=token, hosts=allowed, on_ready=ready
         )
-    click.echo("Stopped.")
+    if log_format == "text":
+        click.echo("Stopped.")
 
 
 @click.command()
@@ -127,21 +145,32 @@ class _Server:
         from wellkept.server.mcp.server import make_server
         from wellkept.server.open_projects import OpenProjects
         from wellkept.server.run import serve_app
+        from wellkept.server.telemetry.metrics import ServerMetrics
+        from wellkept.server.telemetry.traces import open_traces
 
         stopping = threading.Event()
         projects = OpenProjects(self._open_in, folder=self._folder)
         location, options = ServerLocation(folder=self._folder), mcp_options(self._folder)
         mcp = make_server(projects, location, options)
-        app = make_http_app(projects, mcp=mcp, stopping=stopping)
+        metrics, traces = ServerMetrics(), open_traces(os.environ)
+        span = nullcontext if traces is None else traces.span
+        app = make_http_app(projects, mcp=mcp, stopping=stopping, metrics=metrics, span=span)
         process = ServerProcess(kind="serve", folder=self._folder, address=self._address)
         # Captured events belong to the default store: do not drain them into another one.
         services = nullcontext() if self._store else background_services(process, self._open_in)
         try:
             with services:
-                guarded = guarded_app(app, token=token, hosts=hosts)
+                guarded = guarded_app(
+                    app if traces is None else traces.around(app),
+                    token=token,
+                    hosts=hosts,
+                    on_finished=(metrics.request_finished,),
+                )
                 serve_app(guarded, listener, stopping=stopping, on_ready=on_ready)
         finally:
             projects.close()
+            if traces is not None:
+                traces.close()
 
     def _open_in(self, folder: Path, project: str | None = None) -> wellkept.Wellkept:
         wk = wellkept.open(self._store, project=project, cwd=folder)
@@ -149,8 +178,23 @@ class _Server:
         return wk
 
 
+def _log_requests(*, verbose: bool, as_json: bool) -> None:
+    logging.basicConfig(
+        level=logging.INFO if verbose or as_json else logging.WARNING, format="%(message)s"
+    )
+    if as_json:
+        from wellkept.server.telemetry.requests import JsonLines
+
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(JsonLines())
+
+
 def _require_extra() -> None:
-    missing = [name for name in ("fastapi", "uvicorn", "mcp") if find_spec(name) is None]
+    missing = [
+        name
+        for name in ("fastapi", "uvicorn", "mcp", "prometheus_client")
+        if find_spec(name) is None
+    ]
     if missing:
         raise UsageError(
             f"The server needs {', '.join(missing)}.",
