@@ -19,8 +19,9 @@ import click
 from scripts.architecture import draw
 from wellkept.app.agent.settings import documented
 from wellkept.app.settings import model as app_settings
+from wellkept.cli.completion.table import table_json
 from wellkept.cli.exit_codes import EXIT_CODES, OTHER_CODES
-from wellkept.cli.root import COMMANDS, root
+from wellkept.cli.root import ALIASES, COMMANDS, root
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -67,7 +68,9 @@ JSON_FIELDS = {
     "demo": ("project", "home", "sessions", "events", "memories", "lines_given"),
     "install": _INSTALLED,
     "uninstall": _INSTALLED,
-    "status": ("programs", "items", "running"),
+    "status": ("programs", "items", "running", "off"),
+    "off": ("added", "off"),
+    "on": ("ended", "off"),
     "remember": ("outcome", "memory", "reason", "previous"),
     "recall": ("hits", "considered", "notes", "since", "until", "next_offset"),
     "list": ("items", "total", "next_cursor"),
@@ -79,8 +82,8 @@ JSON_FIELDS = {
     "apply": ("done",),
     "relate": ("memory",),
     "confidence": _MAINTENANCE,
-    "why": ("memory", "explanation", "use"),
-    "injected": ("items", "total", "next_cursor"),
+    "why": ("memory", "explanation", "use", "line"),
+    "log": ("items", "total", "next_cursor"),
     "flag": ("memory",),
     "ask": ("question", "answer", "citations", "model", "known"),
     "storage": (
@@ -100,7 +103,7 @@ JSON_FIELDS = {
     "health": (
         *("project", "name", "at", "next", "totals", "health", "savings", "methodology"),
         *("modules", "growth", "recall", "sessions", "observations", "spool", "index", "graph"),
-        "clients",
+        *("clients", "off"),
     ),
     "stats": (
         *("total", "by_type", "by_scope", "by_source", "closed", "stale", "archived"),
@@ -368,12 +371,18 @@ def tools_file() -> str:
     return tools_json()
 
 
+def completion_file() -> str:
+    """What shells complete."""
+    return table_json(root, dict(ALIASES))
+
+
 PAGES = {
     "docs/reference/cli.md": cli_page,
     "docs/reference/settings.md": settings_page,
     "docs/openapi.json": openapi_file,
     "docs/architecture.svg": draw,
     "src/wellkept/server/mcp/tools.json": tools_file,
+    "src/wellkept/cli/completion/table.json": completion_file,
 }
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-import click
 import pytest
 
 from tests.cli.conftest import Cli
 from tests.skills.reading import document, put
 from wellkept.cli import exit_codes
-from wellkept.cli.commands.skills.run import run as run_command
+from wellkept.cli.completion.answer import suggestions
 from wellkept.core.errors import NotFoundError
 
 
@@ -145,12 +145,12 @@ def test_skills_are_exported_to_where_a_client_looks(cli: Cli) -> None:
 @pytest.mark.feature("F7")
 def test_names_are_completed_by_use_and_nothing_is_made_for_that(cli: Cli, home: Path) -> None:
     def completed(begun: str) -> list[str]:
-        (name, *_) = run_command.params
-        return [str(item.value) for item in name.shell_complete(click.Context(run_command), begun)]
+        return [name for name, _ in suggestions(["skill", "run"], begun, os.environ)]
 
-    assert completed("de") == []
+    assert completed("de") == ["debug-systematically"]
     assert not (home / "memory.db").exists()
     skill("dedupe")
     skill("deploy")
     cli("skill", "run", "deploy")
-    assert completed("/de")[:2] == ["deploy", "dedupe"]
+    assert completed("/de")[:2] == ["/deploy", "/debug-systematically"]
+    assert "/dedupe" in completed("/de")

@@ -7,10 +7,8 @@ Helpers take `Services`, or the parts they need, never `Wellkept`; a test keeps 
 import cycles. Both names are loaded on first use, so that importing this package is cheap.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+# Not from typing: a Tab in a shell pays for this import.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from wellkept.app.wellkept import Wellkept, open  # noqa: A004 - reads `wellkept.open()`
 

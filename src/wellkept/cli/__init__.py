@@ -5,15 +5,22 @@ under `commands`. Invariant: with `--json`, standard output is one JSON document
 line on standard error with a documented exit code.
 """
 
-from __future__ import annotations
-
-from typing import NoReturn
+# Not from typing: a Tab in a shell pays for this import.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def main() -> None:
     """Entry point of the `wellkept` command."""
-    import gc
     import os
+
+    if "_WELLKEPT_COMPLETE" in os.environ:
+        from wellkept.cli.completion.answer import main as complete
+
+        complete(os.environ)
+        os._exit(0)
+    import gc
     import sys
 
     # Most objects live until the end: the default threshold costs 5 % of a short command.
@@ -25,7 +32,7 @@ def main() -> None:
     _exit(run(sys.argv[1:]))
 
 
-def _exit(code: int) -> NoReturn:
+def _exit(code: int) -> "NoReturn":
     """End the process without interpreter teardown (10 % of a short command), unless other
     threads still run."""
     import os

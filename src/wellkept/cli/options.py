@@ -15,6 +15,7 @@ from wellkept.app.settings.sources import SettingSources, inspect_settings, load
 from wellkept.cli import output
 from wellkept.cli.client_setup import InstalledClients
 from wellkept.cli.groups import environment_colour
+from wellkept.cli.names import PROJECT, SESSION
 from wellkept.core.query import Order
 from wellkept.core.types import MemoryType, Phase, Scope, Source
 
@@ -27,6 +28,7 @@ Decorator: TypeAlias = Callable[[Command], Command]
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 project_option = click.option(
     "--project",
+    type=PROJECT,
     metavar="NAME",
     help="Project name, or project ID from `wellkept projects`.",
 )
@@ -109,7 +111,9 @@ _FILTERS: tuple[tuple[str, Decorator], ...] = (
     ),
     (
         "sessions",
-        click.option("--session", "sessions", multiple=True, help="Only from this session."),
+        click.option(
+            "--session", "sessions", multiple=True, type=SESSION, help="Only from this session."
+        ),
     ),
     ("authors", click.option("--author", "authors", multiple=True, help="Only by this author.")),
     (

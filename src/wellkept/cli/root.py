@@ -37,6 +37,11 @@ SECTIONS: Final = MappingProxyType(
                 "run.status",
                 "Show installed clients and running processes.",
             ),
+            "off": (
+                "run.pause",
+                "Silence the hooks of every client at once, in open sessions too.",
+            ),
+            "on": ("run.pause", "Let the hooks speak and capture again."),
         },
         "Memories": {
             "remember": ("memory.remember", "Store a memory."),
@@ -56,16 +61,17 @@ SECTIONS: Final = MappingProxyType(
                 "memory.relate",
                 "Set the confidence of a memory and update related memories.",
             ),
-            "why": (
-                "work.observer",
-                "Show where a memory comes from, and whether it was ever of use.",
+            "log": (
+                "memory.log",
+                "Show what agents were told lately, why, and what came of each line.",
             ),
-            "injected": (
-                "memory.injected",
-                "List what agents were given unasked, newest first, and what came of each line.",
+            "why": (
+                "memory.why",
+                "Show where a memory or a line that an agent was given comes from, and whether"
+                " it was of use.",
             ),
             "flag": (
-                "memory.injected",
+                "memory.log",
                 "Flag a memory that is wrong or did harm: it goes silent and waits for review.",
             ),
             "ask": ("memory.ask", "Answer a question from memory, with citations."),
@@ -123,6 +129,10 @@ SECTIONS: Final = MappingProxyType(
                 "Run the HTTP and MCP server, and process hook events.",
             ),
             "token": ("run.serve", "Show the file of the server's token, or replace the token."),
+            "open": (
+                "run.open_",
+                "Open the page in a browser; start a server when none is running.",
+            ),
             "events": ("run.events", "Show recent activity, or follow it live."),
         },
         "Import and export": {
@@ -185,7 +195,7 @@ COMMANDS: Final = MappingProxyType(
     {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 )
 
-ALIASES: Final = MappingProxyType({"project": "projects"})
+ALIASES: Final = MappingProxyType({"project": "projects", "injected": "log"})
 """Other names of commands, not listed in the help."""
 
 
@@ -231,9 +241,9 @@ class _LazyGroup(click.Group):
                 formatter.write_dl(rows)
 
 
-_NAME, _COMPLETE_VARIABLE = "wellkept", "_WELLKEPT_COMPLETE"
+_NAME = "wellkept"
 # Reserved words and builtins of Python.
-_SUFFIX: Final = MappingProxyType({"list": "_", "import": "_"})
+_SUFFIX: Final = MappingProxyType({"list": "_", "import": "_", "open": "_"})
 
 
 @click.group(
@@ -254,7 +264,9 @@ def root(ctx: click.Context, store: str | None) -> None:
     # Until the command reads the settings.
     ctx.color = environment_colour()
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        from wellkept.cli.greeting import print_greeting
+
+        print_greeting(__version__, store)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -302,8 +314,6 @@ def _run(arguments: list[str]) -> int:
 
 def _invoke(arguments: list[str]) -> int:
     """Run the command without click's own handling of pipes and interrupts."""
-    if _COMPLETE_VARIABLE in os.environ:
-        root.main(arguments, prog_name=_NAME, complete_var=_COMPLETE_VARIABLE)
     with root.make_context(_NAME, arguments) as ctx:
         code = root.invoke(ctx)
     sys.stdout.flush()

@@ -49,9 +49,10 @@ def main(arguments: list[str]) -> None:
     if state is None:
         debug("no home folder")
         return
-    if mode != ANSWER:
+    silent, blind = _paused(state, payload)
+    if mode != ANSWER and not blind:
         _capture(state, client, event, payload)
-    if mode != CAPTURE:
+    if mode != CAPTURE and not silent:
         _answer(state, client, event, payload)
 
 
@@ -118,6 +119,15 @@ def _capture(state: str, client: str, event: str, payload: bytes) -> None:
             from wellkept.clients.detached_drain import start
 
             start(state)
+
+
+def _paused(state: str, payload: bytes) -> tuple[bool, bool]:
+    """Whether `wellkept off` pauses answers, and whether it pauses capture."""
+    if not os.path.exists(f"{state}/{spool.OFF_NAME}"):
+        return False, False
+    from wellkept.clients.paused import paused_parts
+
+    return paused_parts(state, payload)
 
 
 def _redacts_first(state: str) -> bool:

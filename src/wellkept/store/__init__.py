@@ -11,7 +11,7 @@ imported by the functions that open them, numpy by the first vector search.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from typing import Literal
 
@@ -34,6 +34,7 @@ __all__ = [
     "open_store",
     "open_transcripts",
     "restore_store",
+    "short_list",
     "verify_backup",
 ]
 
@@ -205,3 +206,12 @@ def open_transcripts(
     from wellkept.store.transcripts import TranscriptFiles
 
     return TranscriptFiles(folder, redact=redact, clock=clock or system_clock)
+
+
+def short_list(
+    path: str, kind: str, prefix: str, *, project: str, folders: "Sequence[str]"
+) -> list[tuple[str, str]]:
+    """Ids or names for shell completion, from the store in a file; see `sqlite.short_lists`."""
+    from wellkept.store.sqlite import short_lists
+
+    return short_lists.short_list(path, kind, prefix, project=project, folders=folders)

@@ -75,7 +75,11 @@ def examine(
 
     health = DoctorReport(
         facts={} if services.url else {"location": str(services.path)},
-        findings=(*_settings_findings(services), *_plugin_findings(services)),
+        findings=(
+            *_settings_findings(services),
+            *_plugin_findings(services),
+            *_pause_findings(services),
+        ),
         tiers=tuple(detect(services.embedding_choice, services.environment)),
     )
     if not services.is_there:
@@ -222,6 +226,13 @@ def _code_findings(services: Services, *, deep: bool) -> list[Finding]:
         if finding is not None:
             found.append(replace(finding, message=f"{finding.message} To renew {path}: {fix}."))
     return found
+
+
+def _pause_findings(services: Services) -> list[Finding]:
+    """Hooks that `wellkept off` silenced: the first suspect when nothing is said."""
+    from wellkept.app.pauses import Pauses
+
+    return [_warning("off", one.text) for one in Pauses.of(services.environment).list()]
 
 
 def _spool_findings(services: Services) -> list[Finding]:

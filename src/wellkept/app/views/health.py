@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from wellkept.app.injections import HOW_SAVED_IS_COUNTED
+from wellkept.app.pauses import Pause, Pauses
 from wellkept.app.views.client_setup import ClientState
 from wellkept.app.views.health_score import HealthScore, ScoreShare, health_score
 from wellkept.core.errors import ProviderError, UsageError, WellkeptError
@@ -178,6 +179,8 @@ class HealthView:
     index: IndexState
     graph: GraphState
     clients: tuple[ClientState, ...] | None
+    off: tuple[Pause, ...] = ()
+    """Where `wellkept off` silences the hooks now."""
 
 
 def health(
@@ -232,6 +235,7 @@ def health(
         index=index,
         graph=graph,
         clients=clients,
+        off=Pauses.of(parts.services.environment).list(folder=parts.services.folder),
     )
 
 

@@ -22,6 +22,7 @@ def health_lines(view: HealthView) -> list[str]:
     score, totals = view.health.score, view.totals
     lines = [
         f"{view.name}: health {'not measured' if score is None else f'{score} of 100'}",
+        *(one.text for one in view.off),
         _STEPS[view.next.kind].format(count=view.next.count),
         f"{counted(totals.total, 'statement')}: {totals.active} active, {totals.needs_review}"
         f" waiting for review, {totals.stale} stale; {totals.records} records of sessions",

@@ -39,6 +39,8 @@ class ClientFiles:
 
     targets: Callable[[InstallScope, ClientFolders], list[InstallTarget]]
     notes: tuple[str, ...] = (_RESTART,)
+    programs: tuple[str, ...] = ()
+    """The names of its command line program, by which it is noticed."""
 
     def main(self, scope: InstallScope, folders: ClientFolders) -> Path:
         """The file with the hooks."""
@@ -134,13 +136,14 @@ def _opencode_plugin(programs: Programs) -> str:
 
 CLIENTS: Final[Mapping[str, ClientFiles]] = MappingProxyType(
     {
-        claude_code.CLIENT: ClientFiles(_claude_code),
+        claude_code.CLIENT: ClientFiles(_claude_code, programs=("claude",)),
         codex.CLIENT: ClientFiles(
             _codex,
             ("Start Codex once and accept the hooks: it skips hooks that you have not trusted.",),
+            programs=("codex",),
         ),
-        gemini.CLIENT: ClientFiles(_gemini),
-        cursor.CLIENT: ClientFiles(_cursor),
-        opencode.CLIENT: ClientFiles(_opencode),
+        gemini.CLIENT: ClientFiles(_gemini, programs=("gemini",)),
+        cursor.CLIENT: ClientFiles(_cursor, programs=("cursor", "cursor-agent")),
+        opencode.CLIENT: ClientFiles(_opencode, programs=("opencode",)),
     }
 )

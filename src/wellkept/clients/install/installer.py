@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from shutil import which
 
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs
 from wellkept.clients.install.client_files import client_files
@@ -25,6 +26,7 @@ from wellkept.clients.install.files import (
     remove_file,
     write_file,
 )
+from wellkept.clients.install.plugins import PluginInstall, installed_plugin
 from wellkept.clients.install.target import InstallTarget
 from wellkept.core.errors import ConflictError, UsageError, WellkeptError
 from wellkept.core.records import record, replace
@@ -82,6 +84,13 @@ class InstallStatus:
     parts: tuple[InstallPart, ...]
     client_seen: bool
     problem: str = ""
+    plugin: PluginInstall | None = None
+
+    @property
+    def is_hooked(self) -> bool:
+        """Whether the client's sessions reach Wellkept, by hooks or by a plugin."""
+        by_plugin = self.plugin is not None and self.plugin.enabled
+        return by_plugin or InstallPart.HOOKS in self.parts
 
 
 @record
@@ -131,9 +140,14 @@ class Installer:
             path=targets[0].path,
             state=_worst([state for _, state in found]),
             parts=tuple(part for part in InstallPart if _has(part, found)),
-            client_seen=targets[0].path.parent.is_dir(),
+            client_seen=targets[0].path.parent.is_dir() or self._has_program(client),
             problem=problem,
+            plugin=installed_plugin(client, scope=scope, folders=self.folders),
         )
+
+    def _has_program(self, client: str) -> bool:
+        path = self.folders.environment.get("PATH", "")
+        return any(which(name, path=path) for name in client_files(client).programs if path)
 
     # -- One file ---------------------------------------------------------------------------------
 

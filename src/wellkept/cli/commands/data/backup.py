@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from wellkept.cli import options, output
+from wellkept.cli.names import FILE
 
 
 @click.command()
-@click.argument("target", metavar="FILE")
+@click.argument("target", metavar="FILE", type=FILE)
 @options.json_option
 def backup(*, target: str, as_json: bool) -> None:
     """Copy the store to a new file.

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from wellkept.app.projects.resolver import path_exists
 from wellkept.app.settings.paths import expanded
 from wellkept.cli import exit_codes, options, output
+from wellkept.cli.names import FILE
 from wellkept.core.codec import Json
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.text import counted
@@ -30,7 +31,7 @@ format_option = click.option(
 
 
 @click.command()
-@click.argument("target", metavar="FILE|FOLDER|-")
+@click.argument("target", metavar="FILE|FOLDER|-", type=FILE)
 @format_option
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
 @options.filter_options
@@ -74,7 +75,7 @@ def export(
 
 
 @click.command("import")
-@click.argument("source", metavar="SOURCE|FILE|FOLDER|-")
+@click.argument("source", metavar="SOURCE|FILE|FOLDER|-", type=FILE)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @click.option(
     "--since", metavar="WHEN", help="Only import newer data (SOURCE only): 2026-03-01, 30d."

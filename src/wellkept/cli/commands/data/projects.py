@@ -8,6 +8,7 @@ import click
 
 from wellkept.cli import options, output
 from wellkept.cli.groups import Group
+from wellkept.cli.names import PROJECT
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def merge(*, alias: str, into: str | None, dry_run: bool, yes: bool, as_json: bo
 
 
 @projects.command()
-@click.argument("name", metavar="[PROJECT]", required=False)
+@click.argument("name", metavar="[PROJECT]", required=False, type=PROJECT)
 @options.dry_run_option
 @options.yes_option
 @options.json_option

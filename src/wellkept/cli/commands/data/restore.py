@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import options, output
+from wellkept.cli.names import FILE
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("source", metavar="FILE")
+@click.argument("source", metavar="FILE", type=FILE)
 @options.dry_run_option
 @options.yes_option
 @options.json_option

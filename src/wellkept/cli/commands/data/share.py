@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from wellkept.cli import exit_codes, options, output
 from wellkept.cli.groups import Group
+from wellkept.cli.names import MEMORY
 from wellkept.core.errors import UsageError
 from wellkept.core.text import counted
 
@@ -104,7 +105,7 @@ def switch_off(*, as_json: bool) -> None:
 
 
 @share.command()
-@click.argument("names", nargs=-1, metavar="[ID]...")
+@click.argument("names", nargs=-1, type=MEMORY, metavar="[ID]...")
 @options.filter_options
 @options.dry_run_option
 @options.json_option
@@ -128,7 +129,7 @@ def add(
 
 
 @share.command()
-@click.argument("names", nargs=-1, required=True, metavar="ID...")
+@click.argument("names", nargs=-1, required=True, type=MEMORY, metavar="ID...")
 @options.dry_run_option
 @options.json_option
 def remove(*, names: tuple[str, ...], dry_run: bool, as_json: bool) -> int:

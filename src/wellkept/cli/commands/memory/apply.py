@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import exit_codes, options, output
+from wellkept.cli.names import SESSION
 
 if TYPE_CHECKING:
     from wellkept.memory.commands.execute import CommandResult
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("words", nargs=-1, required=True, metavar="MESSAGE...")
 @click.option("--author", help="Author of the message.")
-@click.option("--session", help="Session of the message.")
+@click.option("--session", type=SESSION, help="Session of the message.")
 @options.project_option
 @options.json_option
 def apply(

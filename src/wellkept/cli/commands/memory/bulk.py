@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from wellkept.cli import options, output
+from wellkept.cli.names import MEMORY
 from wellkept.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _ACTIONS = (
 
 @click.command()
 @click.argument("action", type=click.Choice(_ACTIONS))
-@click.argument("names", metavar="[ID]...", nargs=-1)
+@click.argument("names", metavar="[ID]...", nargs=-1, type=MEMORY)
 @click.option("--matching", is_flag=True, help="All memories that the filters match.")
 @options.filter_options
 @click.option("--reason", default="", help="Why, for reject and flag.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import options, output
+from wellkept.cli.names import SESSION
 from wellkept.core.types import Phase
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
     metavar="ID",
     help="Exclude a memory or line that was already shown. Repeatable.",
 )
-@click.option("--session", help="Current session; includes its session-only memories.")
+@click.option(
+    "--session", type=SESSION, help="Current session; includes its session-only memories."
+)
 @click.option("--sessions", "session_limit", type=int, help="How many sessions to tell of.")
 @click.option(
     "--observations", "observation_limit", type=int, help="How many records of work to name."

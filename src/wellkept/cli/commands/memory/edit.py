@@ -9,6 +9,7 @@ import click
 from wellkept.app.wiring.keyword_types import EditArgs
 from wellkept.cli import options, output
 from wellkept.cli.commands.memory.remember import read_payload
+from wellkept.cli.names import MEMORY
 from wellkept.core.errors import UsageError
 from wellkept.core.types import MemoryType, Scope
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", type=MEMORY)
 @click.option("--content", help="New text; - reads standard input. Creates a successor.")
 @click.option(
     "--type", type=options.choice(MemoryType), metavar="TYPE", help="New type. Creates a successor."

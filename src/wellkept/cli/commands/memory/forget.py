@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from wellkept.cli import options, output
+from wellkept.cli.names import MEMORY
 from wellkept.core.errors import UsageError
 from wellkept.core.text import counted
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="ID...")
+@click.argument("names", nargs=-1, type=MEMORY, metavar="ID...")
 @click.option(
     "--keep-history", is_flag=True, help="Close the memories but keep them in the history."
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import exit_codes, options, output
+from wellkept.cli.names import MEMORY
 from wellkept.core.text import shorten
 from wellkept.core.types import Phase
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     help="File being worked on; its memories become candidates. Repeatable.",
 )
 @click.option("--recent-sessions", type=int, help="Only the last N sessions.")
-@click.option("--around", metavar="ID", help="Only around the time of this memory.")
+@click.option("--around", type=MEMORY, metavar="ID", help="Only around the time of this memory.")
 @click.option(
     "--neighbours",
     type=int,

@@ -6,11 +6,12 @@ import click
 
 from wellkept.cli import options, output
 from wellkept.cli.commands.system.maintenance import print_report
+from wellkept.cli.names import MEMORY
 from wellkept.core.types import RelationType
 
 
 @click.command()
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", type=MEMORY)
 @click.argument(
     "kind", metavar="RELATION", type=click.Choice([relation.value for relation in RelationType])
 )
@@ -46,7 +47,7 @@ def relate(
 
 
 @click.command()
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", type=MEMORY)
 @click.argument("confidence", type=float)
 @options.dry_run_option
 @options.project_option

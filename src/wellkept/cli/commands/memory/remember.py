@@ -9,6 +9,7 @@ import click
 from wellkept.app.projects.resolver import path_exists
 from wellkept.app.wiring.keyword_types import MemoryArgs
 from wellkept.cli import options, output
+from wellkept.cli.names import SESSION
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.core.types import MemoryType, Scope, Source
@@ -48,7 +49,7 @@ _COLOURS = {"inserted": "green", "merged": "cyan", "superseded": "yellow", "unch
     help="Where it comes from.",
 )
 @click.option("--author", help="Author.")
-@click.option("--session", help="Session it comes from.")
+@click.option("--session", type=SESSION, help="Session it comes from.")
 @click.option("--seq", type=int, help="Position in that session.")
 @click.option(
     "--at", metavar="WHEN", help="Time of the event: a date, a time, or an age such as 2d."

@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from wellkept.cli import options, output
+from wellkept.cli.names import MEMORY, SESSION
 
 _REASONS = ("inaccurate", "outdated", "too_specific", "duplicate")
 
 
 @click.command()
-@click.argument("session", metavar="[SESSION]", required=False)
+@click.argument("session", metavar="[SESSION]", required=False, type=SESSION)
 @options.project_option
 @options.json_option
 def review(*, session: str | None, project: str | None, as_json: bool) -> None:
@@ -38,10 +39,12 @@ def review(*, session: str | None, project: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", type=MEMORY)
 @click.argument("reason", type=click.Choice(_REASONS))
 @click.option("--content", default="", help="What is right, for inaccurate and too_specific.")
-@click.option("--original", default="", metavar="ID", help="What it repeats, for duplicate.")
+@click.option(
+    "--original", default="", type=MEMORY, metavar="ID", help="What it repeats, for duplicate."
+)
 @options.project_option
 @options.json_option
 def correct(
@@ -58,7 +61,7 @@ def correct(
 
 
 @click.command()
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", type=MEMORY)
 @options.project_option
 @options.json_option
 def history(*, name: str, project: str | None, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import options, output
+from wellkept.cli.names import MEMORY
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="ID...")
+@click.argument("names", nargs=-1, required=True, type=MEMORY, metavar="ID...")
 @options.project_option
 @options.json_option
 def show(*, names: tuple[str, ...], project: str | None, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import options, output
+from wellkept.cli.names import MEMORY
 
 if TYPE_CHECKING:
     from wellkept.app.wiring.keyword_types import FilterArgs
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("anchor", metavar="ID")
+@click.argument("anchor", metavar="ID", type=MEMORY)
 @click.option(
     "--before", type=int, default=5, show_default=True, help="Number of earlier memories."
 )

@@ -69,7 +69,7 @@ def serve(
     Runs until stopped. Listens on loopback unless --host is given. The printed address opens the
     page: its token is exchanged for a cookie. Programs send the token from the printed file.
     """
-    _require_extra()
+    require_extra()
     from wellkept.server.auth import LOOPBACK_HOSTS
     from wellkept.server.run import address_of, listening
     from wellkept.server.token_file import TOKEN_NAME, TokenFile
@@ -106,7 +106,7 @@ def token(*, rotate: bool, as_json: bool) -> None:
 
     Servers that run take the new token without a restart.
     """
-    _require_extra()
+    require_extra()
     from wellkept.server.token_file import TOKEN_NAME, rotate_token, token_of
 
     data = paths.data_folder(os.environ)
@@ -189,7 +189,8 @@ def _log_requests(*, verbose: bool, as_json: bool) -> None:
             handler.setFormatter(JsonLines())
 
 
-def _require_extra() -> None:
+def require_extra() -> None:
+    """UsageError when the packages of the server are missing."""
     missing = [
         name
         for name in ("fastapi", "uvicorn", "mcp", "prometheus_client")

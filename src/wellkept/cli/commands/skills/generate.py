@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from wellkept.cli import exit_codes, options, output
+from wellkept.cli.names import SKILL
 from wellkept.core.errors import UsageError
 from wellkept.core.generated_skills import SkillReview
 from wellkept.core.text import counted
@@ -72,7 +73,7 @@ def _print_generated(skill: GeneratedSkill, *, dry_run: bool) -> None:
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=SKILL)
 @click.option("--accept", "decision", flag_value="accept", help="Enable the skill.")
 @click.option("--reject", "decision", flag_value="reject", help="Reject the skill for good.")
 @click.option("--edit", "decision", flag_value="edit", help="Edit the text, then enable the skill.")
@@ -194,7 +195,7 @@ def _plain(view: GeneratedSkillView, *, with_text: bool = False) -> dict[str, ob
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=SKILL)
 @click.option("--rules-only", is_flag=True, help="Do not use a model for the wording.")
 @click.option("--replace-edits", is_flag=True, help="Also replace manual edits.")
 @options.dry_run_option

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import options, output
+from wellkept.cli.names import SKILL
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _print(listed: Sequence[ListedHook]) -> None:
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, type=SKILL, metavar="[NAME]...")
 @options.dry_run_option
 @options.yes_option
 @options.project_option
@@ -98,7 +99,7 @@ def trust(
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, type=SKILL, metavar="[NAME]...")
 @options.project_option
 @options.json_option
 def untrust(*, names: tuple[str, ...], project: str | None, as_json: bool) -> None:

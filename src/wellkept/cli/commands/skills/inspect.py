@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import exit_codes, options, output
+from wellkept.cli.names import SKILL
 from wellkept.core.records import fields
 from wellkept.core.skills import SkillKind
 from wellkept.core.text import shorten
@@ -91,7 +92,7 @@ def _plain_clash(clash: SkillClash) -> dict[str, object]:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=SKILL)
 @options.project_option
 @options.json_option
 def show(*, name: str, project: str | None, as_json: bool) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from wellkept.cli import options, output
-from wellkept.core.errors import WellkeptError
+from wellkept.cli.names import SESSION, SKILL
 from wellkept.core.text import shorten
 from wellkept.skills.commands.table import Invoker
 from wellkept.skills.selection.reminders import ReminderLevel
@@ -28,30 +27,11 @@ _side_option = click.option(
 )
 
 
-def _complete_name(
-    _ctx: click.Context, _param: click.Parameter, prefix: str
-) -> list[CompletionItem]:
-    """Commands with this prefix, most used first."""
-    import wellkept
-
-    try:
-        with wellkept.open(embedder="none", read_only=True) as wk:
-            listed = wk.skills.commands.list()
-    except WellkeptError:
-        return []
-    plain = prefix.removeprefix("/")
-    return [
-        CompletionItem(one.name, help=shorten(one.description, limit=60))
-        for one in listed
-        if one.name.startswith(plain)
-    ]
-
-
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.argument("name", shell_complete=_complete_name)
+@click.argument("name", type=SKILL)
 @click.argument("words", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
 @_side_option
-@click.option("--session", help="Session; activates the hooks of the skill in it.")
+@click.option("--session", type=SESSION, help="Session; activates the hooks of the skill in it.")
 @click.option(
     "--max-chars", type=click.IntRange(min=200), help="Maximum prompt length in characters."
 )
@@ -173,7 +153,7 @@ def _plain_command(command: Command, score: float) -> dict[str, Json]:
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, type=SKILL, metavar="NAME...")
 @click.option(
     "--level",
     type=click.Choice([level.value for level in ReminderLevel]),

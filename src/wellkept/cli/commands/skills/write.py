@@ -9,6 +9,7 @@ import click
 from wellkept.app.skills.api import CLIENT_FOLDERS, NEW_FOLDERS
 from wellkept.cli import options, output
 from wellkept.cli.commands.skills.inspect import plain_skill, print_findings
+from wellkept.cli.names import SKILL
 from wellkept.core.errors import UsageError
 from wellkept.core.skills import Skill
 from wellkept.skills.authoring.edit_fields import FieldValue
@@ -55,7 +56,7 @@ def new(
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=SKILL)
 @click.option(
     "--set", "settings", multiple=True, metavar="FIELD=VALUE", help="Set a field. Repeatable."
 )
@@ -119,7 +120,7 @@ def _open_editor(skill: Skill) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=SKILL)
 @options.project_option
 @options.json_option
 def enable(*, name: str, project: str | None, as_json: bool) -> None:
@@ -130,7 +131,7 @@ def enable(*, name: str, project: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=SKILL)
 @options.project_option
 @options.json_option
 def disable(*, name: str, project: str | None, as_json: bool) -> None:
@@ -141,7 +142,7 @@ def disable(*, name: str, project: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=SKILL)
 @options.dry_run_option
 @options.yes_option
 @options.project_option
@@ -163,7 +164,7 @@ def delete(*, name: str, dry_run: bool, yes: bool, project: str | None, as_json:
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, type=SKILL, metavar="[NAME]...")
 @click.option(
     "--to",
     required=True,

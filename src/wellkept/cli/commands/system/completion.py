@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import get_completion_class
 
-from wellkept.core.errors import UsageError
+from wellkept.cli.completion.scripts import SCRIPTS
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(ctx: click.Context, *, shell: str) -> None:
+@click.argument("shell", type=click.Choice(list(SCRIPTS)))
+def completion(*, shell: str) -> None:
     """Print the completion script for a shell.
+
+    It completes commands, options and choices, ids of memories and sessions, and names of projects,
+    skills and clients.
 
     \b
     bash: eval "$(wellkept completion bash)"   in ~/.bashrc
     zsh:  eval "$(wellkept completion zsh)"    in ~/.zshrc
     fish: wellkept completion fish > ~/.config/fish/completions/wellkept.fish
     """
-    kind = get_completion_class(shell)
-    if kind is None:
-        raise UsageError(f"No completion available for {shell}.")
-    root = ctx.find_root().command
-    click.echo(kind(root, {}, "wellkept", "_WELLKEPT_COMPLETE").source())
+    click.echo(SCRIPTS[shell], nl=False)

@@ -1,4 +1,4 @@
-"""`wellkept observer` and `wellkept why`."""
+"""`wellkept observer`."""
 
 from __future__ import annotations
 
@@ -9,33 +9,11 @@ import click
 from wellkept.cli import options, output
 from wellkept.cli.commands.work.files import prefetch, recipe, related
 from wellkept.cli.groups import Group
+from wellkept.cli.names import SESSION
 
 if TYPE_CHECKING:
-    from wellkept.app.injections import MemoryUse
-    from wellkept.app.observer.api import MemoryReason, ObservedSession
+    from wellkept.app.observer.api import ObservedSession
     from wellkept.core.scratchpad import Explanation
-
-
-@click.command()
-@click.argument("name", metavar="ID")
-@options.project_option
-@options.json_option
-def why(*, name: str, project: str | None, as_json: bool) -> None:
-    """Show where a memory comes from, and whether it was ever of use.
-
-    Sessions, signals, rule and score; when and where agents were given it, how often it was used or
-    ignored or did harm, and the tokens it saved. ID is a full id, a short id or its beginning, or a
-    key.
-    """
-    with options.open_wellkept(project) as wk:
-        reason = wk.observer.why(wk.get(name))
-        use = wk.injected.use_of(reason.memory)
-    if as_json:
-        output.print_json({"memory": reason.memory, "explanation": reason.explanation, "use": use})
-        return
-    _print_reason(reason)
-    for label, value in use_facts(use):
-        click.echo(f"  {click.style(label, dim=True)}: {output.one_line(value)}")
 
 
 @click.group(cls=Group)
@@ -103,7 +81,7 @@ def traps(*, file: str | None, limit: int, project: str | None, as_json: bool) -
 
 
 @observer.command()
-@click.argument("session")
+@click.argument("session", type=SESSION)
 @click.argument("word", metavar="passed|failed", type=click.Choice(["passed", "failed"]))
 @click.option("--task", help="One sub-task. Default: all work of the session.")
 @click.option("--detail", default="", help="What was checked, and how.")
@@ -149,59 +127,6 @@ def verdict(
     )
     for skipped in report.skipped:
         output.note(f"Not promoted ({skipped.rule}): {skipped.reason}")
-
-
-def _print_reason(reason: MemoryReason) -> None:
-    memory, explanation = reason.memory, reason.explanation
-    click.echo(f"{click.style('m:' + memory.short, fg='cyan', bold=True)} {memory.type.value}")
-    click.echo(output.indented(memory.content, by=2))
-    facts = [("source", memory.source.value)]
-    if explanation is not None:
-        facts += [
-            ("rule", explanation.rule),
-            ("validated by", explanation.validated_by),
-            ("score", _score(explanation)),
-            ("sessions", ", ".join(explanation.sessions)),
-            *(("signal", signal) for signal in explanation.signals),
-        ]
-    # List each session once.
-    listed = set(explanation.sessions) if explanation is not None else set[str]()
-    facts += [
-        ("evidence", f"{item.kind.value} {item.ref}")
-        for item in memory.evidence
-        if item.ref not in listed
-    ]
-    for name, value in facts:
-        if value:
-            click.echo(f"  {click.style(name, dim=True)}: {output.one_line(value)}")
-    if explanation is None and not memory.evidence:
-        output.note("No further provenance is recorded.")
-
-
-def use_facts(known: MemoryUse) -> list[tuple[str, str]]:
-    """Where a memory was learned, and whether it was ever of use."""
-    from wellkept.app.injections import HOW_SAVED_IS_COUNTED, session_text, use_text
-
-    facts = [("from", session_text(one)) for one in known.sessions]
-    facts.append(("given", use_text(known.use)))
-    if known.use is not None:
-        facts.append(("tokens saved", f"{known.use.saved_tokens:,}. {HOW_SAVED_IS_COUNTED}"))
-    facts += [("given", one) for one in known.latest_texts]
-    if known.suspect is not None:
-        facts.append(("cut or left out", f"it reads as an instruction: {known.suspect}"))
-    if known.silent is not None:
-        facts.append(("silent", f"since {known.silent.at:%Y-%m-%d}: {known.silent.reason}"))
-    return facts
-
-
-def _score(explanation: Explanation) -> str:
-    if not explanation.is_weighed:
-        return f"{explanation.score:.2f}" if explanation.score else ""
-    return (
-        f"{explanation.score:.2f} (threshold {explanation.threshold:.2f})"
-        f" = 0.4 x frequency {explanation.frequency:.2f} + 0.3 x recency {explanation.recency:.2f}"
-        f" + 0.3 x novelty {explanation.novelty:.2f}"
-    )
 
 
 def _session_line(session: ObservedSession) -> str:

@@ -8,6 +8,7 @@ import click
 
 from wellkept.cli import options, output
 from wellkept.cli.groups import Group
+from wellkept.cli.names import SESSION
 
 if TYPE_CHECKING:
     from wellkept.app.session_view import SessionView
@@ -40,7 +41,7 @@ def sessions(
 
 
 @sessions.command()
-@click.argument("session", metavar="ID")
+@click.argument("session", metavar="ID", type=SESSION)
 @options.json_option
 def show(*, session: str, as_json: bool) -> None:
     """Show a session: summary, observations and state."""
@@ -62,7 +63,7 @@ def show(*, session: str, as_json: bool) -> None:
 
 
 @sessions.command()
-@click.argument("session", metavar="ID")
+@click.argument("session", metavar="ID", type=SESSION)
 @options.json_option
 def timeline(*, session: str, as_json: bool) -> None:
     """Show what happened in a session, in order, with the lines that the agent was given."""

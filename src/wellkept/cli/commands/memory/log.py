@@ -1,4 +1,4 @@
-"""`wellkept injected` and `wellkept flag`."""
+"""`wellkept log` and `wellkept flag`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import options, output
+from wellkept.cli.names import MEMORY, SESSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,9 +19,11 @@ _OUTCOMES = ("open", "used", "ignored", "unclear", "harm")
 
 
 @click.command()
-@click.option("--session", help="Only this session: id or its beginning.")
+@click.option("--session", type=SESSION, help="Only this session: id or its beginning.")
 @click.option("--moment", type=click.Choice(_MOMENTS), help="Only at such moments.")
-@click.option("--memory", "name", metavar="ID", help="Only this memory, or the id of a line.")
+@click.option(
+    "--memory", "name", type=MEMORY, metavar="ID", help="Only this memory, or the id of a line."
+)
 @click.option("--outcome", type=click.Choice(_OUTCOMES), help="Only lines that ended so.")
 @click.option("--silent", is_flag=True, help="List the lines that are no longer injected.")
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True,
@@ -28,7 +31,7 @@ _OUTCOMES = ("open", "used", "ignored", "unclear", "harm")
 @click.option("--cursor", help="Continue after a page; the page before names it.")
 @options.project_option
 @options.json_option
-def injected(
+def log(
     *,
     session: str | None,
     moment: str | None,
@@ -40,7 +43,13 @@ def injected(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """List what agents were given unasked, newest first, and what came of each line."""
+    """Show what agents were told lately, why, and what came of each line.
+
+    Newest first. `wellkept why` tells all about a line, `wellkept flag` silences a memory,
+    `wellkept off` silences everything.
+    """
+    from wellkept.app.observer.ingest import spool_status
+
     with options.open_wellkept(project) as wk:
         if silent:
             _print_silent(wk.injected.silent(), as_json=as_json)
@@ -53,11 +62,14 @@ def injected(
             limit=limit,
             cursor=cursor,
         )
+        waiting = 0 if as_json else spool_status(wk.engine.store).waiting_bytes
     if as_json:
         output.print_json(page)
         return
     if not page.items:
         output.note("Nothing was injected yet. `wellkept install` adds the hooks to a client.")
+    if waiting:
+        output.note("Captured events wait; `wellkept spool drain` takes them in now.")
     for one in page.items:
         _print(one)
     if page.next_cursor:
@@ -65,9 +77,9 @@ def injected(
 
 
 @click.command()
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", type=MEMORY)
 @click.option("--reason", default="", help="What was wrong.")
-@click.option("--session", help="The session it did harm in. Default: the latest.")
+@click.option("--session", type=SESSION, help="The session it did harm in. Default: the latest.")
 @options.project_option
 @options.json_option
 def flag(
@@ -94,6 +106,8 @@ def _print(one: Injection) -> None:
     )
     for line in one.lines:
         click.echo(f"  {_outcome(line)}  {output.one_line(line.text) or '(text deleted)'}")
+        if line.reason:
+            click.secho(f"      why: {output.one_line(line.reason)}", dim=True)
 
 
 def _outcome(line: InjectedLine) -> str:
