@@ -129,7 +129,7 @@ def test_folders_are_those_of_the_settings(data: str) -> None:
 
 def test_records_of_capture_are_not_offered() -> None:
     for kind in RAW_TYPES:
-        assert f"'{kind.value}'" in short_lists._QUERIES["memory"]
+        assert f"'{kind.value}'" in short_lists.QUERIES["memory"]
 
 
 @pytest.mark.parametrize(

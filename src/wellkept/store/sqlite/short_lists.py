@@ -15,7 +15,7 @@ LIMIT = 60
 _TIMEOUT_S = 0.2
 _MAX_TEXT = 200
 _PLACE = "SELECT json_extract(value, '$.project') FROM shelf WHERE space = 'places' AND key IN ({})"
-_QUERIES = {
+QUERIES = {
     "memory": "SELECT short, substr(content, 1, ?) FROM memories WHERE (project = ? OR ? = '')"
     " AND valid_to_ms IS NULL AND type NOT IN ('observation', 'prompt', 'timeline')"
     " AND short >= ? AND short < ? ORDER BY row DESC LIMIT ?",
@@ -48,7 +48,7 @@ def short_list(
             return _used_skills(connection, where, prefix)
         bounds = (prefix, f"{prefix}\U0010ffff")
         values = (_MAX_TEXT, where, where, *bounds, LIMIT)
-        return [(str(name), str(text)) for name, text in connection.execute(_QUERIES[kind], values)]
+        return [(str(name), str(text)) for name, text in connection.execute(QUERIES[kind], values)]
     except sqlite3.Error:
         return []
     finally:
