@@ -12,7 +12,7 @@ from tests.clients.hooking import Machine
 from wellkept.app.pauses import Pauses
 from wellkept.clients.paused import paused_parts
 from wellkept.core.clock import system_clock
-from wellkept.core.pauses import format_pauses, parse_pauses
+from wellkept.store.pauses import format_pauses, parse_pauses
 from wellkept.store.spool import OFF_NAME
 from wellkept.testing.fakes import ManualClock
 

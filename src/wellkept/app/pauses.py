@@ -1,6 +1,6 @@
 """`wellkept off` and `on`: pause the hooks of every client, everywhere or in one folder.
 
-The pauses are lines of one file (`core.pauses`), replaced as a whole. Hooks read it at every event,
+The pauses are lines of one file (`store.pauses`), replaced as a whole. Hooks read it at every event,
 so a pause holds at once, in sessions that are open too.
 """
 
@@ -15,7 +15,8 @@ from typing import Final
 
 from wellkept.core.clock import Clock, from_ms, system_clock, to_ms
 from wellkept.core.errors import StoreError, UsageError
-from wellkept.core.pauses import (
+from wellkept.core.records import record
+from wellkept.store.pauses import (
     ALL,
     EVERYWHERE,
     SAY,
@@ -25,7 +26,6 @@ from wellkept.core.pauses import (
     is_on,
     parse_pauses,
 )
-from wellkept.core.records import record
 from wellkept.store.spool import OFF_NAME, make_private_folder, state_folder
 
 _DURATION: Final = re.compile(r"(\d{1,6})\s*([smhdw])", re.IGNORECASE)

@@ -6,7 +6,7 @@ Without a pause the hook pays for one failed look at that file and nothing more.
 import os
 import time
 
-from wellkept.core.pauses import ALL, EVERYWHERE, covers, is_on, parse_pauses
+from wellkept.store.pauses import ALL, EVERYWHERE, covers, is_on, parse_pauses
 from wellkept.store.spool import OFF_NAME
 
 _MAX_BYTES = 1 << 16

@@ -32,7 +32,7 @@ SUFFIX = ".spool"
 DROPPED_NAME = "dropped"
 # In the state folder: when it is there, payloads are redacted before they are written.
 REDACT_NAME = "redact-first"
-# In the state folder: when it is there, hooks may be paused; `core.pauses` reads it.
+# In the state folder: when it is there, hooks may be paused; `store.pauses` reads it.
 OFF_NAME = "off"
 MAX_ENTRY_BYTES = 64 << 20
 MAX_TOTAL_BYTES = 512 << 20
