@@ -1,7 +1,7 @@
 """`wellkept off` and `on`: pause the hooks of every client, everywhere or in one folder.
 
-The pauses are lines of one file (`store.pauses`), replaced as a whole. Hooks read it at every event,
-so a pause holds at once, in sessions that are open too.
+The pauses are lines of one file (`store.pauses`), replaced as a whole. Hooks look for it at every
+event, so a pause holds at once, in sessions that are open too.
 """
 
 from __future__ import annotations
