@@ -11,14 +11,20 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres_server import empty_postgres_url, postgres_server, postgres_url
+from tests.postgres_team import new_team, owner, server, server_url, team
 from tests.report_guard import guard_ast_parse, pytest_runtest_makereport
 from wellkept.testing.real_requests import VARIABLE, forbid_real_requests
 
 __all__ = [
     "empty_postgres_url",
+    "new_team",
+    "owner",
     "postgres_server",
     "postgres_url",
     "pytest_runtest_makereport",
+    "server",
+    "server_url",
+    "team",
 ]
 
 guard_ast_parse()

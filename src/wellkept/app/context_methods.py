@@ -120,6 +120,7 @@ class ContextMethods:
             quiet=quiet,
             days=self.settings.context_days if days is None else days,
             trivial=self._is_trivial(complexity),
+            types=self._services.injected_types,
         )
         options = self._start_options(
             session_limit=session_limit,
@@ -134,7 +135,7 @@ class ContextMethods:
         return build_context(
             self.engine,
             request,
-            exists=exists_below(self.root),
+            exists=exists_below(self.root) if self._services.has_files else None,
             is_loaded=loaded.has,
             extras=extras,
             vouched=(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wellkept.core.ports.code_search import CodeSearchStore
     from wellkept.core.ports.graph import GraphStore
     from wellkept.core.ports.store import Store
+    from wellkept.core.ports.team import TeamDatabase
     from wellkept.core.ports.transcripts import Transcripts
     from wellkept.core.query import Finding, StoreContents
     from wellkept.core.types import Progress
@@ -32,6 +33,7 @@ __all__ = [
     "open_code_search",
     "open_graph",
     "open_store",
+    "open_teams",
     "open_transcripts",
     "restore_store",
     "short_list",
@@ -85,20 +87,52 @@ def is_address(text: str) -> bool:
     return text.startswith(("postgresql://", "postgres://"))
 
 
-def _open_postgres(url: str, *, busy_timeout_ms: int, read_only: bool, clock: "Clock") -> "Store":
+def open_teams(
+    url: str,
+    *,
+    busy_timeout_ms: int = 5_000,
+    max_connections: int = 8,
+    clock: "Clock | None" = None,
+) -> "TeamDatabase":
+    """Open a PostgreSQL database of organisations; migrate it as needed, where the user may."""
+    from wellkept.core.clock import system_clock
     from wellkept.core.errors import UsageError
 
+    if not is_address(url):
+        raise UsageError(
+            "A team needs a PostgreSQL database.",
+            hint="Name it by its address: postgresql://user@host:5432/database.",
+        )
+    try:
+        from wellkept.store.postgres.team.team_database import PostgresTeams
+    except ImportError as error:
+        raise _missing_package(error) from error
+    return PostgresTeams(
+        url,
+        busy_timeout_ms=busy_timeout_ms,
+        max_connections=max_connections,
+        clock=clock or system_clock,
+    )
+
+
+def _open_postgres(url: str, *, busy_timeout_ms: int, read_only: bool, clock: "Clock") -> "Store":
     try:
         from wellkept.store.postgres.store import PostgresStore
     except ImportError as error:
-        if error.name is None or not error.name.startswith("psycopg"):
-            raise
-        raise UsageError(
-            "A store on PostgreSQL needs a package that is not installed.",
-            hint="Run `pip install 'wellkept[postgres]'`.",
-        ) from error
+        raise _missing_package(error) from error
     return PostgresStore.open(
         url, busy_timeout_ms=busy_timeout_ms, read_only=read_only, clock=clock
+    )
+
+
+def _missing_package(error: ImportError) -> Exception:
+    from wellkept.core.errors import UsageError
+
+    if error.name is None or not error.name.startswith("psycopg"):
+        return error
+    return UsageError(
+        "A store on PostgreSQL needs a package that is not installed.",
+        hint="Run `pip install 'wellkept[postgres]'`.",
     )
 
 

@@ -12,6 +12,7 @@ from wellkept.core.ports.store import Store
 from wellkept.testing.conformance import StoreConformance
 
 
+@pytest.mark.feature("T1")
 class TestPostgres(StoreConformance):
     """The PostgreSQL engine."""
 

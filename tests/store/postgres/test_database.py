@@ -31,6 +31,7 @@ from wellkept.store.postgres.migrations import STEPS, migrate
 from wellkept.store.postgres.store import PostgresStore
 from wellkept.testing.samples import Samples
 
+pytestmark = pytest.mark.feature("T1")
 HERE = Filter(project="example")
 
 
@@ -317,3 +318,27 @@ def test_drift_is_found_and_repaired(store: PostgresStore, postgres_url: str) ->
     assert {finding.check for finding in store.repair()} == found
     assert store.check(deep=True) == []
     assert len(store.search_fulltext(["changed"], HERE, limit=3)) == 1
+
+
+@pytest.mark.feature("T1")
+def test_servers_of_two_versions_work_on_one_database_while_it_is_upgraded(
+    empty_postgres_url: str,
+) -> None:
+    """A server of the first schema goes on while another migrates; neither misses a write."""
+    samples = Samples()
+    before, during, after = (samples.insert(text, key=text) for text in ("one", "two", "three"))
+    database = Database(empty_postgres_url, tenant="t", busy_timeout_ms=5_000)
+    assert migrate(database, clock=system_clock, steps=STEPS[:1]) == 1
+    old = PostgresStore(database, clock=system_clock)
+    old.apply([before])
+    new = PostgresStore.open(empty_postgres_url, tenant="t", clock=system_clock)
+    old.apply([during])
+    new.apply([after])
+    assert migrate(database, clock=system_clock, steps=STEPS[:1]) == 0
+    for store in (old, new):
+        found = store.search_fulltext(["one", "two", "three"], HERE, limit=9)
+        assert {hit.id for hit in found} == {c.memory.id for c in (before, during, after)}
+        with pytest.raises(ConflictError):
+            store.apply([samples.insert("again", key="two")])
+        assert store.check(deep=True) == []
+        store.close()

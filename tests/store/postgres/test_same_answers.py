@@ -18,6 +18,7 @@ from wellkept.store import open_store
 from wellkept.store.postgres.store import PostgresStore
 from wellkept.testing.samples import Samples
 
+pytestmark = pytest.mark.feature("T1")
 HERE = Filter(project="example")
 WORDS = (
     "deploy", "deploys", "deployed", "build", "cache", "token", "parser", "café", "naïve", "Test",

@@ -15,6 +15,7 @@ from wellkept.core.types import MemoryType, Scope
 from wellkept.store.postgres.store import PostgresStore
 from wellkept.testing.samples import Samples
 
+pytestmark = pytest.mark.feature("T1")
 HERE = Filter(project="example")
 LARGE = 500
 RARE = replace(HERE, authors=("robin",))

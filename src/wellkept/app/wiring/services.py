@@ -31,9 +31,11 @@ from wellkept.memory.engine import Engine, Thresholds
 if TYPE_CHECKING:
     from wellkept.app.projects.resolver import ProjectIdentity
     from wellkept.app.settings.model import Settings
+    from wellkept.app.team.memories import TeamView
     from wellkept.app.views.client_setup import ClientSetup
     from wellkept.core.ports.models import ChatModel, Embedder, Reranker, TextModel
     from wellkept.core.ports.store import Store
+    from wellkept.core.types import MemoryType
     from wellkept.providers.chat.settings import ChatChoice
     from wellkept.providers.embedders.settings import EmbeddingChoice
     from wellkept.providers.http.client import Endpoint
@@ -89,10 +91,12 @@ class Services:
         url: str | None = None,
         read_only: bool = False,
         by_files_only: bool = False,
+        team: TeamView | None = None,
     ) -> None:
         """With the `url` of a server the store is there; `path` then only says where what stays on
         this machine is kept. `by_files_only` never runs git: a folder whose project takes a
-        decision has none yet (`is_undecided`)."""
+        decision has none yet (`is_undecided`). With a `team` the store is what one person of it may
+        see, and none of its files are here."""
         self.settings = settings
         self.path = path
         self.url = url
@@ -109,6 +113,7 @@ class Services:
         self.is_undecided = False
         self._by_files_only = by_files_only
         self._closed = False
+        self._team = team
 
     # -- Storage and the project ----------------------------------------------------------------
 
@@ -134,6 +139,8 @@ class Services:
 
         if self._closed:
             raise StoreError("This Wellkept is closed.", hint="Open it again.")
+        if self._team is not None:
+            return self._team.store
         is_new = self.url is None and not self.read_only and make_private_file(self.path)
         store = open_store(
             self.location,
@@ -150,6 +157,23 @@ class Services:
 
             set_index_version(store)
         return store
+
+    @property
+    def has_files(self) -> bool:
+        """Whether the files that memories name can be looked at here."""
+        return self._team is None
+
+    @property
+    def injected_types(self) -> frozenset[MemoryType] | None:
+        """Types of memories that a team's policy lets agents be given unasked; None for all."""
+        from wellkept.app.team.policies import kept_policy
+
+        team = self._team
+        policy = (
+            kept_policy(self.store, self.project) if team is None else team.policy(self.project)
+        )
+        types = None if policy is None else policy.injected_types
+        return None if types is None else frozenset(types)
 
     @cached_property
     def engine(self) -> Engine:

@@ -102,7 +102,8 @@ class ContextRequest:
 
     `reading` when a file is only read; `quiet` when only what is vouched for may be said. `days` is
     how far back decisions are told, `sessions` in which sessions they were made (None: any).
-    A `trivial` task gets neither recipes nor end-to-end observations.
+    A `trivial` task gets neither recipes nor end-to-end observations. Of memories only `types` are
+    told, where a policy names them.
     """
 
     project: str
@@ -121,6 +122,7 @@ class ContextRequest:
     quiet: bool = False
     days: int = DEFAULT_DAYS
     sessions: frozenset[str] | None = None
+    types: frozenset[MemoryType] | None = None
 
 
 def build_context(
@@ -147,6 +149,8 @@ def build_context(
     if request.moment is Moment.SESSION and not request.query.strip():
         known = len(chosen) + sum(len(one.lines) for one in sections)
         chosen += _modules(engine, request, exists=exists) if known < MIN_KNOWN else []
+    if request.types is not None:
+        chosen = [c for c in chosen if c.is_session_note or c.memory.type in request.types]
     candidates = harmless_candidates(chosen[:MAX_CANDIDATES])
     items = [_item(engine, candidate) for candidate in candidates]
     pack = pack_items(

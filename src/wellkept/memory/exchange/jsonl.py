@@ -14,6 +14,7 @@ fine, so exports may be concatenated or joined by a union merge.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -74,16 +75,28 @@ def export_jsonl(
 ) -> int:
     """Write the memories that match; returns how many."""
     total = engine.store.stats(where).total if progress else 0
+    count = write_memories(engine.store.iterate(where), out, progress=progress, total=total)
+    if where == full_export(where.project):
+        for skill in engine.store.generated_skills(project=where.project):
+            out.write(_dump(skill_to_json(skill)))
+    return count
+
+
+def write_memories(
+    memories: Iterable[Memory],
+    out: TextIO,
+    *,
+    progress: Progress | None = None,
+    total: int = 0,
+) -> int:
+    """Write the header and one line for each memory; returns how many."""
     out.write(_dump({"format": FORMAT, "version": VERSION}))
     count = 0
-    for memory in engine.store.iterate(where):
+    for memory in memories:
         out.write(_dump(record_to_json(memory)))
         count += 1
         if progress and (count % BATCH_RECORDS == 0 or count == total):
             progress(count, max(count, total))
-    if where == full_export(where.project):
-        for skill in engine.store.generated_skills(project=where.project):
-            out.write(_dump(skill_to_json(skill)))
     return count
 
 

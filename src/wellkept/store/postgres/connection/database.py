@@ -1,38 +1,42 @@
-"""Connection pool of one PostgreSQL database and one tenant, and `Component`.
+"""One tenant of one PostgreSQL database, and `Component`.
 
 A statement is written with named parameters; `tenant` is always among them. Writes of a tenant
 queue on one advisory lock, so that they behave as in SQLite: one after the other, numbered in the
-order of their commits. Readers never wait. Invariant: a pooled connection is outside any
-transaction.
+order of their commits. Readers never wait. Connections come from a pool (`pool`).
 """
 
 from __future__ import annotations
 
-import os
-import select
-import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, LiteralString, TypeAlias, cast
-
-import psycopg
-from psycopg.conninfo import conninfo_to_dict
-from psycopg.rows import tuple_row
-from psycopg_pool import ConnectionPool
+from typing import TYPE_CHECKING, Any, LiteralString, TypeAlias, cast
 
 from wellkept.core.clock import Clock
 from wellkept.core.errors import StoreError, StoreReadOnlyError, UsageError
-from wellkept.store.postgres.connection.errors import away, translated
+from wellkept.core.team.people import LOCAL_TENANT
+from wellkept.store.postgres.connection.pool import NAMESPACE, Pool, Raw, Row, Session, place_of
 
-Row: TypeAlias = tuple[Any, ...]
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = [
+    "DEFAULT_TENANT",
+    "NAMESPACE",
+    "Component",
+    "Connection",
+    "Database",
+    "Row",
+    "Value",
+    "all_bindable",
+    "array_text",
+    "bindable",
+    "place_of",
+    "require_limit",
+]
+
 Value: TypeAlias = object
-_Raw: TypeAlias = "psycopg.Connection[Row]"
 
-NAMESPACE = "wellkept"
-DEFAULT_TENANT = "main"
-_MAX_CONNECTIONS = 8
-_CONNECT_S = 5
-_IDLE_S = 120.0
+DEFAULT_TENANT = LOCAL_TENANT
 _MAX_LIMIT = 2**62
 _PRIVATE_MARK = "\ufffd"
 
@@ -40,9 +44,11 @@ _PRIVATE_MARK = "\ufffd"
 class Connection:
     """A borrowed connection; adds the tenant to the parameters of every statement."""
 
-    def __init__(self, raw: _Raw, tenant: str) -> None:
+    def __init__(self, raw: Raw, tenant: str, *, is_guarded: bool = False) -> None:
         self.raw = raw
         self.tenant = tenant
+        self.is_guarded = is_guarded
+        """Whether row-level security applies."""
 
     def run(self, sql: str, **params: Value) -> psycopg.Cursor[Row]:
         """Execute one statement."""
@@ -70,45 +76,57 @@ class Connection:
 
 
 class Database:
-    """A pool of connections for one tenant."""
+    """Everything of one tenant in a database, as one person or as the user of the address."""
 
     def __init__(
-        self, url: str, *, tenant: str, busy_timeout_ms: int, read_only: bool = False
+        self,
+        where: str | Pool,
+        *,
+        tenant: str,
+        busy_timeout_ms: int,
+        read_only: bool = False,
+        credential: str = "",
     ) -> None:
+        """`where` is an address, or a pool that others share; a shared one stays open."""
         if not tenant:
             raise UsageError("A tenant needs a name.")
-        self.url = url
+        self._owns_pool = isinstance(where, str)
+        self._pool = (
+            Pool(where, busy_timeout_ms=busy_timeout_ms) if isinstance(where, str) else where
+        )
         self.tenant = tenant
-        self.place = place_of(url)
-        self._busy_timeout_ms = busy_timeout_ms
+        self.place = self._pool.place
         self.read_only = read_only
+        self.is_guarded = bool(credential)
+        """Whether the database itself holds back what the person may not see."""
+        # What a person reads is noted, so their session can write; rules hold it back.
+        self._session = Session(credential, read_only and not credential)
+        self._busy_timeout_ms = busy_timeout_ms
         self._closed = False
-        self._lock = threading.Lock()
-        self._process = os.getpid()
-        self._pool: ConnectionPool[_Raw] | None = None
-        self._inherited: list[object] = []
+
+    @property
+    def url(self) -> str:
+        """The address, which may hold a password."""
+        return self._pool.url
 
     @property
     def closed(self) -> bool:
-        """Whether the pool was closed."""
-        return self._closed
+        """Whether it was closed."""
+        return self._closed or self._pool.closed
 
     @contextmanager
-    def alone(self) -> Generator[_Raw, None, None]:
+    def alone(self) -> Generator[Raw, None, None]:
         """A connection outside the pool and outside any transaction. Says why it cannot connect."""
         self._require_open()
-        with translated(self.place):
-            raw = self._connect()
-            try:
-                yield raw
-            finally:
-                raw.close()
+        with self._pool.alone(self._session) as raw:
+            yield raw
 
     @contextmanager
     def reading(self) -> Generator[Connection, None, None]:
         """A connection for queries; each statement sees one consistent state."""
-        with translated(self.place), self._borrowed().connection() as raw:
-            yield Connection(raw, self.tenant)
+        self._require_open()
+        with self._pool.borrowed(self._session) as raw:
+            yield Connection(raw, self.tenant, is_guarded=self.is_guarded)
 
     @contextmanager
     def snapshot(self) -> Generator[Connection, None, None]:
@@ -140,68 +158,14 @@ class Database:
             yield db
 
     def close(self) -> None:
-        """Close every connection; those in use are closed when returned."""
-        with self._lock:
-            self._closed = True
-            pool, self._pool = self._pool, None
-        if pool is not None and self._process == os.getpid():
-            pool.close()
+        """Close every connection of an own pool; those in use are closed when returned."""
+        self._closed = True
+        if self._owns_pool:
+            self._pool.close()
 
     def _require_open(self) -> None:
         if self._closed:
             raise StoreError(f"The store {self.place} is closed.", hint="Open it again.")
-
-    def _borrowed(self) -> ConnectionPool[_Raw]:
-        with self._lock:
-            self._require_open()
-            if os.getpid() != self._process:
-                # A child may neither use nor close its parent's connections.
-                self._inherited.append(self._pool)
-                self._process, self._pool = os.getpid(), None
-            if self._pool is None:
-                self._pool = self._new_pool()
-            return self._pool
-
-    def _new_pool(self) -> ConnectionPool[_Raw]:
-        return ConnectionPool(
-            self.url,
-            min_size=0,
-            max_size=_MAX_CONNECTIONS,
-            timeout=max(self._busy_timeout_ms / 1000, 1.0),
-            max_idle=_IDLE_S,
-            kwargs={"autocommit": True, "connect_timeout": _CONNECT_S, "row_factory": tuple_row},
-            configure=self._set_up,
-            check=_check,
-            num_workers=1,
-            open=True,
-        )
-
-    def _connect(self) -> _Raw:
-        try:
-            raw = psycopg.connect(
-                self.url, autocommit=True, connect_timeout=_CONNECT_S, row_factory=tuple_row
-            )
-        except psycopg.Error as error:
-            raise away(self.place, error) from error
-        self._set_up(raw)
-        return raw
-
-    def _set_up(self, raw: _Raw) -> None:
-        raw.execute(
-            "SELECT set_config('search_path', %s, false),"
-            " set_config('client_min_messages', 'error', false),"
-            " set_config('jit', 'off', false),"
-            " set_config('default_transaction_read_only', %s, false),"
-            " set_config('application_name', 'wellkept', false)",
-            (f"{NAMESPACE},public", "on" if self.read_only else "off"),
-        )
-
-
-def _check(raw: _Raw) -> None:
-    """Notice a connection that the server has ended, without asking it: nothing is to be read from
-    one that is idle and well."""
-    if select.select([raw.fileno()], [], [], 0)[0]:
-        ConnectionPool.check_connection(raw)
 
 
 def array_text(numbers: Iterable[int]) -> str:
@@ -215,20 +179,6 @@ class Component:
     def __init__(self, database: Database, *, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-
-
-def place_of(url: str) -> str:
-    """The address without user, password and options, for people."""
-    try:
-        known = conninfo_to_dict(url)
-    except psycopg.Error as error:
-        raise UsageError(
-            "The address of the PostgreSQL database cannot be read.",
-            hint="It looks like postgresql://user@host:5432/database.",
-        ) from error
-    host = known.get("host") or known.get("hostaddr") or "localhost"
-    port = f":{known['port']}" if known.get("port") else ""
-    return f"{host}{port}/{known.get('dbname') or known.get('user') or ''}"
 
 
 def require_limit(limit: int, *, least: int = 0) -> None:

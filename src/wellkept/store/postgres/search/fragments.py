@@ -53,8 +53,12 @@ def search_substrings(
 def _holders(db: Connection, fragment: str, filter_sql: Condition, *, most: int) -> list[int]:
     grams = grams_to_find(fragment, most=_MOST_GRAMS)
     has_grams = "AND f.grams @> %(grams)s::int[]" if grams else ""
+    # Under row-level security the index serves a function only, which applies the same rules.
+    homes = "NULL" if filter_sql.homes is None else "%(homes)s"
+    is_found = db.is_guarded and grams
+    source = f"fragments_holding({homes}, %(grams)s::int[], 'all')" if is_found else "fragments"
     rows = db.rows(
-        "SELECT m.number FROM fragments f JOIN memories m ON m.tenant = f.tenant"
+        f"SELECT m.number FROM {source} f JOIN memories m ON m.tenant = f.tenant"
         f" AND m.home = f.home AND m.number = f.number WHERE {filter_sql.within('f')}"
         f" {has_grams} AND {filter_sql.sql}"
         " AND strpos(coalesce(f.folded, lower(m.content)), %(fragment)s) > 0"

@@ -41,7 +41,7 @@ from wellkept.core.changes import (
     SaveReadPosition,
 )
 from wellkept.core.clock import to_ms
-from wellkept.core.errors import ConflictError, NotFoundError, UsageError
+from wellkept.core.errors import ConflictError, ForbiddenError, NotFoundError, UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.text import comparison_key
 from wellkept.store.postgres.connection.database import Connection, Value
@@ -247,6 +247,13 @@ def _require_stored(db: Connection, id: str) -> _Stored:
     return found
 
 
+def _not_yours(id: str) -> ForbiddenError:
+    """The memory was seen a moment ago, so only a rule of the database can be in the way."""
+    return ForbiddenError(
+        f"You may not change the memory {id}.", hint="A reviewer may; ask one, or flag it."
+    )
+
+
 def _unknown(id: str) -> NotFoundError:
     return NotFoundError(f"There is no memory with the id {id}.")
 
@@ -263,12 +270,18 @@ def replace_memory(
     if expected is not None:
         _require_unchanged(before, memory.id, expected)
     extra = before.extra if entry is None else entry.extra
+    place = Place(home_of(memory), before.place.number)
+    # A person sees what is derived from a memory of their own through it: it moves while seen.
+    if not before.place.home:
+        index.move(before.place, place.home)
     try:
-        db.run(_REPLACE, old_home=before.place.home, **{**values_of(memory), "extra": extra})
+        done = db.run(_REPLACE, old_home=before.place.home, **{**values_of(memory), "extra": extra})
     except IntegrityError as error:
         raise _integrity_error(error, [memory]) from error
-    place = Place(home_of(memory), before.place.number)
-    index.move(before.place, place.home)
+    if not done.rowcount:
+        raise _not_yours(memory.id)
+    if before.place.home:
+        index.move(before.place, place.home)
     index.replace_labels(place, memory)
     if (memory.content, extra) != (before.content, before.extra):
         index.replace_text(place, memory.content, extra)
@@ -346,7 +359,9 @@ def delete_memory(db: Connection, index: IndexWriter, id: str) -> None:
     """Remove a memory with everything derived from it, and its text from the log."""
     place = _require_stored(db, id).place
     index.drop(place)
-    db.run("DELETE FROM memories WHERE tenant = %(tenant)s AND id = %(id)s", id=id)
+    done = db.run("DELETE FROM memories WHERE tenant = %(tenant)s AND id = %(id)s", id=id)
+    if not done.rowcount:
+        raise _not_yours(id)
     db.run(
         "UPDATE memories SET superseded_by = NULL"
         " WHERE tenant = %(tenant)s AND superseded_by = %(id)s",

@@ -1,0 +1,135 @@
+"""Port: what an organisation keeps about its people. Each object speaks for one who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from wellkept.core.memory import Memory
+from wellkept.core.ports.store import Store
+from wellkept.core.team.people import Principal, Role
+from wellkept.core.team.records import (
+    AuditEntry,
+    AuditFilter,
+    ErasureReport,
+    ManagedSkill,
+    Organisation,
+    Person,
+    TeamPolicy,
+    TokenInfo,
+)
+from wellkept.core.team.tokens import Token
+
+
+class TeamStore(Protocol):
+    """People, tokens, audit and policies of one organisation, as one person may see and change
+    them. ForbiddenError where the database refuses."""
+
+    def organisation(self) -> Organisation | None:
+        """The organisation; None when nobody made it yet."""
+        ...
+
+    def create_organisation(self, title: str) -> None:
+        """Make it; ConflictError when it is there."""
+        ...
+
+    def people(self) -> list[Person]:
+        """Everybody, by name, with those who were removed."""
+        ...
+
+    def put_person(self, name: str, role: Role) -> None:
+        """Add a person, or change their role; also one who was removed."""
+        ...
+
+    def remove_person(self, name: str) -> None:
+        """End a membership and all tokens of the person; what they wrote stays."""
+        ...
+
+    def tokens(self) -> list[TokenInfo]:
+        """Tokens, newest first: all for an administrator, else one's own."""
+        ...
+
+    def add_token(self, token: Token, *, person: str, label: str, expires: datetime | None) -> None:
+        """Keep a token that was issued."""
+        ...
+
+    def revoke_token(self, id: str) -> None:
+        """End a token at once."""
+        ...
+
+    def rotate_own_token(self, token: Token) -> None:
+        """Exchange the token that is asked with for another that lasts no longer."""
+        ...
+
+    def audit(self, wanted: AuditFilter) -> list[AuditEntry]:
+        """Entries, newest first: all for an administrator, else one's own."""
+        ...
+
+    def policy(self, project: str) -> TeamPolicy | None:
+        """The policy of a project; '' is the organisation's own."""
+        ...
+
+    def put_policy(self, project: str, policy: TeamPolicy) -> None:
+        """Set the policy of a project, or of all."""
+        ...
+
+    def managed_skills(self) -> list[ManagedSkill]:
+        """Skills for everybody, by name."""
+        ...
+
+    def put_managed_skill(self, name: str, text: str) -> None:
+        """Add a skill or replace its text."""
+        ...
+
+    def remove_managed_skill(self, name: str) -> None:
+        """Take a skill away; NotFoundError when there is none."""
+        ...
+
+    def memories_of(self, person: str) -> list[Memory]:
+        """Everything a person wrote, personal memories too: for whoever owns the database."""
+        ...
+
+    def erase(self, person: str, *, dry_run: bool) -> ErasureReport:
+        """Delete everything a person wrote and every trace of the name, or only count it."""
+        ...
+
+
+class TeamDatabase(Protocol):
+    """A database of organisations, over one pool of connections."""
+
+    def authenticate(self, token: str) -> Principal | None:
+        """Whose token this is; None when it is unknown, expired or revoked."""
+        ...
+
+    def store_of(self, principal: Principal) -> Store:
+        """The memories that a person may see."""
+        ...
+
+    def team_of(self, principal: Principal) -> TeamStore:
+        """The organisation as a person may see it."""
+        ...
+
+    def operator(self, tenant: str) -> TeamStore:
+        """The organisation as whoever owns the database sees it."""
+        ...
+
+    def organisations(self) -> Sequence[Organisation]:
+        """Every organisation; for whoever owns the database."""
+        ...
+
+    def set_up_server_role(self, name: str, *, password: str | None) -> bool:
+        """Make or refresh the database role that servers use; returns whether it is new."""
+        ...
+
+    def require_server_role(self) -> None:
+        """UsageError when row-level security would not hold for the user of the address."""
+        ...
+
+    def listen(self, on_activity: Callable[[str], None], *, timeout_s: float) -> None:
+        """Call with the tenant at each commit that logged activity, until the time is over."""
+        ...
+
+    def close(self) -> None:
+        """Close every connection."""
+        ...

@@ -1,0 +1,29 @@
+"""Search as one person sees it passes the suite of every engine, row-level security and all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.postgres_team import NewTeam, Team
+from wellkept.core.ports.store import Store
+from wellkept.core.team.people import Role
+from wellkept.testing.conformance.search import SearchConformance
+from wellkept.testing.conformance.vectors import VectorConformance
+
+
+@pytest.mark.feature("T2")
+class TestGuarded(SearchConformance, VectorConformance):
+    """The PostgreSQL engine, as an administrator of an organisation."""
+
+    @pytest.fixture
+    def open_at(self, new_team: NewTeam) -> Callable[[Path], Store]:
+        teams: dict[Path, Team] = {}
+
+        def open_path(path: Path) -> Store:
+            team = teams.setdefault(path, teams.get(path) or new_team())
+            return team.server.store_of(team.person(Role.ADMIN))
+
+        return open_path
