@@ -1,0 +1,131 @@
+"""Two servers, one following the other: reads while the primary is gone, and nothing lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Generator
+from contextlib import closing
+
+import psycopg
+import pytest
+
+import wellkept
+from tests.postgres_nodes import Node, Nodes, postgres_nodes
+from wellkept.core.errors import StoreError, StoreReadOnlyError
+from wellkept.store.postgres.connection.database import Database
+
+pytestmark = pytest.mark.feature("T4")
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Generator[Nodes]:
+    with postgres_nodes() as known:
+        yield known
+
+
+def pair(nodes: Nodes, name: str) -> tuple[Node, Node]:
+    """A primary and a standby that acknowledges every commit."""
+    primary, standby = nodes.node(f"{name}-1"), nodes.node(f"{name}-2")
+    primary.make("wal_level = replica", "max_wal_senders = 4", "max_connections = 60")
+    primary.start()
+    standby.copy_of(primary)
+    follows = f"primary_conninfo = '{primary.url()}&application_name=standby'"
+    standby.configure(follows, "hot_standby = on")
+    standby.start()
+    with closing(psycopg.connect(primary.url(), autocommit=True)) as db:
+        db.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+        db.execute("SELECT pg_reload_conf()")
+        for _ in range(200):
+            if db.execute("SELECT sync_state FROM pg_stat_replication").fetchall() == [("sync",)]:
+                return primary, standby
+            time.sleep(0.05)
+    raise AssertionError("The standby does not follow.")
+
+
+class Writer(threading.Thread):
+    """Keeps statements until it is told to stop; knows which were acknowledged."""
+
+    def __init__(self, url: str, name: str) -> None:
+        super().__init__()
+        self.url, self.title = url, name
+        self.kept: list[str] = []
+        self.failed = 0
+        self.stopping = threading.Event()
+
+    def run(self) -> None:
+        with wellkept.open(self.url, project="demo", embedder="none") as wk:
+            number = 0
+            while not self.stopping.is_set():
+                number += 1
+                text = f"Statement {number} of writer {self.title} about the {self.title} mill"
+                try:
+                    wk.remember(text, merge_similar=False)
+                except StoreError:
+                    self.failed += 1
+                    time.sleep(0.05)
+                else:
+                    self.kept.append(text)
+
+
+def test_nothing_acknowledged_is_lost_and_reads_go_on_when_the_primary_is_killed(
+    nodes: Nodes,
+) -> None:
+    primary, standby = pair(nodes, "failover")
+    both = primary.url(standby)
+    with wellkept.open(both, project="demo", embedder="none") as wk:
+        wk.remember("Deploys go through the staging cluster first")
+        writers = [Writer(both, name) for name in ("north", "south")]
+        for writer in writers:
+            writer.start()
+        until = time.monotonic() + 30
+        while sum(len(writer.kept) for writer in writers) < 30 and time.monotonic() < until:
+            time.sleep(0.02)
+        primary.kill()
+
+        # The standby answers; it takes no writes, and says so.
+        (best, *_) = wk.recall("how do we deploy?")
+        assert best.memory.content == "Deploys go through the staging cluster first"
+        with pytest.raises(StoreReadOnlyError, match="takes no writes now"):
+            wk.remember("Nobody can keep this now")
+        with (
+            closing(Database(both, tenant="main", busy_timeout_ms=1_000)) as database,
+            database.reading() as db,
+        ):
+            assert db.value("SELECT pg_is_in_recovery()") is True
+
+        before = sum(len(writer.kept) for writer in writers)
+        standby.promote()
+        until = time.monotonic() + 60
+        while sum(len(w.kept) for w in writers) < before + 4 and time.monotonic() < until:
+            time.sleep(0.05)
+        for writer in writers:
+            writer.stopping.set()
+        for writer in writers:
+            writer.join()
+        assert all(writer.failed for writer in writers)
+        known = {memory.content for memory in wk.iterate()}
+        for writer in writers:
+            assert set(writer.kept) <= known
+        assert sum(len(writer.kept) for writer in writers) >= before + 4
+        assert wk.doctor(deep=True).healthy
+
+
+def test_a_restarted_server_is_used_again_without_opening_anew(nodes: Nodes) -> None:
+    node = nodes.node("restart")
+    node.make()
+    node.start()
+    with wellkept.open(node.url(), project="demo", embedder="none") as wk:
+        wk.remember("The parser skips a torn last line")
+        node.stop()
+        with pytest.raises(StoreError, match=r"cannot be reached|no connection"):
+            wk.remember("This comes while it is away")
+        node.start()
+        wk.remember("Refunds are retried five times")
+        assert {memory.content for memory in wk.iterate()} == {
+            "The parser skips a torn last line",
+            "Refunds are retried five times",
+        }
+        node.kill()
+        node.start()
+        assert wk.stats().total == 2
