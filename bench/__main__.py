@@ -47,6 +47,7 @@ PARTS = (
     Part("longmemeval", data=True),
     Part("scale", quick=("--sizes", "2000", "--queries", "60", "--cold-rounds", "3")),
     Part("backfill", quick=("--megabytes", "1.5", "--rounds", "1")),
+    Part("team_load", quick=("--rows", "2000", "--clients", "8", "--seconds", "3")),
     Part("hooks", quick=("--memories", "500", "--rounds", "3")),
     Part("crash", quick=("--kills", "10", "--clients", "8", "--rounds", "1")),
     Part("compaction", quick=("--quick",)),
