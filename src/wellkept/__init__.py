@@ -13,6 +13,7 @@ Importing this package is cheap and has no side effects: each public name is loa
 # Not from typing: its import would double the start of the hook process.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from wellkept.app.async_wellkept import AsyncWellkept, open_async
     from wellkept.app.settings.model import Settings
     from wellkept.app.wellkept import Wellkept, open  # noqa: A004 - reads `wellkept.open()`
     from wellkept.app.wiring.hookspecs import hookimpl
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from wellkept.memory.remember import RememberOutcome, RememberResult
 
 __all__ = [
+    "AsyncWellkept",
     "ConflictError",
     "ContextPack",
     "Embedder",
@@ -75,11 +77,13 @@ __all__ = [
     "__version__",
     "hookimpl",
     "open",
+    "open_async",
 ]
 
 __version__ = "0.1.0"
 
 _MODULES = {
+    "app.async_wellkept": "AsyncWellkept open_async",
     "app.settings.model": "Settings",
     "app.wellkept": "Wellkept open",
     "app.wiring.hookspecs": "hookimpl",

@@ -79,7 +79,7 @@ def test_everything_said_about_a_memory_is_kept(tmp_path: Path) -> None:
         ({"scope": "galaxy"}, "Unknown scope 'galaxy'"),
         ({"source": "rumour"}, "Unknown source 'rumour'"),
         ({"importance": float("nan")}, "importance nan is out of range"),
-        ({"payload": {"x": 1}}, "takes no payload"),
+        ({"type": "convention", "payload": {"x": 1}}, "takes no payload"),
         ({"type": "decision", "payload": {"x": 1}}, "Decision has no field 'x'"),
         ({"at": "tomorrowish"}, "is not a date or time"),
         ({"files": ["../../outside"]}, "outside the project"),

@@ -47,6 +47,14 @@ states = st.recursive(
     max_leaves=6,
 )
 payload_kinds: dict[type[Payload], st.SearchStrategy[Payload]] = {
+    payloads.KeptItem: st.builds(
+        payloads.KeptItem,
+        texts,
+        texts,
+        some(texts),
+        st.dictionaries(texts, states, max_size=3),
+        st.none() | moments,
+    ),
     payloads.Decision: st.builds(payloads.Decision, st.none() | texts, some(texts)),
     payloads.ErrorPattern: st.builds(payloads.ErrorPattern, texts, st.none() | texts),
     payloads.WorkState: st.builds(payloads.WorkState, st.dictionaries(texts, states, max_size=3)),

@@ -82,7 +82,7 @@ def test_a_payload_must_be_the_one_its_type_calls_for() -> None:
     with pytest.raises(UsageError, match="takes DeadEnd payload, not Decision"):
         made(MemoryDraft(content="x", type=MemoryType.DEAD_END, payload=Decision()))
     with pytest.raises(UsageError, match="takes no payload"):
-        made(MemoryDraft(content="x", type=MemoryType.FACT, payload=Decision()))
+        made(MemoryDraft(content="x", type=MemoryType.CONVENTION, payload=Decision()))
     with pytest.raises(UsageError, match="needs a WorkflowRecipe"):
         made(MemoryDraft(content="x", type=MemoryType.WORKFLOW_RECIPE))
 

@@ -175,7 +175,7 @@ def _broken(memory: Memory) -> list[tuple[str, str]]:
         (line(memory, relations=[{"type": "validates", "target_id": "x"}]), "not a memory id"),
         (line(memory, evidence=[{"kind": "hearsay", "ref": ""}]), "Unknown evidence[0].kind"),
         (line(memory, evidence=[7]), "must be an object"),
-        (line(memory, payload={"rationale": 1}), "takes no payload"),
+        (line(memory, type="convention", payload={"rationale": 1}), "takes no payload"),
         (line(memory, type="decision", payload={"why": "x"}), "no field 'why'"),
         (line(memory, type="context_cost"), "needs a payload"),
         ('{"content": "x"}', "needs the field 'id'"),

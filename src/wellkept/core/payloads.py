@@ -5,10 +5,25 @@ Each is a frozen record; `core.codec` validates it against its annotations.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from wellkept.core.codec import Json, Payload
 from wellkept.core.records import field, record
+
+
+@record
+class KeptItem(Payload):
+    """What a framework keeps here under a name of its own. Only its adapter reads `value`.
+
+    It belongs to the framework's user: no rule of upkeep merges or deletes it.
+    """
+
+    framework: str
+    name: str
+    place: tuple[str, ...] = ()
+    value: dict[str, Json] = field(default_factory=dict[str, Json])
+    first_kept: datetime | None = None
 
 
 @record

@@ -143,7 +143,7 @@ TYPE_RULES: Mapping[MemoryType, TypeRule] = MappingProxyType(
         MemoryType.CONVENTION: TypeRule(_CONV),
         MemoryType.PATTERN: TypeRule(_PATN),
         MemoryType.CORRECTION: TypeRule(_WARN),
-        MemoryType.FACT: TypeRule(_FACT),
+        MemoryType.FACT: TypeRule(_FACT, payload_name="KeptItem"),
         MemoryType.GOTCHA: TypeRule(_WARN, warns=True),
         MemoryType.DECISION: TypeRule(_FACT, payload_name="Decision"),
         MemoryType.REQUIREMENT: TypeRule(_CONV),

@@ -18,7 +18,7 @@ from enum import StrEnum
 from wellkept.core.changes import Delete, Mark
 from wellkept.core.clock import days_between
 from wellkept.core.memory import Memory, WorkUnitRef
-from wellkept.core.payloads import ContextCost
+from wellkept.core.payloads import ContextCost, KeptItem
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import field, record, replace
 from wellkept.core.types import MemoryType, Progress, Scope, Source
@@ -140,7 +140,7 @@ def _judge_all(
         seen = replace(memory, importance=forecast.get(memory.id, memory.importance))
         if isinstance(memory.payload, ContextCost) and memory.is_open:
             samples[memory.payload.module].append(memory)
-        if memory.pinned:
+        if memory.pinned or isinstance(memory.payload, KeptItem):
             continue
         if verdict := _verdict(seen, case):
             found.to_delete.append(_ToDelete(memory, _item(seen, *verdict)))
