@@ -92,11 +92,12 @@ class Node:
         ports = ",".join(str(node.port) for node in known)
         return f"postgresql:///{database}?host={hosts}&port={ports}&user=postgres{options}"
 
-    def make(self, *settings: str) -> None:
-        """Make an empty database cluster."""
+    def make(self, *settings: str, log_folder: Path | None = None) -> None:
+        """Make an empty database cluster, with its write-ahead log elsewhere if a folder is given."""
         self._nodes.own(self.data)
         words = ("--auth=trust", "--encoding=utf8", "-U", "postgres", "-D", str(self.data))
-        self._nodes.run("initdb", *words)
+        log = () if log_folder is None else ("--waldir", str(log_folder))
+        self._nodes.run("initdb", *words, *log)
         self.configure(*settings)
 
     def copy_of(self, primary: Node, *settings: str, is_standby: bool = True) -> None:
@@ -144,6 +145,10 @@ class Node:
         lock_files = (self.data / "postmaster.pid", *self.socket_folder.glob(f"{name}*"))
         for file in lock_files:
             file.unlink(missing_ok=True)
+
+    def kill_if_up(self) -> None:
+        if (self.data / "postmaster.pid").exists():
+            self.kill()
 
     def promote(self) -> None:
         """Let a standby take writes."""
@@ -193,8 +198,7 @@ def postgres_nodes() -> Generator[Nodes]:
         yield nodes
     finally:
         for node in nodes.started:
-            if (node.data / "postmaster.pid").exists():
-                node.kill()
+            node.kill_if_up()
         shutil.rmtree(folder, ignore_errors=True)
 
 

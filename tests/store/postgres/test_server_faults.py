@@ -1,19 +1,23 @@
-"""Two servers, one following the other: reads while the primary is gone, and nothing lost."""
+"""A primary killed under load, a restart, a full disk, no free connection: clear, and no loss."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Generator
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import psycopg
 import pytest
 
 import wellkept
 from tests.postgres_nodes import Node, Nodes, postgres_nodes
-from wellkept.core.errors import StoreError, StoreReadOnlyError
+from wellkept.core.errors import StoreBusyError, StoreError, StoreFullError, StoreReadOnlyError
 from wellkept.store.postgres.connection.database import Database
+from wellkept.store.postgres.connection.pool import MAX_CONNECTIONS
 
 pytestmark = pytest.mark.feature("T4")
 
@@ -129,3 +133,59 @@ def test_a_restarted_server_is_used_again_without_opening_anew(nodes: Nodes) -> 
         node.kill()
         node.start()
         assert wk.stats().total == 2
+
+
+def keep_many(wk: wellkept.Wellkept, count: int) -> None:
+    for number in range(count):
+        wk.remember(f"Entry {number}: " + f"word{number} " * 400, merge_similar=False)
+
+
+def test_a_full_disk_refuses_the_write_whole_and_room_mends_it(nodes: Nodes) -> None:
+    if not sys.platform.startswith("linux"):
+        pytest.skip("mounts a tmpfs")
+    node = nodes.node("small")
+    nodes.own(node.data)
+    mount = ("mount", "-t", "tmpfs", "-o")
+    made = subprocess.run(
+        (*mount, "size=400m", "wellkept-test", str(node.data)), capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"no file system can be mounted here: {made.stderr.decode().strip()}")
+    try:
+        nodes.own(node.data)
+        # The log lies elsewhere: without room for it PostgreSQL itself would stop.
+        node.make(log_folder=nodes.own(nodes.folder / "small-log"))
+        node.start()
+        with wellkept.open(node.url(), project="demo", embedder="none") as wk:
+            wk.remember("Deploys go through the staging cluster first")
+            used = shutil.disk_usage(node.data).used
+            full = (*mount, f"remount,size={used + 65_536}", "wellkept-test", str(node.data))
+            subprocess.run(full, check=True)
+            with pytest.raises(StoreFullError, match="no room left"):
+                keep_many(wk, 4_000)
+            kept = wk.stats().total
+            assert kept == sum(1 for _ in wk.iterate())
+            assert len(wk.recall("how do we deploy?")) > 0
+            more = (*mount, "remount,size=800m", "wellkept-test", str(node.data))
+            subprocess.run(more, check=True)
+            wk.remember("There is room again")
+            assert wk.stats().total == kept + 1
+            assert wk.doctor(deep=True).healthy
+        node.stop()
+    finally:
+        node.kill_if_up()
+        subprocess.run(("umount", "-l", str(node.data)), check=False)
+
+
+def test_when_all_connections_are_in_use_the_next_one_waits_and_then_says_so(nodes: Nodes) -> None:
+    node = nodes.node("pool")
+    node.make()
+    node.start()
+    with closing(Database(node.url(), tenant="main", busy_timeout_ms=300)) as database:
+        with ExitStack() as stack:
+            for _ in range(MAX_CONNECTIONS):
+                stack.enter_context(database.reading())
+            with pytest.raises(StoreBusyError, match="no connection in time"), database.reading():
+                pass
+        with database.reading() as db:
+            assert db.value("SELECT 1") == 1
