@@ -1,7 +1,7 @@
 # The whole developer interface. Only python3 (3.11 or newer), make and git are assumed.
 PY := .venv/bin/python
 
-.PHONY: help run serve tour page wheel test check lint types contracts features docs unit test-page test-clients fuzz bench clean
+.PHONY: help run serve tour page wheel dist sbom test check lint types contracts features docs docs-site workflows unit test-page test-clients fuzz bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what there is to run
@@ -24,12 +24,16 @@ tour: .venv/run.stamp  ## Set up, take in this repository, show what is known, a
 page:  ## Build the web page (Node from the machine, else from PyPI)
 	@scripts/page build || echo "The page could not be built; the server works without it." >&2
 
-wheel: page .venv/dev.stamp  ## Build the wheel, with the page inside
-	@$(PY) -m pip wheel -q --no-deps -w dist .
+wheel: dist
+dist: page .venv/dev.stamp  ## Build sdist and wheel, with the page inside, into dist/
+	@$(PY) -m scripts.dist
+
+sbom: .venv/dev.stamp  ## Write what the wheel in dist/ is made of (CycloneDX)
+	@scripts/sbom
 
 test: check test-page unit  ## Set up and run every check and test
 
-check: lint types contracts features docs
+check: lint types contracts features docs docs-site workflows
 
 # Each step says how long it took; the tests name the slowest.
 lint: .venv/dev.stamp
@@ -47,6 +51,12 @@ features: .venv/dev.stamp  ## Check that tests cite rows and docs/features.md is
 
 docs: .venv/dev.stamp
 	@scripts/timed docs $(PY) -m scripts.generate_docs --check
+
+docs-site: .venv/dev.stamp  ## Build the documentation site into site/; a broken link fails
+	@scripts/timed docs-site scripts/docs-site
+
+workflows: .venv/dev.stamp  ## Check the workflows and issue forms, without a network
+	@scripts/timed workflows scripts/check-workflows
 
 unit: .venv/dev.stamp
 	@OPENBLAS_NUM_THREADS=1 scripts/timed tests $(PY) -m pytest -n auto -q \
@@ -73,7 +83,7 @@ bench: .venv/dev.stamp  ## Run every benchmark (long)
 	@$(PY) -m bench
 
 clean:  ## Remove what set-up and runs have made
-	rm -rf .venv .wellkept .hypothesis .ruff_cache build src/wellkept.egg-info bench/out \
+	rm -rf .venv .wellkept .hypothesis .ruff_cache build dist site src/wellkept.egg-info bench/out \
 		web/node_modules src/wellkept/server/page
 
 .venv/run.stamp: pyproject.toml constraints.txt scripts/setup

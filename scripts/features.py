@@ -89,6 +89,7 @@ def problems(rows: Sequence[Row], citations: Citations) -> list[str]:
 def render(rows: Sequence[Row], citations: Citations) -> str:
     """The page: a table for each area."""
     lines = ["# Features and the tests that prove them", ""]
+    lines += ["You can see which test proves which promise, and what is not there yet.", ""]
     lines += ["Made by `python -m scripts.features` from `docs/features/rows.toml`.", ""]
     area = ""
     for row in rows:

@@ -43,7 +43,7 @@ def write_plugin(folder: Path, *, programs: Programs) -> list[Path]:
             f"{folder} exists and is not Wellkept's plugin.", hint="Use another folder."
         )
     written: list[Path] = []
-    for name, text in _contents(programs):
+    for name, text in plugin_files(programs):
         path = folder / name
         write_file(read_snapshot(path), text.encode("utf-8"))
         written.append(path)
@@ -60,7 +60,7 @@ def _is_ours(folder: Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("name") == NAME
 
 
-def _contents(programs: Programs) -> Iterator[tuple[str, str]]:
+def plugin_files(programs: Programs) -> Iterator[tuple[str, str]]:
     """The plugin's files as (relative path, text); the manifest last, as the sign of completion."""
     data = files("wellkept.clients") / "data"
     program = program_line(programs.wellkept)

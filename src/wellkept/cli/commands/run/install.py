@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from difflib import unified_diff
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -97,8 +96,6 @@ def install(
         record_drain_command(os.environ)
     status = "already installed" if change.is_unchanged else "installed"
     print_change(change, client=client, dry_run=dry_run, as_json=as_json, status=status)
-    if not no_mcp and not programs.server:
-        output.note(_NO_SDK)
     if not dry_run:
         _choose_model(model_name, may_ask=not as_json)
 
@@ -166,7 +163,7 @@ def client_programs(*, server: bool = True, commands: bool = True) -> Programs:
     wellkept = (str(script),) if script.is_file() else python_module
     return Programs(
         hook=hook_command(),
-        server=(*python_module, "mcp") if server and find_spec("mcp") else (),
+        server=(*python_module, "mcp") if server else (),
         wellkept=wellkept if commands else (),
         windows=sys.platform == "win32",
         before_tools=_before_tools(),
@@ -250,10 +247,6 @@ def file_diff(change: PlannedFile) -> str:
 _MODEL_QUESTION = (
     "A model can read what was said in finished sessions, without secrets, and keep what was"
     " decided, corrected\nand found out. Choices on this machine (a dash: not usable now):"
-)
-_NO_SDK = (
-    "The MCP server was not installed: it needs the MCP SDK. Run `pip install 'wellkept[mcp]'` and"
-    " install again."
 )
 _NO_NEWLINE = "\\ No newline at end of file\n"
 

@@ -48,9 +48,9 @@ def mcp(ctx: click.Context, *, toolsets: str | None, http: bool, port: int, no_t
     if os.environ.get("WELLKEPT_SELF"):
         # The client was started by Wellkept to answer a question: it must not see its own memory.
         return
-    if find_spec("mcp" if http else "pydantic") is None:
+    if http and find_spec("mcp") is None:
         raise UsageError(
-            "The MCP server is not installed.", hint="Run: pip install 'wellkept[mcp]'."
+            "Serving MCP over HTTP needs the MCP SDK.", hint="Run: pip install 'wellkept[mcp]'."
         )
     from wellkept.server.mcp.handlers import Handlers, ServerLocation
     from wellkept.server.open_projects import OpenProjects
