@@ -10,7 +10,7 @@ FROM python:3.13-slim
 COPY --from=build /opt/wellkept /opt/wellkept
 # A memory belongs to one person: no root, one folder.
 RUN useradd --create-home --uid 1000 keeper && install -d -o keeper -g keeper /data
-USER keeper
+USER 1000
 ENV WELLKEPT_HOME=/data PATH=/opt/wellkept/bin:$PATH
 VOLUME /data
 ENTRYPOINT ["wellkept"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-READMES = ("README.md",)
+READMES = ("README.md", "README.zh.md", "README.ja.md")
 _BLOCK = re.compile(r"^( *)```([a-z]*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 SHELLS = frozenset({"sh", "shell", "bash", "console", ""})
 
