@@ -76,6 +76,9 @@ class Scene(NamedTuple):
             seq=chance.choice((None, *range(8))),
             author=chance.choice((None, "robin", "user")),
             importance=chance.random(),
+            tags=tuple(tag for tag in ("red", "green", "blue") if chance.random() < 0.4),
+            files=tuple(file for file in ("a.py", "b.py") if chance.random() < 0.4),
+            needs_review=chance.random() < 0.3,
         )
 
     def known(self) -> list[Memory]:

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -26,8 +27,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.store.acts import ACTS, EMBEDDERS, WORDS, perform, perform_beside
 from tests.store.test_faults import said_lines, start_writer
 from wellkept.core.changes import IndexEntry, Insert
+from wellkept.core.ports.reports import MemoryGroup
 from wellkept.core.ports.store import Store
-from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
+from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition, Validity
+from wellkept.core.records import replace
+from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, SearchMode
@@ -39,14 +43,21 @@ from wellkept.store.sqlite.search.fulltext import SearchEffort, search_fulltext
 from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.store import SqliteStore
 from wellkept.store.sqlite.tables.memory_rows import COLUMNS, to_row
+from wellkept.store.sqlite.tables.reports import FacetCounts
 from wellkept.testing import Samples
 from wellkept.testing.conformance.fixtures import EVERYTHING
 from wellkept.testing.fakes import ManualClock
 from wellkept.testing.samples import START
 
-pytestmark = pytest.mark.feature("B1", "B4", "B5")
+pytestmark = pytest.mark.feature("B1", "B4", "B5", "H2")
 
 FILTERS = (Filter(project="one"), Filter(project="two"), Filter(project=None))
+COUNTED = (
+    *FILTERS,
+    Filter(project="one", include_user=False, validity=Validity.ANY, archived=None),
+    Filter(project="one", types=(MemoryType.GOTCHA,), stale=False),
+    Filter(project="two", tags=("red",)),
+)
 QUESTIONS = (
     ("alpha kilo", SearchMode.HYBRID),
     ("where did robin run the x_y tango", SearchMode.HYBRID),
@@ -93,6 +104,7 @@ def open_keeping(path: Path, *, read_only: bool = False) -> Store:
         read_only=read_only,
         clock=CLOCK,
         candidates=CandidateReader(min_rows=0, min_queries=0),
+        facet_counts=FacetCounts(min_rows=0, min_counts=0),
     )
 
 
@@ -112,9 +124,20 @@ def answers(store: Store) -> list[object]:
                     store.search_vectors(vector, model_id=embedder.model_id, where=where, limit=9)
                 )
                 told.append(store.similarities(vector, model_id=embedder.model_id, ids=ids))
+    for where in COUNTED:
+        told.append(summed(store.memory_groups(where)))
+        told += [store.label_counts(where, kind, limit=3) for kind in ("tag", "file", "module")]
     told.append(store.contents(ids))
     told += [recalled(store, question, mode) for question, mode in QUESTIONS]
     return told
+
+
+def summed(groups: Iterable[MemoryGroup]) -> Counter[MemoryGroup]:
+    """Groups by what they have in common; a store may name one twice."""
+    counts: Counter[MemoryGroup] = Counter()
+    for one in groups:
+        counts[replace(one, count=0)] += one.count
+    return counts
 
 
 def recalled(store: Store, question: str, mode: SearchMode) -> list[object]:

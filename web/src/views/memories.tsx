@@ -236,6 +236,9 @@ function Rows({ rows, total, open, picked, onPick, more }: { rows: readonly Row[
   const scroller = useRef<HTMLDivElement>(null);
   const { params } = useRoute();
   const terms = useMemo(() => termsOf(params.get("q") ?? ""), [params]);
+  const asked = params.toString();
+  // Other questions, other rows: they are read from the first one on.
+  useEffect(() => scroller.current?.scrollTo({ top: 0 }), [asked]);
   // eslint-disable-next-line react-hooks/incompatible-library -- the list is not memoised
   const list = useVirtualizer({
     count: rows.length,

@@ -172,7 +172,9 @@ def _statements_first(search: _Search, embed: Embed) -> tuple[CandidateSet, Rank
     if _asks_for_raw(search.request, search.where):
         return search.run(embed)
     pool, ranking = replace(search, where=replace(search.where, raw=False)).run(embed)
-    if ranking.order and ranking.order[0].score >= CLEAR_SCORE:
+    types = search.where.types
+    no_raw_types = bool(types) and set(types).isdisjoint(RAW_TYPES)
+    if no_raw_types or (ranking.order and ranking.order[0].score >= CLEAR_SCORE):
         return pool, ranking
     records, below = replace(search, where=replace(search.where, raw=True)).run(embed)
     if not below.order:

@@ -19,7 +19,7 @@ from wellkept.store.sqlite.tables.injections import SqliteInjections
 from wellkept.store.sqlite.tables.key_values import SqliteKeyValues
 from wellkept.store.sqlite.tables.memories import SqliteMemories
 from wellkept.store.sqlite.tables.projects import SqliteProjects
-from wellkept.store.sqlite.tables.reports import KeptCounts, SqliteReports
+from wellkept.store.sqlite.tables.reports import FacetCounts, KeptCounts, SqliteReports
 from wellkept.store.sqlite.tables.scratchpads import SqliteScratchpads
 from wellkept.store.sqlite.tables.sessions import SqliteSessions
 from wellkept.store.sqlite.tables.skills import SqliteGeneratedSkills, SqliteSkillUses
@@ -46,7 +46,12 @@ class SqliteStore(
     """A `Store` in one SQLite file."""
 
     def __init__(
-        self, database: Database, *, clock: Clock, candidates: CandidateReader | None = None
+        self,
+        database: Database,
+        *,
+        clock: Clock,
+        candidates: CandidateReader | None = None,
+        facet_counts: FacetCounts | None = None,
     ) -> None:
         super().__init__(database, clock=clock)
         self._accesses = AccessBuffer()
@@ -55,6 +60,7 @@ class SqliteStore(
         self._project_sizes = ProjectSizes()
         self._vector_search = VectorSearch()
         self._kept_counts = KeptCounts()
+        self._facet_counts = facet_counts or FacetCounts()
 
     @classmethod
     def open(
@@ -66,6 +72,7 @@ class SqliteStore(
         read_only: bool,
         clock: Clock,
         candidates: CandidateReader | None = None,
+        facet_counts: FacetCounts | None = None,
     ) -> SqliteStore:
         """Open a file for writing where possible, otherwise for reading."""
         database = open_file(
@@ -75,7 +82,7 @@ class SqliteStore(
             read_only=read_only,
             clock=clock,
         )
-        return cls(database, clock=clock, candidates=candidates)
+        return cls(database, clock=clock, candidates=candidates, facet_counts=facet_counts)
 
     def close(self) -> None:
         """Flush and close every connection."""
@@ -86,3 +93,4 @@ class SqliteStore(
             self._candidates.clear()
             self._term_cache.clear()
             self._vector_search.clear()
+            self._facet_counts.clear()

@@ -31,8 +31,8 @@ _Span: TypeAlias = tuple[str, int, int]
 """A session with the first and last position in it."""
 
 # Below the minimum reading rows is as fast; above the maximum the cache takes too much memory.
-_MIN_ROWS = 6_000
-_MAX_ROWS = 250_000
+MIN_ROWS = 6_000
+MAX_ROWS = 250_000
 # About 25 recalls: short-lived processes should not read every row.
 _MIN_QUERIES = 100
 # Range of an SQLite integer.
@@ -45,8 +45,8 @@ class CandidateReader:
     def __init__(
         self,
         *,
-        min_rows: int = _MIN_ROWS,
-        max_rows: int = _MAX_ROWS,
+        min_rows: int = MIN_ROWS,
+        max_rows: int = MAX_ROWS,
         min_queries: int = _MIN_QUERIES,
     ) -> None:
         self._min_rows = min_rows

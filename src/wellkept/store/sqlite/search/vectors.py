@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from wellkept.core.query import Filter, RetrieverHit
 from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.search import quantization
-from wellkept.store.sqlite.tables.filters import Condition, condition
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Vector
     from wellkept.store.sqlite.search.candidates import CandidateReader, Scored
     from wellkept.store.sqlite.search.invalidation import RowChanges
+    from wellkept.store.sqlite.search.passing_rows import PassingRows
     from wellkept.store.sqlite.search.vector_index import Floats, Mask, VectorIndex, VectorSnapshot
 
 _LOADED_ROWS = 10_000
@@ -52,6 +52,7 @@ class VectorSearch:
 
     def __init__(self) -> None:
         self._indexes: OrderedDict[tuple[StoredModel, int], VectorIndex] = OrderedDict()
+        self._passing: PassingRows | None = None
         self._lock = threading.Lock()
 
     def nearest(
@@ -78,7 +79,7 @@ class VectorSearch:
                 return hits
             if len(hits) * _WIDER_WIDTHS[-1] < limit * width:
                 break  # too few pass for even the widest search
-        mask = mask & _allowed(db, model, snapshot, condition(where))
+        mask = mask & self._passing_rows().of(db, where, snapshot.rows)
         nearest = _nearest_rows(snapshot, query, mask=mask, limit=limit)
         return candidates.first_passing(db, nearest, where, limit=limit)
 
@@ -108,6 +109,14 @@ class VectorSearch:
         """Drop every index; the next search loads it again."""
         with self._lock:
             self._indexes.clear()
+            self._passing = None
+
+    def _passing_rows(self) -> PassingRows:
+        from wellkept.store.sqlite.search.passing_rows import PassingRows
+
+        with self._lock:
+            self._passing = self._passing or PassingRows()
+            return self._passing
 
     def _require(self, db: Connection, vector: Vector, model_id: str) -> StoredModel | None:
         quantization.require_packed(vector)
@@ -142,20 +151,6 @@ class VectorSearch:
 def _nearest_rows(snapshot: VectorSnapshot, query: Floats, *, mask: Mask, limit: int) -> Scored:
     positions, cosines = snapshot.nearest(query, mask=mask, limit=limit)
     return list(zip(snapshot.rows[positions].tolist(), cosines.tolist(), strict=True))
-
-
-def _allowed(
-    db: Connection, model: StoredModel, snapshot: VectorSnapshot, filter_sql: Condition
-) -> Mask:
-    """Mask of the vectors whose rows pass the filter."""
-    import numpy as np
-
-    found = db.execute(
-        "SELECT v.memory FROM vectors v JOIN memories m ON m.row = v.memory"
-        f" WHERE v.model = ? AND {filter_sql.sql}",
-        (model.number, *filter_sql.params),
-    )
-    return np.isin(snapshot.rows, np.fromiter((row for (row,) in found), dtype=np.int64))
 
 
 # -- Updating the index --------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 Groups come from the index `memories_facets` alone. Labels are counted from whichever side is
 smaller: the memories that match, or all labels of the kind. Counts are kept until something is
-written: a page asks for the same ones again and again.
+written: a page asks for the same ones again and again. A process that keeps counting after writes
+in a large store keeps the facets of all rows in memory (`FacetRows`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from wellkept.core.clock import to_ms
 from wellkept.core.records import replace
 from wellkept.store.sqlite.connection.database import Component, require_limit
+from wellkept.store.sqlite.search.candidates import MAX_ROWS, MIN_ROWS
 from wellkept.store.sqlite.search.invalidation import newest_state
 from wellkept.store.sqlite.tables.damage import names_damage
 from wellkept.store.sqlite.tables.filters import BAND, METHODOLOGY, Condition, condition
@@ -33,12 +35,15 @@ if TYPE_CHECKING:
     )
     from wellkept.core.query import Filter
     from wellkept.store.sqlite.connection.database import Connection, SqlValue
+    from wellkept.store.sqlite.search.facet_rows import FacetRows
     from wellkept.store.sqlite.search.invalidation import RowState
 from wellkept.store.sqlite.tables.memory_rows import SELECTED, Row, to_memory
 
 _DAY_MS: Final = 86_400_000
 _MOST_KEPT: Final = 64
 _NUMBERS: Final = "1, 2, 3, 4, 5, 6, 7, 8, 9"
+# Two pages' worth of facets: a command that counts once should not read every row.
+_MIN_COUNTS: Final = 8
 _FEW: Final = 5_000
 """Up to this many memories, their labels are looked up one by one."""
 _GROUPED: Final = (
@@ -51,6 +56,7 @@ class SqliteReports(Component):
     """The `ReportStore` port."""
 
     _kept_counts: KeptCounts
+    _facet_counts: FacetCounts
 
     def replaced_by(self, memory_id: str) -> list[Memory]:
         with self._database.reading() as db:
@@ -63,7 +69,8 @@ class SqliteReports(Component):
 
     def memory_groups(self, where: Filter) -> list[MemoryGroup]:
         select = f"SELECT {_GROUPED}, count(*) FROM memories m WHERE {{where}} GROUP BY {_NUMBERS}"
-        return [to_group(row) for row in self._counted(select, where)]
+        rows = self._counted(select, where, lambda db, known: known.groups(db, where))
+        return [to_group(row) for row in rows]
 
     def label_counts(self, where: Filter, kind: LabelName, *, limit: int) -> list[LabelCount]:
         from wellkept.core.ports.reports import LabelCount
@@ -75,6 +82,9 @@ class SqliteReports(Component):
         with self._database.snapshot() as db:
 
             def count() -> list[Row]:
+                known = self._facet_counts.rows(db)
+                if known is not None:
+                    return known.labels(db, where, kind, limit=limit)
                 (some,) = db.execute(
                     f"SELECT count(*) FROM ({found} LIMIT {_FEW + 1})", values
                 ).fetchone()
@@ -104,11 +114,19 @@ class SqliteReports(Component):
             counts[number] = counts.get(number, 0) + count
         return [DayCount(number, count) for number, count in sorted(counts.items())]
 
-    def _counted(self, select: str, where: Filter) -> list[Row]:
+    def _counted(
+        self,
+        select: str,
+        where: Filter,
+        in_memory: Callable[[Connection, FacetRows], list[Row]] | None = None,
+    ) -> list[Row]:
         """The rows of a count, of the project's own memories and of those about the person."""
         with self._database.snapshot() as db:
 
             def count() -> list[Row]:
+                known = self._facet_counts.rows(db) if in_memory else None
+                if in_memory and known is not None:
+                    return in_memory(db, known)
                 return [
                     row
                     for one in matching
@@ -180,6 +198,41 @@ class KeptCounts:
                 if state == self._state:
                     self._counts[key] = known
         return known
+
+
+class FacetCounts:
+    """Decides when the facets of all rows are worth keeping in memory."""
+
+    def __init__(
+        self,
+        *,
+        min_rows: int = MIN_ROWS,
+        max_rows: int = MAX_ROWS,
+        min_counts: int = _MIN_COUNTS,
+    ) -> None:
+        self._min_rows, self._max_rows, self._min_counts = min_rows, max_rows, min_counts
+        self._counts = 0
+        self._kept: FacetRows | None = None
+        self._lock = Lock()
+
+    def rows(self, db: Connection) -> FacetRows | None:
+        """The facets of all rows; None for a small or huge store, and for the first few counts."""
+        from wellkept.store.sqlite.search.facet_rows import FacetRows
+
+        with self._lock:
+            self._counts += 1
+            if self._counts <= self._min_counts:
+                return None
+            if not self._min_rows <= newest_state(db).last_row <= self._max_rows:
+                self._kept = None
+                return None
+            self._kept = self._kept or FacetRows(_GROUPED)
+            return self._kept
+
+    def clear(self) -> None:
+        """Drop what is kept."""
+        with self._lock:
+            self._kept = None
 
 
 def _by_project(where: Filter) -> list[Condition]:
