@@ -1,13 +1,15 @@
 // Measures the page in Chromium for `bench.page`; prints one JSON object.
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 const require = createRequire(new URL("../web/package.json", import.meta.url));
 const { chromium } = require("@playwright/test");
-const { address, token, browser: executablePath, queries } = JSON.parse(process.argv[2]);
+const { address, token, server, browser: executablePath, queries } = JSON.parse(process.argv[2]);
 
 const SCROLL_MS = 5_000;
 const SCROLL_STEP = 24;
 const KEY_MS = 90;
+const TICKS_A_SECOND = 100;
 
 const round = (value, digits = 1) => Math.round(value * 10 ** digits) / 10 ** digits;
 const at = (ordered, share) => ordered[Math.min(ordered.length - 1, Math.floor(ordered.length * share))] ?? 0;
@@ -17,11 +19,22 @@ function spread(values) {
   return { p50: round(at(ordered, 0.5)), p95: round(at(ordered, 0.95)), max: round(ordered.at(-1) ?? 0) };
 }
 
+/** Processor time of the server so far, in milliseconds; null where the system does not say. */
+function serverMs() {
+  try {
+    const fields = readFileSync(`/proc/${server}/stat`, "utf8").split(") ")[1].split(" ");
+    return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_A_SECOND;
+  } catch {
+    return null;
+  }
+}
+
 /** Bytes that came over the wire, compressed as the server sent them. */
 async function countBytes(page) {
   const client = await page.context().newCDPSession(page);
   await client.send("Network.enable");
-  await client.send("Performance.enable");
+  // Processor time of the main thread, not the clock: the latter counts what else the machine does.
+  await client.send("Performance.enable", { timeDomain: "threadTicks" });
   let bytes = 0;
   client.on("Network.loadingFinished", (event) => (bytes += event.encodedDataLength));
   const metrics = async () => Object.fromEntries((await client.send("Performance.getMetrics")).metrics.map((one) => [one.name, one.value]));
@@ -61,15 +74,20 @@ const scroll = ([selector, length, step]) => new Promise((done) => {
   requestAnimationFrame(frame);
 });
 
-function frames({ gaps, top }) {
+/** Frames a second by the clock, and what the main thread did for each: the latter hardly depends on what else runs. */
+async function scrolled(page, metrics, selector) {
+  const before = await metrics();
+  const { gaps, top } = await page.evaluate(scroll, [selector, SCROLL_MS, SCROLL_STEP]);
+  const after = await metrics();
   const total = gaps.reduce((sum, one) => sum + one, 0);
-  return { frames_a_second: round((1000 * gaps.length) / total), gap_ms: spread(gaps), scrolled_px: Math.round(top) };
+  const work = (1000 * (after.TaskDuration - before.TaskDuration)) / gaps.length;
+  return { frames_a_second: round((1000 * gaps.length) / total), gap_ms: spread(gaps), work_ms_a_frame: round(work, 2), scrolled_px: Math.round(top) };
 }
 
 /** Type each query key by key; how long each question took to be answered, and to be on the screen. */
 async function typing(page, asked, beforeEach) {
   await page.evaluate(() => performance.clearResourceTimings());
-  const painted = [];
+  const began = serverMs();
   const search = page.locator("#search");
   for (const query of asked) {
     await search.fill("");
@@ -79,12 +97,13 @@ async function typing(page, asked, beforeEach) {
       await page.keyboard.type(letter);
       await page.waitForTimeout(KEY_MS);
     }
-    await page.waitForFunction(() => document.querySelector("[data-row='0']"));
+    await page.locator("[data-row='0']").waitFor();
   }
   const answers = await page.evaluate(() => performance.getEntriesByType("resource").filter((one) => one.name.includes("find_memories") && one.responseEnd > 0).map((one) => one.duration));
-  painted.push(...(await page.evaluate(() => window.keys.splice(0))));
+  const painted = await page.evaluate(() => window.keys.splice(0));
+  const worked = began === null ? null : round((serverMs() - began) / answers.length);
   const { p50, p95, max } = spread(answers);
-  return { questions: answers.length, answer_ms_p50: p50, answer_ms_p95: p95, answer_ms_max: max, key_to_paint_ms: spread(painted) };
+  return { server_work_ms: worked, questions: answers.length, answer_ms_p50: p50, answer_ms_p95: p95, answer_ms_max: max, key_to_paint_ms: spread(painted) };
 }
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
@@ -107,13 +126,14 @@ const blank = await context.newPage();
 const blankMeter = await countBytes(blank);
 await blank.goto("data:text/html,<!doctype html><title>empty</title><body style='height:9000000px'>");
 await blank.waitForTimeout(500);
-const empty = { ...(await costs(blankMeter.metrics)), scroll: frames(await blank.evaluate(scroll, ["", SCROLL_MS, SCROLL_STEP])) };
+const empty = { ...(await costs(blankMeter.metrics)), scroll: await scrolled(blank, blankMeter.metrics, "") };
 await blank.close();
 
 // The first visit: token to cookie, then the default view.
-const page = await context.newPage();
-await page.goto(`${address}/?token=${token}`);
-await page.close();
+const entry = await browser.newContext();
+await (await entry.newPage()).goto(`${address}/?token=${token}`);
+await context.addCookies(await entry.cookies());
+await entry.close();
 const first = await context.newPage();
 const meter = await countBytes(first);
 await first.goto(`${address}/`);
@@ -126,10 +146,10 @@ const health = { kb: round(meter.bytes() / 1000), ...(await first.evaluate(paint
 await first.goto(`${address}/#/memories`);
 await first.locator("[data-row='0']").waitFor();
 const listed = await first.locator("main ul li[aria-setsize]").first().getAttribute("aria-setsize");
-const scrolled = await first.evaluate(scroll, ["main section div.overflow-auto", SCROLL_MS, SCROLL_STEP]);
+const list = await scrolled(first, meter.metrics, "main section div.overflow-auto");
 const rows = await first.locator("[data-row]").count();
 const reached = await first.locator("[data-row]").last().getAttribute("data-row");
-const scrollFigures = { listed: Number(listed), ...frames(scrolled), rows_in_document: rows, row_reached: Number(reached) };
+const scrollFigures = { listed: Number(listed), ...list, rows_in_document: rows, row_reached: Number(reached) };
 
 // Search as you type: quiet, then each time right after something was kept.
 const quiet = await typing(first, queries, async () => first.waitForTimeout(400));

@@ -31,8 +31,8 @@ export function typesOf(badge: Badge): readonly MemoryType[] {
   return BY_BADGE[badge];
 }
 
-/** The record of what happened rather than of what was learned; Sessions shows it. */
-export const DIARY: ReadonlySet<string> = new Set(["timeline", "episode", "observation", "prompt", "context_cost"]);
+/** The record of what happened rather than of what was learned; Sessions shows it, and totals leave it out. */
+export const DIARY: ReadonlySet<string> = new Set(["timeline", "observation", "prompt"]);
 
 /** What a person can teach, in the order of the badges. */
 export const TEACHABLE = ["preference", "convention", "pattern", "gotcha", "fact", "decision", "requirement", "workflow"] as const satisfies readonly MemoryType[];
