@@ -94,6 +94,7 @@ def test_tokens_saved_are_net_and_counted_from_the_log(tmp_path: Path, clock: Ma
         (0, 0),
     ]
     assert view.growth[-1].memories == 1
+    assert sum(view.growth[-1].by_badge.values()) == 1
     assert [day.day for day in view.growth] == [day.day for day in view.recall]
     assert len(view.sessions) == 2
 

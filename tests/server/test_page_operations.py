@@ -11,9 +11,21 @@ from wellkept.app.settings.model import Settings
 from wellkept.core.errors import UsageError
 from wellkept.core.payloads import WorkflowRecipe
 from wellkept.core.types import MemoryType, Source
+from wellkept.server.open_projects import OpenProjects
 from wellkept.server.operations.recipes import RecipeStepOutput, SaveRecipeInput, save_recipe
-from wellkept.server.operations.skill_records import CreateSkillInput, SkillNameInput
-from wellkept.server.operations.skills import skill_create, skill_show
+from wellkept.server.operations.skill_records import (
+    CreateSkillInput,
+    RunSkillInput,
+    SkillNameInput,
+)
+from wellkept.server.operations.skills import skill_command, skill_create, skill_show
+from wellkept.server.operations.upkeep import (
+    SetSettingInput,
+    SettingsInput,
+    SettingsOutput,
+    set_setting,
+    settings,
+)
 from wellkept.testing.fakes import ManualClock
 
 
@@ -97,3 +109,56 @@ def test_a_skill_tells_its_priority_licence_author_and_cost(tmp_path: Path) -> N
         assert found.skill.priority > 200
         assert (found.license, found.author) == ("MIT", "somebody")
         assert found.tokens > 0
+
+
+@pytest.mark.feature("H5")
+def test_a_skill_tells_how_often_it_was_used(tmp_path: Path) -> None:
+    with opened(tmp_path) as wk:
+        skill_create(wk, CreateSkillInput(name="release", description="Release it.", body="Tag."))
+        assert skill_show(wk, SkillNameInput(name="release")).uses == 0
+        skill_command(wk, RunSkillInput(name="release"))
+        shown = skill_show(wk, SkillNameInput(name="release"))
+    assert shown.uses == 1
+    assert shown.last_used_at is not None
+    assert shown.runs == []
+
+
+def value_of(known: SettingsOutput, key: str) -> str | None:
+    return next(one.value for one in known.items if one.key == key)
+
+
+@pytest.mark.feature("H8")
+def test_a_setting_counts_from_the_next_call_on(tmp_path: Path) -> None:
+    home = {"WELLKEPT_HOME": str(tmp_path / "home")}
+    projects = OpenProjects(
+        lambda folder, name: wellkept.open(
+            tmp_path / "memory.db", cwd=folder, project=name, embedder="none", environment=home
+        ),
+        folder=tmp_path,
+    )
+    with projects.of("") as wk:
+        before = settings(wk, SettingsInput())
+        assert value_of(before, "context.budget_tokens") == "800"
+        said = set_setting(wk, SetSettingInput(key="context.budget_tokens", value="1200"))
+        assert value_of(said, "context.budget_tokens") == "1200"
+        set_setting(wk, SetSettingInput(key="methodology", value="tdd"))
+    with projects.of("") as wk:
+        assert wk.settings.context_budget_tokens == 1200
+        assert wk.health().methodology.id == "tdd"
+        set_setting(wk, SetSettingInput(key="methodology", value=None))
+    with projects.of("") as wk:
+        assert wk.health().methodology.id == "native"
+    projects.close()
+
+
+@pytest.mark.feature("H8")
+def test_settings_say_what_they_may_be_and_which_the_page_may_change(tmp_path: Path) -> None:
+    with opened(tmp_path) as wk:
+        known = {one.key: one for one in settings(wk, SettingsInput()).items}
+        assert {"native", "bmad", "tdd"} <= set(known["methodology"].choices)
+        assert known["context.budget_tokens"].editable
+        assert not known["embedding.api_key"].editable
+        with pytest.raises(UsageError, match="cannot be changed here"):
+            set_setting(wk, SetSettingInput(key="embedding.base_url", value="http://x.example"))
+        with pytest.raises(UsageError):
+            set_setting(wk, SetSettingInput(key="context.budget_tokens", value="many"))

@@ -43,6 +43,7 @@ export function useActions() {
 
   const failed = (error: unknown) => {
     const reason = error instanceof ApiError ? error.message : t("state.unreachable");
+    if (error instanceof ApiError && error.status === 403) return void toast(`${t("state.forbidden")} ${reason}`, { tone: "failed" });
     toast(t("done.failed", { reason }), { tone: "failed" });
   };
 

@@ -28,14 +28,14 @@ const LONGEST_WAIT_MS = 20_000;
 
 const KINDS: readonly News["kind"][] = [
   "session_started", "session_ended", "observation_stored", "memory_stored", "memory_changed",
-  "memory_closed", "memory_deleted", "skills_detected", "skill_generated",
+  "memory_closed", "memory_deleted", "skills_detected", "skill_generated", "lines_given", "lines_judged",
 ];
 
 /** The queries that an event makes old. */
 export function touchedBy(kind: string): readonly string[] {
   if (kind.startsWith("skill")) return ["skills", "health"];
   if (kind.startsWith("session")) return ["sessions", "session", "health", "review"];
-  if (kind === "observation_stored") return ["session", "sessions", "health"];
+  if (kind === "observation_stored" || kind.startsWith("lines")) return ["session", "sessions", "health"];
   return ["memories", "memory", "facets", "review", "health", "session", "map"];
 }
 

@@ -182,7 +182,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
     <div role="alert" className="flex flex-wrap items-center gap-x-3 gap-y-2 rounded-control border border-edge bg-surface px-3.5 py-2.5">
       <TriangleAlert size={16} className="shrink-0 text-red" aria-hidden />
       <p className="min-w-[200px] flex-1">
-        <strong className="font-semibold">{error instanceof UnreachableError ? t("state.unreachable") : t("state.failed")}</strong>{" "}
+        <strong className="font-semibold">{error instanceof UnreachableError ? t("state.unreachable") : known?.status === 403 ? t("state.forbidden") : t("state.failed")}</strong>{" "}
         <span className="text-ink2">{known ? `${known.detail || known.title} ${known.hint}` : ""}</span>
       </p>
       {id && <span className="font-mono text-meta text-ink3">{t("state.request", { id })}</span>}

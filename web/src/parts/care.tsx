@@ -4,8 +4,8 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useActions } from "@/lib/actions";
 import { get, post, type Schema } from "@/lib/api";
-import { bytes, number } from "@/lib/format";
-import { useProject } from "@/lib/queries";
+import { bytes, compact, number } from "@/lib/format";
+import { useHealth, useProject } from "@/lib/queries";
 import { stream } from "@/lib/stream";
 import { toast } from "@/lib/toasts";
 import { Badge, Bar, Button, Failure, Section, Skeleton, Statement } from "./basics";
@@ -20,6 +20,7 @@ export function Care() {
   const client = useQueryClient();
   const actions = useActions();
   const [preview, setPreview] = useState<Preview | null>(null);
+  const health = useHealth().data;
   const storage = useQuery({ queryKey: ["health", "storage", project], queryFn: ({ signal }) => get("/api/storage", { signal }) });
   const done = (text: string, undoId?: string | null) => {
     setPreview(null);
@@ -47,8 +48,9 @@ export function Care() {
     }
   };
   if (!storage.data) return <Section title={t("settings.storage")}>{storage.error ? <Failure error={storage.error} onRetry={() => void storage.refetch()} /> : <Skeleton rows={2} />}</Section>;
-  const { files, total_bytes, memories, closed, archived, prunable, stale } = storage.data;
-  const facts = [[t("settings.kept"), number(memories)], [t("settings.archived"), number(archived)], [t("settings.retired"), number(closed)], [t("settings.gone"), number(stale)], [t("care.size"), bytes(total_bytes)]];
+  const { files, total_bytes, memories, closed, archived, prunable, prunable_chars, stale } = storage.data;
+  const saved = health?.savings;
+  const facts = [[t("settings.kept"), number(memories)], [t("settings.archived"), number(archived)], [t("settings.retired"), number(closed)], [t("settings.gone"), number(stale)], [t("care.size"), bytes(total_bytes)], [t("care.saved"), compact(saved?.saved_tokens ?? null)]];
   return (
     <>
       <Section title={t("settings.storage")} note={t("settings.storageNote")}>
@@ -56,13 +58,12 @@ export function Care() {
         <ul className="mt-2 text-small text-ink2">{files.map((one) => <li key={one.path} className="flex gap-3"><span className="min-w-0 flex-1 truncate font-mono" title={one.path}>{one.name}</span>{bytes(one.size_bytes)}</li>)}</ul>
       </Section>
       <Section title={t("care.title")} note={t("care.note")}>
-        <Line name={t("care.prune_unsure")} note={t("care.could", { count: prunable })}><Button onClick={() => void cut("prune_unsure")}>{t("care.look")}</Button></Line>
+        <Line name={t("care.prune_unsure")} note={`${t("care.could", { count: prunable })}${prunable ? `, ${t("care.frees", { size: bytes(prunable_chars) })}` : ""}`}><Button onClick={() => void cut("prune_unsure")}>{t("care.look")}</Button></Line>
         <Line name={t("care.remove_stale")} note={t("care.could", { count: stale })}><Button onClick={() => void cut("remove_stale")}>{t("care.look")}</Button></Line>
         {(["refresh", "decay", "compact", "maintain"] as const).map((one) => <Line key={one} name={t(`care.${one}`)} note={t(`care.${one}Note`)}><Button onClick={() => void sweep(one)}>{t("care.look")}</Button></Line>)}
         <Job path="/api/jobs/reindex" name={t("care.reindex")} note={t("care.reindexNote")} />
         <Job path="/api/jobs/graph" name={t("care.graph")} note={t("care.graphNote")} />
       </Section>
-      <WorkUnits />
       {preview && (
         <Dialog title={`${preview.title}: ${number(preview.count)}`} onClose={() => setPreview(null)} wide>
           <ul className="max-h-[46vh] space-y-1.5 overflow-auto px-5 pt-3" tabIndex={0}>
@@ -95,62 +96,5 @@ function Job({ path, name, note }: { path: string; name: string; note: string })
       {run.isPending && <span className="flex w-40 items-center gap-2" role="status"><Bar share={progress?.total ? progress.done / progress.total : 0} className="flex-1" />{progress?.total ? `${number(progress.done)}/${number(progress.total)}` : ""}</span>}
       <Button disabled={run.isPending} onClick={() => run.mutate()}>{t("care.start")}</Button>
     </Line>
-  );
-}
-
-function WorkUnits() {
-  const { t } = useTranslation();
-  const project = useProject();
-  const client = useQueryClient();
-  const actions = useActions();
-  const units = useQuery({ queryKey: ["health", "units", project], queryFn: ({ signal }) => get("/api/work_units", { signal }) });
-  if (!units.data?.items.length) return null;
-  const archive = (methodology: string, hierarchy: string[]) => void post("/api/archive_work_unit", { body: { methodology, hierarchy, dry_run: false } }).then((gone) => {
-    toast(t("done.archived", { count: gone.changed }));
-    void client.invalidateQueries();
-  }, actions.failed);
-  return (
-    <Section title={t("care.units")} note={t("care.unitsNote")}>
-      {units.data.items.slice(0, 20).map((one) => <Line key={one.hierarchy.join("/")} name={one.label} note={`${one.methodology} · ${t("skills.memories", { count: one.memories })}`}><Button onClick={() => archive(one.methodology, one.hierarchy)}>{t("action.archive")}</Button></Line>)}
-    </Section>
-  );
-}
-
-/** Coding clients, with the diff before anything is written. */
-export function Clients({ clients }: { clients: readonly Schema["ClientStateRecord"][] | null | undefined }) {
-  const { t } = useTranslation();
-  const client = useQueryClient();
-  const actions = useActions();
-  const [shown, setShown] = useState<Schema["ClientChangeOutput"] | null>(null);
-  const look = (name: string, scope: "user" | "project", action: "install" | "uninstall") => void post("/api/change_client", { body: { client: name, scope, action, dry_run: true } }).then(setShown, actions.failed);
-  const write = () => {
-    if (!shown) return;
-    const { client: name, scope, action } = shown;
-    void post("/api/change_client", { body: { client: name, scope, action, dry_run: false } }).then(() => {
-      setShown(null);
-      toast(t("care.written", { name }));
-      void client.invalidateQueries();
-    }, actions.failed);
-  };
-  return (
-    <Section title={t("settings.clients")} note={t("settings.clientsNote")}>
-      {clients?.map((one) => (
-        <Line key={`${one.client}/${one.scope}`} name={`${one.client}, ${t(`settings.scope.${one.scope}`)}`} note={one.problem || one.path}>
-          <span className={one.state === "broken" ? "text-red" : one.state === "outdated" ? "text-warn" : "text-ink2"}>{t(`settings.state.${one.state}` as "settings.state.installed", { defaultValue: one.state })}</span>
-          <Button onClick={() => look(one.client, one.scope, one.state === "installed" ? "uninstall" : "install")}>{t(one.state === "installed" ? "care.disconnect" : "care.connect")}</Button>
-        </Line>
-      ))}
-      {!clients?.length && <p className="text-ink2">{t("settings.noClients")}</p>}
-      {shown && (
-        <Dialog title={t("care.diff", { name: shown.client })} onClose={() => setShown(null)} wide>
-          <div className="max-h-[52vh] space-y-3 overflow-auto px-5 pt-3" tabIndex={0}>
-            {shown.notes.map((one) => <p key={one} className="text-ink2"><Statement text={one} /></p>)}
-            {shown.files.map((one) => <div key={one.path}><p className="font-mono text-small break-all">{one.path}</p><pre className="mt-1 overflow-x-auto rounded-control bg-code p-3 font-mono text-meta">{one.diff.split("\n").map((line, index) => <span key={index} className={line.startsWith("+") ? "text-patn" : line.startsWith("-") ? "text-red" : ""}>{line}{"\n"}</span>)}</pre></div>)}
-            {shown.is_unchanged && <p className="text-ink2">{t("care.nothing")}</p>}
-          </div>
-          <div className="flex justify-end gap-2 p-5"><Button onClick={() => setShown(null)}>{t("action.cancel")}</Button><Button kind="main" disabled={shown.is_unchanged} onClick={write}>{t("care.write")}</Button></div>
-        </Dialog>
-      )}
-    </Section>
   );
 }

@@ -8,6 +8,10 @@ export interface Series {
   values: readonly (number | null)[];
   fill: string;
   stroke: string;
+  /** A word beside its last value. */
+  mark?: string;
+  /** What the table says, where the line is one of a stack. */
+  told?: readonly (number | null)[];
 }
 
 interface ChartProps {
@@ -23,6 +27,8 @@ interface ChartProps {
 
 const FONT = "11.5px Geist, system-ui, sans-serif";
 const NOTE_SPACE = 18;
+const MARK_SPACE = 42;
+const MARK_HEIGHT = 10;
 
 export default function Chart(props: ChartProps) {
   const host = useRef<HTMLDivElement>(null);
@@ -57,7 +63,7 @@ export default function Chart(props: ChartProps) {
           {ticks.map((tick, index) => (
             <tr key={index}>
               <th scope="row">{tick}</th>
-              {series.map((one) => <td key={one.label}>{one.values[index] ?? "–"}</td>)}
+              {series.map((one) => <td key={one.label}>{(one.told ?? one.values)[index] ?? "–"}</td>)}
             </tr>
           ))}
         </tbody>
@@ -81,7 +87,7 @@ function optionsOf(props: ChartProps, width: number, height: number): uPlot.Opti
     height,
     legend: { show: false },
     cursor: { show: false },
-    padding: [NOTE_SPACE, props.kind === "area" ? 22 : 4, 0, props.kind === "area" ? 22 : 4],
+    padding: [NOTE_SPACE, props.kind === "area" ? MARK_SPACE : 4, 0, props.kind === "area" ? 22 : 4],
     scales: {
       x: { time: false, range: [-pad, props.ticks.length - 1 + pad] },
       y: { range: [0, most] },
@@ -111,7 +117,7 @@ function optionsOf(props: ChartProps, width: number, height: number): uPlot.Opti
       })),
     ],
     hooks: {
-      draw: [(plot) => drawNotes(plot, props)],
+      draw: [(plot) => drawNotes(plot, props), (plot) => drawMarks(plot, props)],
     },
   };
 }
@@ -131,6 +137,25 @@ function drawNotes(plot: uPlot, { notes = [], series }: ChartProps): void {
     if (isLast) context.font = `600 ${11.5 * ratio}px Geist, system-ui, sans-serif`;
     const x = Math.min(plot.valToPos(index, "x", true), plot.bbox.left + plot.bbox.width - 2 * ratio);
     context.fillText(note, x, plot.valToPos(top, "y", true) - 4 * ratio);
+  });
+  context.restore();
+}
+
+/** The names of stacked bands, each in the middle of its own; one that is too thin has none. */
+function drawMarks(plot: uPlot, { series, ticks }: ChartProps): void {
+  const context = plot.ctx;
+  const ratio = devicePixelRatio || 1;
+  const last = ticks.length - 1;
+  context.save();
+  context.font = `600 ${10.5 * ratio}px "Geist Mono", monospace`;
+  context.textBaseline = "middle";
+  series.forEach((one, index) => {
+    if (!one.mark) return;
+    const top = plot.valToPos(one.values[last] ?? 0, "y", true);
+    const foot = plot.valToPos(series[index + 1]?.values[last] ?? 0, "y", true);
+    if (foot - top < MARK_HEIGHT * ratio) return;
+    context.fillStyle = colour(one.stroke);
+    context.fillText(one.mark, plot.bbox.left + plot.bbox.width + 5 * ratio, (top + foot) / 2);
   });
   context.restore();
 }

@@ -26,6 +26,11 @@ export function Detail({ name, onClose }: { name: string; onClose: () => void })
   return <Opened memory={found.data} onClose={onClose} />;
 }
 
+/** The person who last vouched for it, when the record says so. */
+function confirmedBy(memory: DetailRecord): string | null {
+  return memory.evidence.findLast((one) => one.kind === "person" && isNamed(one.ref))?.ref ?? memory.author ?? null;
+}
+
 function Opened({ memory, onClose }: { memory: DetailRecord; onClose: () => void }) {
   const { t } = useTranslation();
   const actions = useActions();
@@ -63,6 +68,7 @@ function Opened({ memory, onClose }: { memory: DetailRecord; onClose: () => void
         <Fact name={t("detail.importance")}><Importance memory={memory} /></Fact>
         <Fact name={t("detail.given")}>{memory.use ? <span className="given">{t("detail.times", { count: memory.use.given })}</span> : t("memories.notGiven")}</Fact>
         <Fact name={t("detail.used")}>{memory.use ? t("detail.usedOf", { used: memory.use.used, given: memory.use.given }) : "–"}</Fact>
+        {memory.user_verified && <Fact name={t("detail.confirmed")}>{confirmedBy(memory) ?? t("detail.byPerson")}</Fact>}
         {memory.files.length > 0 && <Fact name={t("detail.files")}><Files files={memory.files} /></Fact>}
       </dl>
       {gone
@@ -202,6 +208,11 @@ const EVIDENCE_ICON: Record<Schema["EvidenceKind"], LucideIcon> = {
   merged: Layers,
 };
 
+/** Whether evidence of a person says who: in a team it does, alone it is only "user". */
+function isNamed(ref: string): boolean {
+  return Boolean(ref) && !["user", "rejected"].includes(ref);
+}
+
 export function EvidenceOf({ memory }: { memory: Pick<DetailRecord, "evidence" | "came_from"> }) {
   const { t } = useTranslation();
   return (
@@ -213,7 +224,7 @@ export function EvidenceOf({ memory }: { memory: Pick<DetailRecord, "evidence" |
           return (
             <li key={index} className="flex gap-3">
               <Icon size={15} className="mt-0.5 shrink-0 text-ink2" aria-hidden />
-              <span className="min-w-0 flex-1"><b className="font-semibold">{t(`evidence.${one.kind}`)}</b> {one.note && <Statement text={one.note} />}</span>
+              <span className="min-w-0 flex-1"><b className="font-semibold">{one.kind === "person" && isNamed(one.ref) ? t("evidence.personNamed", { name: one.ref }) : t(`evidence.${one.kind}`)}</b> {one.note && <Statement text={one.note} />}</span>
               <span className="max-w-[220px] shrink-0 truncate font-mono text-small text-ink2" title={one.ref}>
                 {one.kind === "session" ? <a className="hover:underline" href={href("sessions", one.ref)}>{shortSession(one.ref)}</a> : one.kind === "observation" ? <a className="hover:underline" href={href("memories", one.ref)}>{one.ref.slice(0, 8)}</a> : one.kind === "commit" ? one.ref.slice(0, 8) : one.ref}
                 {one.at && ` · ${day(one.at)}`}

@@ -35,6 +35,7 @@ export function Filters({ total, tookMs, found }: { total: number; tookMs: numbe
       </div>
       <div className="mt-2 flex flex-wrap items-center gap-1.5">
         {shown.map((name) => <FilterChip key={name} name={name} options={optionsOf(name, facets)} value={params.get(name) ?? ""} />)}
+        {(more || params.get("as_of")) && <AsOf value={params.get("as_of") ?? ""} />}
         {!more && <button type="button" onClick={() => setMore(true)} className="flex h-6 items-center gap-1.5 rounded-control border border-field px-2 text-small text-ink2 hover:bg-selected max-tabs:h-9"><ListFilter size={13} aria-hidden />{t("filter.more", { count: rest.length })}</button>}
         <span className="ml-auto flex items-center gap-2 text-small text-ink3">
           {searched ? <>{t("memories.best")}{tookMs !== null && <>, {number(tookMs)} ms</>}</> : <FilterChip name="order" options={ORDERS.map((value) => ({ value, count: null }))} value={params.get("order") ?? "newest"} />}
@@ -97,5 +98,16 @@ function FilterChip({ name, options, value }: { name: FilterName | "order"; opti
         {known.map((one) => <option key={one.value} value={one.value}>{word(one.value)}{one.count === null ? "" : ` (${number(one.count)})`}</option>)}
       </select>
     </span>
+  );
+}
+
+/** What was held true on a day. */
+function AsOf({ value }: { value: string }) {
+  const { t } = useTranslation();
+  return (
+    <label className={cx("inline-flex h-6 items-center gap-1.5 rounded-control border px-2 text-small max-tabs:h-9", value ? "border-ink bg-ink text-bg" : "border-field text-ink2")}>
+      {t("history.asOf")}
+      <input type="date" value={value} max={new Date().toISOString().slice(0, 10)} onChange={(event) => change({ as_of: event.target.value })} className="bg-transparent" />
+    </label>
   );
 }

@@ -20,6 +20,8 @@ interface Turn {
   error?: unknown;
 }
 
+const EXAMPLES = ["check", "traps", "decided"] as const;
+
 export default function Chat() {
   const { t } = useTranslation();
   const project = useProject();
@@ -30,8 +32,8 @@ export default function Chat() {
   useEffect(() => () => stop.current?.abort(), [project]);
   const busy = turns.at(-1)?.state === "asking";
   const patchLast = (change: (last: Turn) => Turn) => setTurns((before) => before.map((one, index) => (index === before.length - 1 ? change(one) : one)));
-  const ask = async () => {
-    const asked = question.trim();
+  const ask = async (typed: string) => {
+    const asked = typed.trim();
     if (!asked || busy) return;
     setQuestion("");
     setTurns((before) => [...before, { question: asked, answer: "", citations: [], model: null, known: true, state: "asking" }]);
@@ -57,11 +59,16 @@ export default function Chat() {
         <div className="mx-auto max-w-[760px] px-7 py-7 max-tabs:px-4" aria-live="polite">
           <h1 className="font-serif text-verdict font-medium">{t("chat.title")}</h1>
           <p className="mt-1 text-list text-ink2">{t("chat.note")}</p>
+          {turns.length === 0 && (
+            <ul className="mt-6 space-y-2" aria-label={t("chat.try")}>
+              {EXAMPLES.map((one) => <li key={one}><button type="button" onClick={() => void ask(t(`chat.example.${one}`))} className="min-h-9 rounded-large border border-edge bg-surface px-4 py-1.5 text-left text-list hover:bg-selected max-tabs:min-h-11">{t(`chat.example.${one}`)}</button></li>)}
+            </ul>
+          )}
           {turns.map((turn, index) => <Boundary key={index}><TurnView turn={turn} /></Boundary>)}
           <div ref={end} />
         </div>
       </div>
-      <form className="mx-auto flex w-full max-w-[760px] gap-2 px-7 pb-6 max-tabs:px-4" onSubmit={(event) => { event.preventDefault(); void ask(); }}>
+      <form className="mx-auto flex w-full max-w-[760px] gap-2 px-7 pb-6 max-tabs:px-4" onSubmit={(event) => { event.preventDefault(); void ask(question); }}>
         <input autoFocus value={question} onChange={(event) => setQuestion(event.target.value)} aria-label={t("chat.ask")} placeholder={t("chat.ask")} className="h-10 flex-1 rounded-large border border-field bg-surface px-4 text-list max-tabs:h-11 max-tabs:text-[1rem]" />
         <Button kind="main" type="submit" disabled={!question.trim() || busy} icon={<Send size={15} aria-hidden />} className="h-10">{t("chat.send")}</Button>
       </form>

@@ -4,9 +4,9 @@ import { useTranslation } from "react-i18next";
 import type { Schema } from "@/lib/api";
 import { ago, clock, compact, day, number, percent } from "@/lib/format";
 import { latest } from "@/lib/live";
-import { BADGES, shortSession } from "@/lib/memory";
+import { BADGES, shortSession, type Badge as BadgeName } from "@/lib/memory";
 import { overlay } from "@/lib/overlay";
-import { useHealth } from "@/lib/queries";
+import { badgeCounts, useHealth } from "@/lib/queries";
 import { go, href } from "@/lib/router";
 import { useStore } from "@/lib/store";
 import { Badge, BADGE_FILL, Bar, Button, cx, Empty, Failure, Section, Skeleton, Statement, useNow } from "@/parts/basics";
@@ -134,14 +134,33 @@ export function runningTotal(before: number, added: readonly number[]): number[]
   return totals;
 }
 
+/** Memories kept, one above the other by type, the most frequent on top. */
+export function growthByBadge(growth: readonly Pick<View["growth"][number], "by_badge">[], kept: Partial<Record<BadgeName, number>>) {
+  const total = (badge: BadgeName) => growth.reduce((sum, one) => sum + (one.by_badge[badge] ?? 0), 0);
+  const badges = BADGES.filter((one) => total(one) > 0 || (kept[one] ?? 0) > 0).toSorted((a, b) => (kept[a] ?? 0) - (kept[b] ?? 0));
+  let below = growth.map(() => 0);
+  return badges.map((badge) => {
+    const own = runningTotal(Math.max(0, (kept[badge] ?? 0) - total(badge)), growth.map((one) => one.by_badge[badge] ?? 0));
+    below = own.map((value, index) => value + (below[index] ?? 0));
+    return { badge, own, stacked: below };
+  }).reverse();
+}
+
 function Growth({ view }: { view: View }) {
   const { t } = useTranslation();
   const added = view.growth.reduce((sum, one) => sum + one.memories, 0);
-  const values = runningTotal(Math.max(0, view.totals.total + view.totals.closed + view.totals.archived - added), view.growth.map((one) => one.memories));
+  const bands = growthByBadge(view.growth, badgeCounts({ types: view.totals.by_type.map((one) => ({ value: one.type, count: one.count })) }));
+  const top = bands[0]?.stacked ?? [];
   return (
     <Section title={t("health.growth")} note={t("health.growthNote", { count: added })}>
       <Suspense fallback={<div className="h-[150px]" />}>
-        <Chart caption={t("health.growth")} kind="area" ticks={view.growth.map((one) => day(one.day))} notes={values.map((value, index) => (index === values.length - 1 ? number(value) : ""))} series={[{ label: t("health.kept"), values, stroke: "patn", fill: "patn-bg" }]} />
+        <Chart
+          caption={t("health.growth")}
+          kind="area"
+          ticks={view.growth.map((one) => day(one.day))}
+          notes={top.map((value, index) => (index === top.length - 1 ? number(value) : ""))}
+          series={bands.map(({ badge, own, stacked }) => ({ label: t(`badge.${badge}`), mark: badge, values: stacked, told: own, stroke: badge.toLowerCase(), fill: `${badge.toLowerCase()}-bg` }))}
+        />
       </Suspense>
     </Section>
   );

@@ -18,11 +18,14 @@ import { Rows } from "@/parts/memory-rows";
 import { FirstDay } from "./health";
 
 export default function Memories() {
-  const { id } = useRoute();
+  const { id: named, params } = useRoute();
   const wide = useWide(1100);
+  const first = useMemoryRows().rows[0]?.id ?? "";
+  // Beside the list something is open; while one searches it stays as it is, so that typing is quick.
+  const id = named || (wide && !params.get("q") ? first : "");
   return (
     <div className="flex h-full">
-      {(wide || !id) && <List />}
+      {(wide || !id) && <List open={id} />}
       {(wide || id) && (
         <section className={cx("min-w-0 flex-1 overflow-auto bg-surface", wide && "border-l border-line")} aria-label={id}>
           {id ? <Boundary of={id}><Detail key={id} name={id} onClose={() => change({}, { id: "", replace: false })} /></Boundary> : <NothingOpen />}
@@ -37,9 +40,9 @@ function NothingOpen() {
   return <div className="mx-auto max-w-[720px] px-7 pt-16 text-ink3"><p>{t("memories.pick")}</p></div>;
 }
 
-function List() {
+function List({ open }: { open: string }) {
   const { t } = useTranslation();
-  const { id, params } = useRoute();
+  const { params } = useRoute();
   const rows = useMemoryRows();
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
   const filterKey = params.toString();
@@ -65,7 +68,7 @@ function List() {
           ? <div className="p-3.5"><Failure error={rows.error} onRetry={rows.retry} /></div>
           : rows.rows.length === 0
             ? <NoRows />
-            : <Rows rows={rows.rows} total={rows.total} open={id} picked={picked} onPick={toggle} more={rows.more} />}
+            : <Rows rows={rows.rows} total={rows.total} open={open} picked={picked} onPick={toggle} more={rows.more} />}
     </section>
   );
 }

@@ -40,7 +40,7 @@ function RecipeCard({ memory }: { memory: Memory }) {
         <Button kind="danger" onClick={() => actions.remove([memory])}>{t("action.delete")}</Button>
       </div>
       <ol className="mt-2 list-decimal space-y-1 pl-5 text-list">
-        {recipe.steps.map((step, index) => <li key={index}><Statement text={step.description} />{step.file && <a href={href("map", step.file)} className="ml-2 font-mono text-small text-ink2 hover:underline">{step.file}</a>}</li>)}
+        {recipe.steps.map((step, index) => <li key={index}><Statement text={step.description} />{step.file && !step.description.includes(step.file) && <a href={href("map", step.file)} className="ml-2 font-mono text-small text-ink2 hover:underline">{step.file}</a>}</li>)}
       </ol>
       <p className="mt-2 text-small text-ink2">{recipe.succeeded + recipe.failed > 0 ? t("recipes.counts", { worked: recipe.succeeded, failed: recipe.failed }) : t("recipes.untried")}{memory.stale_at && <b className="pl-2 font-semibold text-warn">{t("memories.stale")}</b>}</p>
     </article>

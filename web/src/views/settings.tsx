@@ -13,10 +13,13 @@ import { themeSetting } from "@/lib/theme";
 import { toast } from "@/lib/toasts";
 import { Button, cx, Failure, Section, Skeleton, Statement, Toggle } from "@/parts/basics";
 import { Boundary } from "@/parts/boundary";
-import { Care, Clients } from "@/parts/care";
+import { Care } from "@/parts/care";
+import { Clients } from "@/parts/clients";
 import { Dialog } from "@/parts/dialog";
+import { Preferences } from "@/parts/preferences";
 import { Line } from "@/parts/setting-line";
 import { FIELD } from "@/parts/teach";
+import { WorkUnits } from "@/parts/work-units";
 
 export default function Settings() {
   const { t } = useTranslation();
@@ -25,7 +28,9 @@ export default function Settings() {
     <div className="mx-auto max-w-[860px] px-7 pt-7 pb-16 max-tabs:px-4">
       <h1 className="mb-5 font-serif text-verdict font-medium">{t("nav.settings")}</h1>
       <Boundary><Appearance /></Boundary>
+      <Boundary><Preferences /></Boundary>
       <Boundary><Care /></Boundary>
+      <Boundary><WorkUnits /></Boundary>
       <Boundary><Clients clients={clients} /></Boundary>
       <Boundary><Doctor /></Boundary>
       <Boundary><Undoable /></Boundary>

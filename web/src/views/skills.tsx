@@ -13,7 +13,8 @@ import { Button, cx, Empty, Failure, Section, Skeleton, Statement, Toggle, useWi
 import { Boundary } from "@/parts/boundary";
 import { Dialog } from "@/parts/dialog";
 import { Markdown } from "@/parts/markdown";
-import { FIELD, Labelled } from "@/parts/teach";
+import { SkillDialog } from "@/parts/skill-dialog";
+import { SkillUse } from "@/parts/skill-use";
 
 type Row = Schema["SkillRowOutput"];
 type Skill = Schema["SkillOutput"];
@@ -138,7 +139,7 @@ function Group({ title, note, rows, open, reasons, onFlip, dim = false }: GroupP
             <Toggle on={one.enabled ?? true} label={t("skills.toggle", { name: one.name })} onChange={(on) => onFlip({ name: one.name, on })} />
             <button type="button" onClick={() => change({}, { id: one.name })} className={cx("min-w-0 flex-1 text-left", (dim || !one.enabled) && "text-ink2")} aria-current={one.name === open ? "true" : undefined}>
               <span className="flex items-center gap-2"><span className={cx("truncate font-mono", !dim && "font-semibold")}><Statement text={one.name} /></span>{(one.findings ?? 0) > 0 && <span className="rounded-full border border-warn px-2 text-meta text-warn">{t("skills.findings", { count: one.findings ?? 0 })}</span>}</span>
-              <span className={cx("block truncate text-small", reasons.has(one.name) ? "text-patn" : "text-ink2")}><Statement text={reasons.get(one.name) || one.note || one.description} /></span>
+              <span className={cx("block truncate text-small", reasons.has(one.name) ? "text-patn" : "text-ink2")}><Statement text={reasons.get(one.name) || (one.source.startsWith("generated") && one.note ? t("skills.waits") : one.note) || one.description} /></span>
             </button>
             <SourceTag source={one.source} />
             <span className="w-12 shrink-0 text-right font-mono text-small text-ink2" title={t("skills.priority")}>P:{one.priority ?? 0}</span>
@@ -166,6 +167,15 @@ function Opened({ name, reason, onFlip, onEdit }: { name: string; reason: string
     },
     onError: (error) => toast(error.message, { tone: "failed" }),
   });
+  const judge = useMutation({
+    mutationFn: (answer: "accept" | "reject") => post("/api/skill_review", { body: { name, answer } }),
+    onSuccess: (_, answer) => {
+      void client.invalidateQueries({ queryKey: ["skills"] });
+      if (answer === "reject") change({}, { id: "" });
+      toast(t(answer === "accept" ? "skills.on" : "skills.rejected", { name }));
+    },
+    onError: (error) => toast(error.message, { tone: "failed" }),
+  });
   if (found.isPending) return <div className="px-7"><Skeleton /></div>;
   if (!found.data) return <div className="p-7"><Failure error={found.error} onRetry={() => void found.refetch()} /></div>;
   const { skill, body, path, version, license, author, phases, tokens, problems, covers } = found.data;
@@ -178,6 +188,7 @@ function Opened({ name, reason, onFlip, onEdit }: { name: string; reason: string
     [t("skills.costs"), tokens ? t("sessions.tokens", { count: tokens }) : ""],
   ].filter((one): one is [string, string] => Boolean(one[1]));
   const canEdit = /^(project|user|generated)/.test(skill.source);
+  const waits = skill.source.startsWith("generated") && !skill.enabled && Boolean(skill.note);
   return (
     <article className="px-7 pt-4 pb-12 max-tabs:px-4">
       <div className="flex flex-wrap items-center gap-3">
@@ -185,6 +196,8 @@ function Opened({ name, reason, onFlip, onEdit }: { name: string; reason: string
         {reason && <span className="flex items-center gap-1.5 text-ink2"><FileText size={14} aria-hidden />{t("skills.via")} <span className="font-mono text-small text-ink"><Statement text={reason} /></span></span>}
         <span className="flex-1" />
         {path && <Button kind="quiet" icon={<ExternalLink size={14} aria-hidden />} onClick={() => void navigator.clipboard.writeText(path).then(() => toast(t("skills.copiedPath")))}>{t("skills.open")}</Button>}
+        {waits && <Button kind="main" onClick={() => judge.mutate("accept")}>{t("skills.accept")}</Button>}
+        {waits && <Button onClick={() => judge.mutate("reject")}>{t("action.reject")}</Button>}
         {canEdit && <Button icon={<Pencil size={14} aria-hidden />} onClick={() => onEdit(found.data)}>{t("action.edit")}</Button>}
         {canEdit && <Button kind="danger" icon={<Trash2 size={14} aria-hidden />} onClick={() => remove.mutate(false)}>{t("action.delete")}</Button>}
         {!canEdit && <Button icon={<Pencil size={14} aria-hidden />} onClick={() => onEdit({ ...found.data, path: "" })}>{t("skills.copy")}</Button>}
@@ -198,6 +211,7 @@ function Opened({ name, reason, onFlip, onEdit }: { name: string; reason: string
       <div className="mt-5 grid grid-cols-[minmax(0,1fr)_290px] gap-8 max-panes:grid-cols-1">
         <Section title={t("skills.preview")} note={t("skills.previewNote")}><div className="max-w-[640px]"><Markdown text={body} /></div></Section>
         <div>
+          <SkillUse skill={found.data} />
           <Section title={t("skills.switchOff")}><p className="text-ink2">{t("skills.switchOffWhy")}</p></Section>
           {(problems?.length ?? 0) > 0 && <Section title={t("skills.problems")}><ul className="list-disc space-y-1 pl-4 text-warn">{problems?.map((one) => <li key={one}><Statement text={one} /></li>)}</ul></Section>}
           {(covers?.length ?? 0) > 0 && <Section title={t("skills.covers")}><p className="text-ink2">{covers?.join(", ")}</p></Section>}
@@ -218,36 +232,4 @@ function Opened({ name, reason, onFlip, onEdit }: { name: string; reason: string
 function SkillTitle({ name }: { name: string }) {
   const Title = useWide(1100) ? "h2" : "h1";
   return <Title className="mt-3 font-serif text-review leading-tight font-medium"><Statement text={name} /></Title>;
-}
-
-function SkillDialog({ skill, onClose }: { skill: Skill | null; onClose: () => void }) {
-  const { t } = useTranslation();
-  const client = useQueryClient();
-  const isEdit = Boolean(skill?.path);
-  const [name, setName] = useState(skill?.skill.name ?? "");
-  const [description, setDescription] = useState(skill?.skill.description ?? "");
-  const [body, setBody] = useState(skill?.body ?? t("skills.template"));
-  const save = useMutation({
-    mutationFn: () => isEdit
-      ? post("/api/skill_edit", { body: { name: skill?.skill.name ?? name, fields: { description }, body } })
-      : post("/api/skill_create", { body: { name, description, body } }),
-    onSuccess: (made) => {
-      onClose();
-      void client.invalidateQueries({ queryKey: ["skills"] });
-      change({}, { id: made.skill.name });
-      toast(t("skills.saved", { name: made.skill.name }));
-    },
-  });
-  const nameFits = /^[a-z0-9]+(-[a-z0-9]+)*$/.test(name) && name.length <= 64;
-  return (
-    <Dialog title={isEdit ? t("skills.editTitle", { name }) : t("skills.newTitle")} onClose={onClose} wide keys={{ "mod+enter": () => save.mutate() }}>
-      <form className="space-y-3 px-5 pt-3 pb-5" onSubmit={(event) => { event.preventDefault(); save.mutate(); }}>
-        <Labelled text={t("skills.name")} note={name && !nameFits ? t("skills.nameRule") : ""}><input required disabled={isEdit} aria-invalid={Boolean(name) && !nameFits} value={name} onChange={(event) => setName(event.target.value)} className={cx(FIELD, "font-mono")} /></Labelled>
-        <Labelled text={t("skills.description")} note={t("skills.descriptionNote")}><textarea required rows={2} maxLength={1024} value={description} onChange={(event) => setDescription(event.target.value)} className={FIELD} /></Labelled>
-        <Labelled text={t("skills.text")}><textarea required rows={12} value={body} onChange={(event) => setBody(event.target.value)} className={cx(FIELD, "font-mono text-small")} /></Labelled>
-        {save.error && <Failure error={save.error} />}
-        <div className="flex justify-end gap-2"><Button onClick={onClose}>{t("action.cancel")}</Button><Button kind="main" type="submit" disabled={!nameFits || !description.trim() || !body.trim() || save.isPending}>{t("action.save")}</Button></div>
-      </form>
-    </Dialog>
-  );
 }

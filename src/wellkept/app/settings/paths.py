@@ -24,6 +24,15 @@ def config_file(environment: Mapping[str, str]) -> Path:
     return _own_home(environment, default=_config_folder) / "config.toml"
 
 
+def config_stamp(environment: Mapping[str, str]) -> tuple[int, int] | None:
+    """Changes when the user's settings file does; None without one."""
+    try:
+        seen = config_file(environment).stat()
+    except (OSError, UsageError):
+        return None
+    return seen.st_mtime_ns, seen.st_size
+
+
 def data_folder(environment: Mapping[str, str]) -> Path:
     """The folder of the user's memories, whether it exists or not."""
     return _own_home(environment, default=_data_folder)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from wellkept.app.skills.builtin_commands import MemoryAccess
     from wellkept.app.wiring.services import Services
     from wellkept.core.ports.skills import SkillUse
-    from wellkept.core.skills import SkillIndex
+    from wellkept.core.skills import Skill, SkillIndex
     from wellkept.skills.selection.select import SkillSelection
 
 LOCK_WAIT_S: Final = 0.2
@@ -151,6 +151,10 @@ class SkillCommands:
         """Command key -> use score, with a half-life of a week."""
         now = self._services.clock()
         return {key: use_score(use, now=now) for key, use in self._uses().items()}
+
+    def use_of(self, skill: Skill) -> SkillUse | None:
+        """How often a skill was run here, and when last; None when never."""
+        return self._uses().get(skill.key)
 
     def _uses(self) -> dict[str, SkillUse]:
         return self._services.store.skill_uses(project=self._services.project)

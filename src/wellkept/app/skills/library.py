@@ -82,6 +82,11 @@ class GeneratedSkills:
         """Remove one permanently, with its history."""
         return self._services.store.delete_generated_skill(self.get(name).id)
 
+    def runs_of(self, name: str, *, limit: int) -> list[SkillRun]:
+        """The latest sessions that used a generated skill, oldest first; none for any other."""
+        ids = [skill.id for skill in self.all() if skill.name == name]
+        return self._services.store.skill_runs(skill_ids=ids)[-limit:] if ids else []
+
     # -- Reading ----------------------------------------------------------------------------------
 
     def all(self) -> list[GeneratedSkill]:

@@ -30,6 +30,13 @@ DEFAULT_DAYS: Final = 30
 MAX_DAYS: Final = 366
 RECENT: Final = 8
 _EPOCH = date(1970, 1, 1)
+_BADGES: Final = tuple(dict.fromkeys(rule.badge for rule in TYPE_RULES.values()))
+_TYPES_OF_BADGE: Final = {
+    badge: tuple(
+        one for one, rule in TYPE_RULES.items() if rule.badge == badge and one not in RAW_TYPES
+    )
+    for badge in _BADGES
+}
 
 
 @record(kw_only=True)
@@ -99,11 +106,12 @@ class ModuleCoverage:
 
 @record(kw_only=True)
 class GrowthDay:
-    """Statements and records that were added on a day."""
+    """Statements and records that were added on a day; `by_badge` says of which kinds."""
 
     day: date
     memories: int
     records: int
+    by_badge: dict[str, int]
 
 
 @record(kw_only=True)
@@ -306,20 +314,21 @@ def _use_shares(given: InjectionTotals) -> dict[str, ScoreShare | None]:
 
 def _growth(parts: ProjectParts, days: int, offset_minutes: int) -> tuple[GrowthDay, ...]:
     store, since = parts.engine.store, _since(parts, days, offset_minutes)
-    # What was learned and replaced since was learned nevertheless.
-    every = Filter(project=parts.project, validity=Validity.ANY, archived=None)
-    raw = Filter(project=parts.project, types=RAW_TYPES, validity=Validity.ANY, archived=None)
 
-    def counts(where: Filter) -> dict[int, int]:
+    def counts(types: tuple[MemoryType, ...]) -> dict[int, int]:
+        # What was learned and replaced since was learned nevertheless.
+        where = Filter(project=parts.project, types=types, validity=Validity.ANY, archived=None)
         found = store.memories_by_day(where, since=since, offset_minutes=offset_minutes)
         return {one.day: one.count for one in found}
 
-    total, records = counts(every), counts(raw)
+    records = counts(RAW_TYPES)
+    badges = {badge: counts(types) for badge, types in _TYPES_OF_BADGE.items()}
     return tuple(
         GrowthDay(
             day=_EPOCH + timedelta(days=day),
-            memories=total.get(day, 0) - records.get(day, 0),
+            memories=sum(one.get(day, 0) for one in badges.values()),
             records=records.get(day, 0),
+            by_badge={badge: one[day] for badge, one in badges.items() if day in one},
         )
         for day in _days(parts, days, offset_minutes)
     )

@@ -114,6 +114,7 @@ class Services:
         self._by_files_only = by_files_only
         self._closed = False
         self._team = team
+        self._settings_stamp = paths.config_stamp(environment)
 
     # -- Storage and the project ----------------------------------------------------------------
 
@@ -254,7 +255,10 @@ class Services:
 
     def is_current(self) -> bool:
         """Whether the folder still belongs to the project found at first: another repository may be
-        there by now, or the user joined it to another project. Cheap."""
+        there by now, or the user joined it to another project; and whether the person's settings
+        are still those that it was opened with. Cheap."""
+        if paths.config_stamp(self.environment) != self._settings_stamp:
+            return False
         if self._project is not None or "project" not in self.__dict__:
             return True
         from wellkept.app.projects.placement import known_project_at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
@@ -16,6 +17,8 @@ from wellkept.server.operations.outputs import Output
 
 if TYPE_CHECKING:
     from wellkept.app.skills.commands import CommandResult
+    from wellkept.core.generated_skills import SkillRun
+    from wellkept.core.ports.skills import SkillUse
     from wellkept.skills.commands.table import Command
 
 PROMPT_ARGUMENT = "arguments"
@@ -190,6 +193,14 @@ class SkillTextOutput(Output):
         return [*tools, *model, *fork]
 
 
+class SkillRunOutput(Model):
+    """A session that used a skill; `succeeded` is null until it was judged."""
+
+    session: str
+    at: datetime
+    succeeded: bool | None = None
+
+
 class SkillOutput(Output):
     """One skill, whole."""
 
@@ -207,9 +218,21 @@ class SkillOutput(Output):
     hooks: int = 0
     problems: list[str] = Field(default_factory=list)
     covers: list[str] = Field(default_factory=list)
+    uses: int = Field(default=0, description="How often it was run in this project.")
+    last_used_at: datetime | None = None
+    runs: list[SkillRunOutput] = Field(
+        default_factory=list["SkillRunOutput"], description="Latest sessions that used it."
+    )
 
     @classmethod
-    def of(cls, skill: Skill, *, covers: Sequence[str] = ()) -> SkillOutput:
+    def of(
+        cls,
+        skill: Skill,
+        *,
+        covers: Sequence[str] = (),
+        use: SkillUse | None = None,
+        runs: Sequence[SkillRun] = (),
+    ) -> SkillOutput:
         """The record of a skill."""
         return cls(
             skill=SkillRowOutput.of(skill),
@@ -226,6 +249,12 @@ class SkillOutput(Output):
             hooks=len(skill.hooks),
             problems=[f"{one.severity.value}: {one.message}" for one in skill.findings],
             covers=list(covers),
+            uses=use.count if use else 0,
+            last_used_at=use.last_used_at if use else None,
+            runs=[
+                SkillRunOutput(session=one.session_id, at=one.at, succeeded=one.succeeded)
+                for one in runs
+            ],
         )
 
     def text(self) -> str:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 MAX_PROMPTS = 100
 _MAX_NOTES = 20
+_MAX_RUNS = 20
 # What scores less than this part of the best is noise.
 _NEAR_BEST = 0.5
 
@@ -111,7 +112,12 @@ def skill_show(wk: Wellkept, request: SkillNameInput) -> SkillOutput:
     """One skill, whole."""
     skill = wk.skills.get(request.name)
     clash = next((one for one in wk.skills.index().clashes if one.name == skill.name), None)
-    return SkillOutput.of(skill, covers=[one.key for one in clash.covered] if clash else [])
+    return SkillOutput.of(
+        skill,
+        covers=[one.key for one in clash.covered] if clash else [],
+        use=wk.skills.commands.use_of(skill),
+        runs=wk.skills.library.runs_of(skill.name, limit=_MAX_RUNS),
+    )
 
 
 def skill_switch(wk: Wellkept, request: SwitchSkillInput) -> SkillOutput:

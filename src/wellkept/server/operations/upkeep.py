@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wellkept.app import Wellkept
+    from wellkept.app.settings.model import SettingRule, Settings
     from wellkept.memory.lifecycle.report import MaintenanceReport
 
 
@@ -247,6 +248,7 @@ class SettingItem(Model):
     secret: bool
     choices: list[str]
     by_project: bool
+    editable: bool = Field(default=False, description="Whether set_setting takes it.")
 
 
 class SettingsOutput(ViewOutput):
@@ -257,9 +259,12 @@ class SettingsOutput(ViewOutput):
 
 def settings(wk: Wellkept, request: SettingsInput) -> SettingsOutput:  # noqa: ARG001
     """Every setting with its origin."""
+    return _settings_output(wk, wk.settings)
+
+
+def _settings_output(wk: Wellkept, known: Settings) -> SettingsOutput:
     from wellkept.app.settings.model import rules
 
-    known = wk.settings
     items = [
         SettingItem(
             key=rule.key,
@@ -267,13 +272,21 @@ def settings(wk: Wellkept, request: SettingsInput) -> SettingsOutput:  # noqa: A
             value=_shown(known.value(rule.key), secret=rule.secret),
             origin=known.origin(rule.key),
             secret=rule.secret,
-            choices=list(rule.choices),
+            choices=_choices(wk, rule),
             by_project=rule.by_project,
+            editable=rule.key in PAGE_SETTINGS,
         )
         for rule in rules()
     ]
     lines = [f"{one.key} = {one.value} ({one.origin})" for one in items]
     return SettingsOutput.of({"items": items}, text="\n".join(lines))
+
+
+def _choices(wk: Wellkept, rule: SettingRule) -> list[str]:
+    """What a setting may be; methodologies are those that are installed."""
+    if rule.key == "methodology":
+        return [one.id for one in wk.methodology.all()]
+    return list(rule.choices)
 
 
 def _shown(value: object, *, secret: bool) -> str | None:
@@ -285,7 +298,8 @@ def _shown(value: object, *, secret: bool) -> str | None:
 PAGE_SETTINGS = frozenset(
     {
         *("methodology", "embedding.provider", "embedding.model", "recall.limit"),
-        *("context.budget_tokens", "context.skills"),
+        *("context.budget_tokens", "context.sessions", "context.observations", "context.days"),
+        *("context.skills", "capture.daily_model_tokens"),
     }
 )
 """What the page may change: nothing that runs a program, names a file or a server, or is secret."""
@@ -299,9 +313,9 @@ class SetSettingInput(Input):
 
 
 def set_setting(wk: Wellkept, request: SetSettingInput) -> SettingsOutput:
-    """Change a setting in the person's own file; it counts from the next opening on."""
+    """Change a setting in the person's own file; it counts from the next call on."""
     from wellkept.app.settings.model import rule_of
-    from wellkept.app.settings.sources import SettingSources, parse_value
+    from wellkept.app.settings.sources import SettingSources, inspect_settings, parse_value
     from wellkept.app.settings.toml_file import write_entry
 
     rule = rule_of(request.key)
@@ -314,4 +328,5 @@ def set_setting(wk: Wellkept, request: SetSettingInput) -> SettingsOutput:
         parsed = str(parsed)
     sources = SettingSources.of(wk.services.environment, cwd=wk.services.folder)
     write_entry(sources.user_file, rule.key, parsed)
-    return settings(wk, SettingsInput())
+    changed, _ = inspect_settings(sources)
+    return _settings_output(wk, changed)

@@ -10,7 +10,7 @@ from wellkept.cli import exit_codes, options, output
 from wellkept.cli.names import SKILL
 from wellkept.core.records import fields
 from wellkept.core.skills import SkillKind
-from wellkept.core.text import shorten
+from wellkept.core.text import counted, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,11 +100,19 @@ def show(*, name: str, project: str | None, as_json: bool) -> None:
     with options.open_wellkept(project) as wk:
         skill = wk.skills.get(name)
         clash = next((c for c in wk.skills.index().clashes if c.name == skill.name), None)
+        use = wk.skills.commands.use_of(skill)
     if as_json:
         covers = [one.key for one in clash.covered] if clash else []
-        output.print_json({"skill": plain_skill(skill, with_body=True), "covers": covers})
+        output.print_json(
+            {
+                "skill": plain_skill(skill, with_body=True),
+                "covers": covers,
+                "uses": use.count if use else 0,
+            }
+        )
         return
-    for label, text in _facts(skill, clash):
+    used = f"{counted(use.count, 'time')}, last {use.last_used_at:%Y-%m-%d}" if use else ""
+    for label, text in [*_facts(skill, clash), *([("used", used)] if used else [])]:
         click.echo(f"{click.style(label + ':', bold=True)} {output.one_line(text)}")
     print_findings(skill.findings)
     click.echo()
