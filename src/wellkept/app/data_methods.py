@@ -111,11 +111,12 @@ class DataMethods:
     def import_repository(
         self,
         *,
-        limit_commits: int = 500,
+        limit_commits: int = 10_000,
         refresh: bool = False,
         progress: Progress | None = None,
     ) -> RepositoryReport:
-        """Import the project's documents and commits. A second run adds only what is new."""
+        """Import what the project's files and git history say. A second run adds only what is
+        new."""
         from wellkept.app.imports.repository import import_repository
 
         return import_repository(

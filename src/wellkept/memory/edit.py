@@ -11,7 +11,8 @@ from datetime import datetime
 
 from wellkept.core.changes import Change, Close, Delete, Replace
 from wellkept.core.errors import ConflictError, MemoryChangedError, NotFoundError, UsageError
-from wellkept.core.memory import Memory, MemoryPatch, Relation
+from wellkept.core.memory import Evidence, Memory, MemoryPatch, Relation
+from wellkept.core.records import replace
 from wellkept.core.text import first_line
 from wellkept.memory.draft import amend
 from wellkept.memory.engine import Engine
@@ -60,6 +61,31 @@ def relate(engine: Engine, memory_id: str, relation: Relation) -> Memory:
         return _changed_in_place(engine, old, amend(old, patch, now=engine.clock()))
 
     same = _kind_and_target(relation)
+    return with_retries(attempt)
+
+
+def confirm(
+    engine: Engine,
+    memory_id: str,
+    evidence: Evidence,
+    *,
+    confidence: float,
+    tags: Sequence[str] = (),
+) -> Memory:
+    """Add evidence and tags to a memory; its confidence never falls. The same evidence again
+    changes nothing."""
+
+    def attempt() -> Memory:
+        old = get_memory(engine, memory_id)
+        if any((one.kind, one.ref) == (evidence.kind, evidence.ref) for one in old.evidence):
+            return old
+        patch = MemoryPatch(
+            tags=tuple(dict.fromkeys((*old.tags, *tags))),
+            confidence=max(old.confidence, confidence),
+        )
+        new = amend(old, patch, now=engine.clock())
+        return _changed_in_place(engine, old, replace(new, evidence=(*old.evidence, evidence)))
+
     return with_retries(attempt)
 
 

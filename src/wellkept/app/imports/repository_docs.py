@@ -72,9 +72,9 @@ def list_files(root: Path) -> frozenset[str] | None:
 
 def find_documents(root: Path, known: frozenset[str] | None) -> list[str]:
     """The hand-written documents of a project, relative to its root, sorted."""
-    names = filter(_is_document, known if known is not None else _walk(root))
+    names = filter(_is_document, known if known is not None else walk_files(root))
     found = sorted(name for name in names if os.path.lexists(root / name))
-    generated = _generated(root, found)
+    generated = generated_files(root, found)
     return [name for name in found if name not in generated]
 
 
@@ -122,7 +122,7 @@ def passages(path: str, text: str) -> list[Passage]:
 # -- Which files ----------------------------------------------------------------------------------
 
 
-def _generated(root: Path, names: Iterable[str]) -> frozenset[str]:
+def generated_files(root: Path, names: Iterable[str]) -> frozenset[str]:
     """Files that `.gitattributes` marks as generated."""
     stdin = "\0".join(names).encode("utf-8", errors="surrogateescape")
     answer = ask_git(root, ["check-attr", "-z", "--stdin", "linguist-generated"], stdin=stdin)
@@ -131,7 +131,8 @@ def _generated(root: Path, names: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name, value in pairs if value in ("set", "true"))
 
 
-def _walk(root: Path) -> Iterator[str]:
+def walk_files(root: Path) -> Iterator[str]:
+    """Files below a folder that git does not know, hidden and foreign folders left out."""
     for parent, folders, names in os.walk(root):
         folders[:] = [f for f in folders if f == ".github" or not _is_foreign(f)]
         for name in names:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from wellkept.app.graph.co_change import history_links, link_history
 from wellkept.app.imports.notes import NotesReport, ProjectNote, import_notes, readable
+from wellkept.app.imports.repository import history_passages
 from wellkept.app.imports.repository_docs import Skipped, passages, read_document
-from wellkept.app.projects.commits import commit_draft, read_history, read_past
+from wellkept.app.projects.commits import read_past
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.records import record, replace
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from wellkept.core.ports.store import Store
     from wellkept.core.types import Progress
 
-MAX_COMMITS: Final = 5_000
+MAX_COMMITS: Final = 10_000
+_LINKED_COMMITS: Final = 5_000
 _INSTRUCTIONS: Final = (
     "CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules",
     ".windsurfrules", ".clinerules", "CONVENTIONS.md", ".github/copilot-instructions.md",
@@ -95,22 +97,21 @@ def _roots(request: SourceRequest) -> tuple[Path, ...]:
 
 
 def _git(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
+    """Decisions and reverts with their reasons, never every message."""
     for root in _roots(request):
-        past = read_history(root, limit=MAX_COMMITS)
-        if past is None:
+        found = history_passages(root, limit=MAX_COMMITS)
+        if found is None:
             yield Skipped(root.as_posix(), "is no git checkout with commits, or git is missing")
             continue
-        for commit in reversed(past):
-            draft = commit_draft(commit)
-            if draft is not None:
-                yield ProjectNote(request.services.project, Passage(commit.sha, draft))
+        for passage in found:
+            yield ProjectNote(request.services.project, passage)
 
 
 def _link_files(request: SourceRequest) -> None:
     links = [
         link
         for root in _roots(request)
-        for link in history_links(read_past(root, limit=MAX_COMMITS) or [])
+        for link in history_links(read_past(root, limit=_LINKED_COMMITS) or [])
     ]
     if links:
         link_history(request.services.engine, request.services.project, links)

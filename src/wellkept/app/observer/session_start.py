@@ -79,7 +79,10 @@ def session_start(
     known = [one for one in latest if one.id != request.session]
     handed = _handed_over(engine, request, known, options=options)
     if not known:
-        return SessionStart(_sections(handed), sessions=frozenset())
+        from wellkept.app.observer.first_session import first_session
+
+        sections, modules = first_session(engine, request, files=files)
+        return SessionStart((*_sections(handed), *sections), frozenset(), vouched=modules)
     here = _situation(engine, request, options=options)
     from wellkept.observe.session.left_off import is_team_starting
 
@@ -208,6 +211,14 @@ def _commands(
         for one in told[:_MAX_COMMANDS]
     )
     named = frozenset(one.memory_id for one in told[:_MAX_COMMANDS] if one.memory_id)
+    if len(lines) < _MAX_COMMANDS:
+        from wellkept.app.observer.first_session import COMMANDS_TITLE, declared_lines
+
+        seen = [one.kind for one in known]
+        declared = declared_lines(engine, request, files=files, without=seen)
+        if declared:
+            lines = (*lines, *declared[: _MAX_COMMANDS - len(lines)])
+            return SectionLines(Section.COMMANDS, lines, title=COMMANDS_TITLE), named
     return (SectionLines(Section.COMMANDS, lines) if lines else None), named
 
 

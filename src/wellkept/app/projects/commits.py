@@ -68,6 +68,20 @@ def read_history(root: Path, *, limit: int) -> list[Commit] | None:
     return None if read is None else list(_with_files(*read))
 
 
+def read_history_and_past(
+    root: Path, *, limit: int, past_limit: int
+) -> tuple[list[Commit], list[PastCommit]] | None:
+    """As `read_history`, and as `read_past` for the newest of these commits, in one reading."""
+    if limit <= 0:
+        return [], []
+    read = _read(root, (f"--max-count={limit}",))
+    if read is None:
+        return None
+    commits, changes = read
+    plain = [commit for commit in commits if not commit.is_merge][:past_limit]
+    return list(_with_files(commits, changes)), _past(plain, changes)
+
+
 def read_past(
     root: Path, *, limit: int, after: str | None = None, upto: str = "HEAD"
 ) -> list[PastCommit] | None:
@@ -77,11 +91,7 @@ def read_past(
     read = _read(root, ("--no-merges", f"--max-count={limit}", *since))
     if read is None:
         return None
-    commits, changes = read
-    return [
-        PastCommit(commit.sha, commit.message, tuple(_file_changes(changes.get(commit.sha, []))))
-        for commit in reversed(commits)
-    ]
+    return _past(*read)
 
 
 def commit_draft(commit: Commit) -> MemoryDraft | None:
@@ -120,6 +130,15 @@ def _read(
     wanted = "\n".join(commit.sha for commit in commits).encode()
     names = ask_git(root, _DIFF, stdin=wanted + b"\n", timeout_s=LOG_TIMEOUT_S) or b""
     return commits, _changes(names)
+
+
+def _past(
+    commits: Sequence[Commit], changes: dict[str, list[tuple[str, str, str]]]
+) -> list[PastCommit]:
+    return [
+        PastCommit(commit.sha, commit.message, tuple(_file_changes(changes.get(commit.sha, []))))
+        for commit in reversed(commits)
+    ]
 
 
 def _commit(record: bytes) -> Commit | None:

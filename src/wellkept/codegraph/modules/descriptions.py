@@ -28,7 +28,8 @@ _NOT_PROSE: Final = re.compile(
     r"^(?:#|=|-{3}|\*{3}|~{3}|!\[|\[!\[|<|\||>|\.\. |:\w+:|```|\[[^\]]+\]:|[-*+·•‣–x] |\d+\. )"
 )
 _LEGAL: Final = re.compile(
-    r"copyright|licen[cs]e|spdx|all rights reserved|@author|\beslint\b|\bcoding[:=]|pylint:|noqa|"
+    r"copyright|licen[cs]e|spdx|all rights reserved|frozen_string_literal|@author|\beslint\b"
+    r"|\bcoding[:=]|pylint:|noqa|"
     r"type: ignore|@ts-|prettier-ignore|\bgo:(?:build|generate|embed)\b|^\+build\b|nolint|"
     r"\bvim?:|-\*-",
     re.IGNORECASE,

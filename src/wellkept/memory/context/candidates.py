@@ -90,6 +90,12 @@ def is_confirmed(memory: Memory) -> bool:
     return TYPE_RULES[memory.type].warns and memory.access_count >= MIN_ACCESSES
 
 
+def is_from_repository(memory: Memory) -> bool:
+    """Whether a project's own files or git say it: found when asked for. Of these only what was
+    undone is told at a file."""
+    return bool(memory.key and memory.key.startswith("repo:")) and not _is_from_person(memory)
+
+
 def weight(memory: Memory) -> float:
     """Weight of a memory independent of the request."""
     return memory.importance * memory.confidence
@@ -116,6 +122,8 @@ def file_memories(
         elif memory.type is MemoryType.CAUSAL_DEPENDENCY and not _is_from_person(memory):
             if memory.confidence >= MIN_WARNING_CONFIDENCE and not warnings_only:
                 yield ContextCandidate(memory, 2.5 + weight(memory), f"goes together with {path}")
+        elif warnings_only and is_from_repository(memory) and "revert" not in memory.tags:
+            continue
         elif not warnings_only or memory.type in _STATED_TYPES or _is_from_person(memory):
             yield ContextCandidate(memory, 1.5 + weight(memory), f"about {path}")
 

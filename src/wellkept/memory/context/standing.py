@@ -16,6 +16,7 @@ from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.context.candidates import (
     WARNING_TYPES,
     ContextCandidate,
+    is_from_repository,
     is_way_out,
     may_be_injected,
     weight,
@@ -47,13 +48,19 @@ def standing_memories(
     yield from _rules(engine, here)
     traps = replace(here, types=WARNING_TYPES, min_importance=MIN_TRAP_IMPORTANCE)
     for memory in engine.store.list(traps, order=Order.IMPORTANCE, limit=_MAX_OTHERS).items:
+        if is_from_repository(memory):
+            continue
         if not is_way_out(memory) and not _is_guessed_error(memory):
             reason = f"important {memory.type.value}"
             yield ContextCandidate(memory, weight(memory), reason, section=Section.TRAPS)
     since = engine.clock() - timedelta(days=days)
     decided = replace(here, types=(MemoryType.DECISION,), since=since)
     page = engine.store.list(decided, order=Order.UPDATED, limit=_MAX_OTHERS)
-    fitting = [one for one in page.items if may_be_injected(one) and _is_recent(one, sessions)]
+    fitting = [
+        one
+        for one in page.items
+        if may_be_injected(one) and _is_recent(one, sessions) and not is_from_repository(one)
+    ]
     for memory in fitting[:_MAX_DECISIONS]:
         yield ContextCandidate(
             memory,
@@ -100,6 +107,8 @@ def _rules(engine: Engine, here: Filter) -> Iterator[ContextCandidate]:
             yield _rule(memory, 3.0, "pinned")
     rules = replace(here, types=RULE_TYPES)
     for memory in engine.store.list(rules, order=Order.IMPORTANCE, limit=_MAX_RULES).items:
+        if is_from_repository(memory):
+            continue
         where_from = "about you" if memory.scope is Scope.USER else "stands in this project"
         first = 1.0 if memory.source is Source.USER_TAUGHT or memory.user_verified else 0.5
         yield _rule(memory, first, f"{memory.type.value}, {where_from}")

@@ -23,6 +23,7 @@ from wellkept.memory.commands.named import nothing_named
 from wellkept.memory.engine import Engine
 from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import browser_changes
+from wellkept.observe.failures.declared_commands import verify_declared
 from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
 from wellkept.observe.failures.traps import count_signs
 from wellkept.observe.failures.working_commands import count_runs
@@ -192,6 +193,7 @@ class EventIngester:
             )
         store, where = self.engine.store, {"project": session.project, "session_id": session.id}
         count_runs(store, result.runs, **where)
+        verify_declared(self.engine, result.runs, **where)
         count_signs(store, result.signs, result.way_outs, **where)
 
     def _apply_one(

@@ -1,0 +1,174 @@
+"""A command that a project declares, and what it is for, by its name or its words."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from wellkept.core.records import record
+
+MAX_COMMAND_CHARS = 240
+
+
+class Purpose(StrEnum):
+    """What a declared command is for."""
+
+    SETUP = "setup"
+    TEST = "test"
+    TEST_ONE = "one test"
+    BUILD = "build"
+    LINT = "lint"
+    FORMAT = "format"
+    TYPES = "types"
+    RUN = "run"
+    DOCS = "docs"
+    RELEASE = "release"
+
+
+@record(kw_only=True)
+class ProjectCommand:
+    """A command as it is typed in the root, and the file that declares it.
+
+    `runs` is what stands behind a named task. `rank` orders commands of one purpose: 0 is a task
+    that the project names for it, 1 a tool that it configures, 2 a step of CI, 3 a usual default.
+    """
+
+    purpose: Purpose
+    command: str
+    source: str
+    rank: int = 0
+    runs: str = ""
+    note: str = ""
+
+
+_NAMES: tuple[tuple[Purpose, str], ...] = (
+    (Purpose.RELEASE, r"release|publish|deploy|ship|prepublish\w*|upload"),
+    (Purpose.TYPES, r"type-?check|types?|mypy|pyright|tsc|check[-:_]types|types?[-:_]check"),
+    (
+        Purpose.FORMAT,
+        r"format|fmt|prettier|black|rustfmt|fix|format[-:_]?(?:fix|write)|style[-:]fix",
+    ),
+    (
+        Purpose.LINT,
+        r"lint\w*|eslint|clippy|flake8|ruff|style|checkstyle|rubocop|standard|stan|phpstan|cs|vet"
+        r"|static-?analysis|spotless|golangci-lint|lint[-:_](?:check|all|js|ts|py)",
+    ),
+    (Purpose.TEST, r"tests?|check|unit|spec|ci|verify|cibuild|test[-:_](?:all|unit|ci)|all"),
+    (
+        Purpose.BUILD,
+        r"build|compile|dist|package|bundle|make|assemble|wheel|build[-:_](?:all|prod)",
+    ),
+    (
+        Purpose.DOCS,
+        r"docs?|documentation|site|book|api-?docs|docs[-:_](?:build|serve|live)|livehtml",
+    ),
+    (Purpose.RUN, r"run|dev|start|serve|server|up|develop|demo|preview"),
+    (Purpose.SETUP, r"install|setup|bootstrap|init|prepare|deps|dependencies|requirements|venv"),
+)
+_BY_NAME = tuple((purpose, re.compile(pattern, re.I)) for purpose, pattern in _NAMES)
+_DIRECT = re.compile(
+    r"tests?|spec|lint|format|fmt|type-?check|build|docs?|release|publish|run|dev|start|serve"
+    r"|setup|bootstrap|init|deps|install[-_](?:dev|deps|dependencies)(?:[-_]deps)?|dev[-_]install",
+    re.IGNORECASE,
+)
+_PREFIXED = re.compile(r"(?P<first>[a-z]+)[-:_]", re.IGNORECASE)
+
+_WORDS: tuple[tuple[Purpose, str], ...] = (
+    (
+        Purpose.RELEASE,
+        r"twine upload|npm publish|pnpm publish|bun publish|cargo publish|gem push|goreleaser"
+        r"|semantic-release|changeset publish|flit publish|poetry publish|hatch publish|uv publish"
+        r"|mvn\w*(?: -\S+)* (?:deploy|release:\w+)|gradlew?(?: -\S+)* publish\w*|np\b|rake release"
+        r"|gh release create|lerna publish|release-it",
+    ),
+    (
+        Purpose.TYPES,
+        r"mypy|pyright|ty check|pyre|tsc\b(?!.*\bbuild)|vue-tsc|attw|sorbet|srb tc|phpstan|psalm",
+    ),
+    (
+        Purpose.FORMAT,
+        r"black\b|isort|ruff format|prettier\b|cargo fmt|rustfmt|gofmt|gofumpt|goimports"
+        r"|spotless\w*Apply|biome format|dprint|rubocop -[aA]|php-cs-fixer fix|yapf|autopep8"
+        r"|blacken-docs|cog\b",
+    ),
+    (
+        Purpose.LINT,
+        r"ruff check|ruff\b|flake8|pylint|eslint|standard\b|neostandard|biome (?:lint|check|ci)"
+        r"|oxlint|cargo clippy|golangci-lint|go vet|staticcheck|rubocop|checkstyle|spotless\w*Check"
+        r"|shellcheck|codespell|pre-commit run|markdownlint|phpcs|xo\b|actionlint|vale\b",
+    ),
+    (
+        Purpose.TEST,
+        r"pytest|python\S* -m (?:pytest|unittest)|tox\b|nox\b|vitest|jest|mocha|tap\b|borp|ava\b"
+        r"|c8\b"
+        r"|node --test|deno test|bun test|npm (?:run )?test|pnpm (?:run )?test|yarn (?:run )?test"
+        r"|go test|cargo (?:test|nextest)|mvn\w*\b.*\b(?:test|verify)\b|gradlew?\b.*\b(?:test"
+        r"|check)\b"
+        r"|rspec|rake (?:test|spec)|rake$|cucumber|minitest|phpunit|pest\b|ctest|dotnet test"
+        r"|mix test"
+        r"|swift test|coverage run|playwright test|cypress run|bats\b",
+    ),
+    (
+        Purpose.DOCS,
+        r"mkdocs|sphinx-build|sphinx-autobuild|mdbook|docusaurus|typedoc|cargo doc|javadoc"
+        r"|yard\b|jekyll (?:build|serve)"
+        r"|make(?: -C \S+)? (?:html|livehtml|docs)|vitepress|hugo\b",
+    ),
+    (
+        Purpose.BUILD,
+        r"python\S* -m build|cargo build|go build|tsup|rollup|webpack|vite build|esbuild|bun build"
+        r"|mvn\w*\b.*\b(?:package|compile|install)\b|gradlew?\b.*\b(?:build|assemble)\b|cmake"
+        r"|make$|make build|npm run build"
+        r"|pnpm (?:run )?build|yarn (?:run )?build|bun run build|gem build|dotnet build"
+        r"|docker build|hatch build"
+        r"|poetry build|flit build|uv build",
+    ),
+    (
+        Purpose.SETUP,
+        r"(?:python\S* -m )?pip3? install|uv (?:sync|pip install)|poetry install|pdm (?:install"
+        r"|sync)"
+        r"|npm (?:ci|install|i)\b|pnpm (?:install|i)\b|yarn install|yarn$|bun install"
+        r"|bundle install"
+        r"|composer install|go mod download|cargo fetch|mix deps\.get",
+    ),
+)  # fmt: skip
+_BEFORE = r"(?:\S+ (?:run|exec|dlx) |npx |bunx |uvx |\S+=\S+ )*"
+_BY_WORDS = tuple((purpose, re.compile(f"{_BEFORE}(?:{words})")) for purpose, words in _WORDS)
+
+_NO_WORK = re.compile(r"--(?:version|help)\b|@latest\b")
+
+
+def purpose_of_name(name: str) -> Purpose | None:
+    """What a task of this name is for: `test`, `lint:fix`, `build-docs`."""
+    for purpose, pattern in _BY_NAME:
+        if pattern.fullmatch(name):
+            return purpose
+    prefixed = _PREFIXED.match(name) if not name.endswith((":", "watch")) else None
+    return purpose_of_name(prefixed["first"]) if prefixed else None
+
+
+def rank_of_name(name: str) -> int:
+    """0 for a task that is called like its purpose (`test`), 1 for a variant (`test:watch`), for
+    one called like a tool (`black`), and for one that does many things (`ci`)."""
+    is_direct = _DIRECT.fullmatch(name) is not None
+    return 0 if is_direct else 1
+
+
+def purpose_of_words(command: str) -> Purpose | None:
+    """What a command line is for, by its first program."""
+    text = " ".join(command.split())
+    if _NO_WORK.search(text):
+        return None
+    for part in re.split(r"\s*(?:&&|;|\|\|)\s*", text):
+        for purpose, pattern in _BY_WORDS:
+            if pattern.match(part):
+                return purpose
+    return None
+
+
+def one_line(command: str) -> str:
+    """A command on one line; "" when it is too long or not a single command line."""
+    lines = [line.strip() for line in command.replace("\\\n", " ").splitlines()]
+    told = [line for line in lines if line and not line.startswith("#")]
+    text = " ".join(" && ".join(told).split())
+    return text if len(text) <= MAX_COMMAND_CHARS else ""
