@@ -124,6 +124,8 @@ def _decision(one: _Telling) -> Statement:
     said = f"Decided in commit {commit.sha[:9]}{_when(commit)}: {_ended(subject)}"
     if one.reason:
         said += f" {_ended(one.reason)}"
+    if commit.files and not commit.is_bulk:
+        said += f" It changed {_named(commit.files)}."
     return Statement(
         key=f"commit:{commit.sha}",
         text=said,

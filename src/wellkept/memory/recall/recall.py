@@ -9,6 +9,7 @@ the same store, clock and request give the same result; `notes` says what was le
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 MAX_LIMIT = 1_000
 MAX_OFFSET = 1_000_000
+_PATH = re.compile(r"(?<![\w/.:-])(?:[\w.@-]+/)*[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}(?![\w/])")
+_MAX_NAMED_FILES = 5
 _LAST_MOMENT = timedelta(milliseconds=1)
 
 
@@ -97,7 +100,7 @@ class _Search:
             where=where,
             embed=embed,
             use_words=request.mode is not SearchMode.VECTORS,
-            files=request.files,
+            files=request.files or _named_files(request.query),
             cap=max(RETRIEVER_CAP, request.offset + request.limit),
         )
 
@@ -204,6 +207,11 @@ def _once(embed: Embed) -> Embed:
         return known[text]
 
     return embedded
+
+
+def _named_files(query: str) -> tuple[str, ...]:
+    """Paths that a query names: what is linked to them is a candidate too."""
+    return tuple(dict.fromkeys(_PATH.findall(query)))[:_MAX_NAMED_FILES]
 
 
 def _check(request: RecallRequest) -> None:
