@@ -10,16 +10,17 @@ import pytest
 from tests.app.git_repositories import GitRepository
 from wellkept.app.imports.repository import RepositoryReport, import_repository
 from wellkept.core.errors import NotFoundError, UsageError
-from wellkept.core.memory import Memory, MemoryPatch
+from wellkept.core.memory import Memory, MemoryDraft, MemoryPatch
 from wellkept.core.query import Filter
-from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
+from wellkept.core.types import EvidenceKind, MemoryType, Source
 from wellkept.memory.edit import forget, revise
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.jsonl import full_export
+from wellkept.memory.exchange.passages import Passage, fingerprint, remember_passages
 from wellkept.store import open_store
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 
-pytestmark = pytest.mark.feature("A1", "D5")
+pytestmark = pytest.mark.feature("I1", "C7", "D5")
 
 PROJECT = "git:example.org/acme/widget"
 
@@ -39,7 +40,10 @@ def engine(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
 @pytest.fixture
 def repository(tmp_path: Path) -> GitRepository:
     made = GitRepository.create(tmp_path / "widget")
-    made.write("README.md", "# Widget\n\nTurns handles.\n\n## Install\n\nRun `make install`.\n")
+    made.write(
+        "README.md",
+        "# Widget\n\nTurns handles.\n\n## Install\n\nRun `make install`.\n\n```\nmake install\n```\n",
+    )
     made.write(
         "CONTRIBUTING.md", "# Contributing\n\nAlways run the tests.\n\n## Hello\n\nWelcome.\n"
     )
@@ -69,62 +73,46 @@ def numbers(report: RepositoryReport) -> tuple[int, int, int, int]:
 # -- Documents ------------------------------------------------------------------------------------
 
 
-def test_documents_are_split_by_heading_with_types_by_rule(
+def test_a_section_points_to_its_heading_with_its_code_whole(
     engine: Engine, repository: GitRepository
 ):
     report = take(engine, repository.root)
     assert report.documents == 5
     known = found(engine)
     expected = {
-        "doc:README.md#widget": MemoryType.FACT,
-        "doc:README.md#install": MemoryType.FACT,
-        "doc:CONTRIBUTING.md#contributing": MemoryType.CONVENTION,
-        "doc:CONTRIBUTING.md#hello": MemoryType.FACT,
-        "doc:docs/decisions/0001-store.md": MemoryType.DECISION,
-        "doc:docs/guide.md#known-issues": MemoryType.GOTCHA,
-        "doc:src/gears/README.md#gears": MemoryType.MODULE_INSIGHT,
+        "repo:doc:README.md#widget": MemoryType.FACT,
+        "repo:doc:README.md#install": MemoryType.FACT,
+        "repo:doc:CONTRIBUTING.md#contributing": MemoryType.CONVENTION,
+        "repo:doc:CONTRIBUTING.md#hello": MemoryType.FACT,
+        "repo:decision:docs/decisions/0001-store.md": MemoryType.DECISION,
+        "repo:page:docs/guide.md": MemoryType.FACT,
+        "repo:doc:src/gears/README.md#gears": MemoryType.FACT,
     }
-    assert {k: m.type for k, m in known.items() if k.startswith("doc:")} == expected
-    install = known["doc:README.md#install"]
-    assert install.content == "Widget › Install\n\nRun `make install`."
+    documents = ("repo:doc:", "repo:page:", "repo:decision:")
+    assert {k: m.type for k, m in known.items() if k.startswith(documents)} == expected
+    install = known["repo:doc:README.md#install"]
+    assert install.content == "README.md › Install: Run `make install`.\n```\nmake install\n```"
     assert (install.source, install.files) == (Source.IMPORTED, ("README.md",))
     assert [(e.kind, e.ref) for e in install.evidence] == [
         (EvidenceKind.DOCUMENT, "README.md#install")
     ]
-    gears = known["doc:src/gears/README.md#gears"]
-    assert (gears.scope, gears.modules) == (Scope.MODULE, ("src/gears",))
-    decision = known["doc:docs/decisions/0001-store.md"].content
-    assert decision.startswith("Keep everything in one file\n")
-    assert "One file." in decision
-
-
-def test_taken_in_twice_equals_once(engine: Engine, repository: GitRepository):
-    first = take(engine, repository.root)
-    before = list(engine.store.iterate(full_export(None)))
-    second = take(engine, repository.root)
-    assert list(engine.store.iterate(full_export(None))) == before
-    assert numbers(second) == (0, 0, first.new, 0)
-    assert second.links == first.links
-
-
-def test_without_its_shelf_it_still_knows_what_it_took(engine: Engine, repository: GitRepository):
-    first = take(engine, repository.root)
-    before = list(engine.store.iterate(full_export(None)))
-    again = import_repository(engine, PROJECT, repository.root, refresh=True)
-    assert numbers(again) == (0, 0, first.new, 0)
-    assert list(engine.store.iterate(full_export(None))) == before
+    decision = known["repo:decision:docs/decisions/0001-store.md"].content
+    assert decision == (
+        "Decision: Keep everything in one file. One file. Reason: Backups."
+        " See docs/decisions/0001-store.md."
+    )
 
 
 def test_a_changed_section_supersedes_what_it_said(
     engine: Engine, repository: GitRepository, clock: ManualClock
 ):
     take(engine, repository.root)
-    old = found(engine)["doc:README.md#install"]
+    old = found(engine)["repo:doc:README.md#install"]
     repository.write("README.md", "# Widget\n\nTurns handles.\n\n## Install\n\nRun `pip`.\n")
     clock.advance(days=1)
     report = take(engine, repository.root)
     assert (report.new, report.changed, report.closed) == (0, 1, 0)
-    new = found(engine)["doc:README.md#install"]
+    new = found(engine)["repo:doc:README.md#install"]
     assert new.content.endswith("Run `pip`.")
     closed = engine.store.get([old.id])[0]
     assert (closed.superseded_by, closed.is_open) == (new.id, False)
@@ -136,20 +124,20 @@ def test_a_section_or_document_that_is_gone_is_closed(engine: Engine, repository
     (repository.root / "docs" / "guide.md").unlink()
     assert take(engine, repository.root).closed == 2
     keys = set(found(engine))
-    assert "doc:README.md#install" not in keys
-    assert "doc:docs/guide.md#known-issues" not in keys
-    assert "doc:README.md#widget" in keys
+    assert "repo:doc:README.md#install" not in keys
+    assert "repo:page:docs/guide.md" not in keys
+    assert "repo:doc:README.md#widget" in keys
 
 
 def test_what_a_person_stands_behind_outlives_its_section(
     engine: Engine, repository: GitRepository
 ):
     take(engine, repository.root)
-    kept = found(engine)["doc:README.md#install"]
+    kept = found(engine)["repo:doc:README.md#install"]
     revise(engine, kept.id, MemoryPatch(user_verified=True))
     repository.write("README.md", "# Widget\n\nTurns handles.\n")
     assert take(engine, repository.root).closed == 0
-    assert "doc:README.md#install" in found(engine)
+    assert "repo:doc:README.md#install" in found(engine)
 
 
 def test_what_a_person_corrected_or_forgot_stays_that_way(
@@ -157,12 +145,28 @@ def test_what_a_person_corrected_or_forgot_stays_that_way(
 ):
     take(engine, repository.root)
     known = found(engine)
-    revise(engine, known["doc:README.md#install"].id, MemoryPatch(content="Run `make setup`."))
-    forget(engine, [known["doc:README.md#widget"].id])
+    corrected = known["repo:doc:README.md#install"].id
+    revise(engine, corrected, MemoryPatch(content="Run `make setup`."))
+    forget(engine, [known["repo:doc:README.md#widget"].id])
     assert numbers(take(engine, repository.root))[:2] == (0, 0)
     after = found(engine)
-    assert after["doc:README.md#install"].content == "Run `make setup`."
-    assert "doc:README.md#widget" not in after
+    assert after["repo:doc:README.md#install"].content == "Run `make setup`."
+    assert "repo:doc:README.md#widget" not in after
+
+
+def test_chunks_and_raw_messages_of_an_earlier_version_are_replaced(
+    engine: Engine, repository: GitRepository
+):
+    former = [
+        Passage("README.md#old", MemoryDraft(content="A whole section.", key="doc:README.md#old")),
+        Passage("a1", MemoryDraft(content="4.13.3", key="commit:a1")),
+    ]
+    remember_passages(engine, former, project=PROJECT)
+    marks = {one.draft.key or "": fingerprint(one.draft.content) for one in former}
+    engine.store.put_value("intake", PROJECT, dict(marks))
+    report = take(engine, repository.root)
+    assert (report.replaced, report.closed) == (2, 0)
+    assert not {"doc:README.md#old", "commit:a1"} & set(found(engine))
 
 
 def test_ignored_vendored_and_unsuited_files_are_left_alone(
@@ -189,21 +193,19 @@ def test_ignored_vendored_and_unsuited_files_are_left_alone(
         "AGENTS.md",
     }
     assert "out of the project" in reasons["docs/out.md"]
-    assert report.documents == 5
-    assert not any(
-        "Outside" in m.content or "Not ours" in m.content for m in found(engine).values()
-    )
+    texts = [memory.content for memory in found(engine).values()]
+    assert not any("Outside" in text or "Not ours" in text for text in texts)
 
 
 def test_pages_that_are_generated_are_left_to_their_source(
     engine: Engine, repository: GitRepository
 ):
-    repository.write("docs/cli.md", "# Commands\n\nA table of everything.\n")
+    repository.write("docs/cli.md", "# Commands\n\nA table of everything there is.\n")
     take(engine, repository.root)
-    assert "doc:docs/cli.md#commands" in found(engine)
+    assert "repo:page:docs/cli.md" in found(engine)
     repository.write(".gitattributes", "docs/cli.md linguist-generated\n")
     assert numbers(take(engine, repository.root))[3] == 1
-    assert "doc:docs/cli.md#commands" not in found(engine)
+    assert "repo:page:docs/cli.md" not in found(engine)
 
 
 def test_a_document_that_became_unreadable_closes_nothing(
@@ -212,31 +214,24 @@ def test_a_document_that_became_unreadable_closes_nothing(
     take(engine, repository.root)
     (repository.root / "README.md").write_bytes(b"\xff\xff")
     assert take(engine, repository.root).closed == 0
-    assert "doc:README.md#install" in found(engine)
+    assert "repo:doc:README.md#install" in found(engine)
 
 
-def test_long_sections_are_cut_between_paragraphs_and_noise_is_dropped(
-    engine: Engine, tmp_path: Path
-):
-    root = tmp_path / "plain"
-    root.mkdir()
-    body = "\n\n".join(f"Paragraph {n} " + "word " * 60 for n in range(12))
-    (root / "README.md").write_text(
-        "---\ntitle: x\n---\n[![build](https://ci.example/b.svg)](https://ci.example)\n\n"
-        f"# Long\n\n<!-- hidden -->\n## Contents\n\n- [A](#a)\n- [B](#b)\n\n## A\n\n{body}\n\n"
-        f"## B\n\n{'x' * 9_000}\n"
-    )
-    take(engine, root)
-    known = found(engine)
-    assert set(known) == {
-        "doc:README.md#a",
-        "doc:README.md#a~2",
-        "doc:README.md#b",
-        "doc:README.md#b~2",
-        "doc:README.md#b~3",
-    }
-    assert known["doc:README.md#a~2"].content.startswith("Long › A\n\nParagraph")
-    assert not any("hidden" in m.content or "svg" in m.content for m in known.values())
+def test_taken_in_twice_equals_once(engine: Engine, repository: GitRepository):
+    first = take(engine, repository.root)
+    before = list(engine.store.iterate(full_export(None)))
+    second = take(engine, repository.root)
+    assert list(engine.store.iterate(full_export(None))) == before
+    assert numbers(second) == (0, 0, first.new, 0)
+    assert second.links == first.links
+
+
+def test_without_its_shelf_it_still_knows_what_it_took(engine: Engine, repository: GitRepository):
+    first = take(engine, repository.root)
+    before = list(engine.store.iterate(full_export(None)))
+    again = import_repository(engine, PROJECT, repository.root, refresh=True)
+    assert numbers(again) == (0, 0, first.new, 0)
+    assert list(engine.store.iterate(full_export(None))) == before
 
 
 def test_without_git_the_documents_are_still_taken_in(
@@ -260,18 +255,6 @@ def test_a_folder_that_is_not_there_or_a_negative_limit_is_refused(engine: Engin
         import_repository(engine, PROJECT, tmp_path, limit_commits=-1)
 
 
-def test_a_section_that_cannot_be_kept_does_not_stop_the_rest(
-    engine: Engine, repository: GitRepository
-):
-    repository.commit("<private>all of it</private>", note="x")
-    report = take(engine, repository.root)
-    assert [skipped.reason for skipped in report.skipped] == [
-        "cannot be stored: There is nothing to remember: the content is empty once private parts are"
-        " taken out."
-    ]
-    assert "doc:README.md#install" in found(engine)
-
-
 @pytest.mark.feature("A10")
 def test_secrets_in_documents_and_commits_are_not_kept(engine: Engine, repository: GitRepository):
     secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z45"
@@ -284,17 +267,21 @@ def test_secrets_in_documents_and_commits_are_not_kept(engine: Engine, repositor
 # -- History --------------------------------------------------------------------------------------
 
 
-def test_commits_become_dated_records(engine: Engine, repository: GitRepository):
+def test_a_commit_that_says_why_becomes_a_dated_decision(engine: Engine, repository: GitRepository):
     sha = repository.commit(
-        "Oil the handle\n\nIt squeaked.\n\nSigned-off-by: Example Author <author@example.com>",
+        "Oil the handle\n\nIt squeaked because the axle was dry.\n\n"
+        "Signed-off-by: Example Author <author@example.com>",
         handle="oil",
     )
     report = take(engine, repository.root)
     assert report.commits == 2
-    record = found(engine)[f"commit:{sha}"]
-    assert record.content == "Oil the handle\n\nIt squeaked."
-    assert (record.source, record.commit_sha, record.author, record.files) == (
-        Source.COMMIT_AUTO,
+    record = found(engine)[f"repo:commit:{sha}"]
+    assert record.content == (
+        f"Decided in commit {sha[:9]} (2025-03-01): Oil the handle."
+        " It squeaked because the axle was dry. It changed handle.txt."
+    )
+    assert (record.type, record.commit_sha, record.author, record.files) == (
+        MemoryType.DECISION,
         sha,
         "Example Author",
         ("handle.txt",),
@@ -303,44 +290,94 @@ def test_commits_become_dated_records(engine: Engine, repository: GitRepository)
     assert [(e.kind, e.ref) for e in record.evidence] == [(EvidenceKind.COMMIT, sha)]
 
 
-def test_new_commits_are_added_to_what_is_known(engine: Engine, repository: GitRepository):
-    first = take(engine, repository.root)
-    repository.commit("One more", more="x")
-    assert numbers(take(engine, repository.root)) == (1, 0, first.new, 0)
+def test_a_revert_is_kept_with_its_reason(engine: Engine, repository: GitRepository):
+    first = repository.commit("Grease everything with butter", butter="x")
+    sha = repository.commit(
+        f'Revert "Grease everything with butter"\n\nThis reverts commit {first}.\n\n'
+        "Mice came in because of the smell.",
+        butter="",
+    )
+    take(engine, repository.root)
+    text = found(engine)[f"repo:commit:{sha}"].content
+    assert "“Grease everything with butter” was undone" in text
+    assert "Reason: Mice came in because of the smell." in text
 
 
-def test_only_the_latest_commits_are_read(engine: Engine, repository: GitRepository):
-    for n in range(4):
-        repository.commit(f"Step {n}", step=str(n))
-    report = import_repository(engine, PROJECT, repository.root, limit_commits=2)
-    assert report.commits == 2
-    commits = [m.content for k, m in found(engine).items() if k.startswith("commit:")]
-    assert commits == ["Step 2", "Step 3"]
-    assert import_repository(engine, PROJECT, repository.root, limit_commits=0).commits == 0
-
-
-def test_merges_and_bulk_changes_count_for_little(engine: Engine, repository: GitRepository):
+def test_bumps_merges_releases_and_plain_work_are_no_statements(
+    engine: Engine, repository: GitRepository
+):
     repository.git("checkout", "-q", "-b", "side")
     repository.commit("Side work", side="x")
     repository.git("checkout", "-q", "main")
     repository.git("merge", "-q", "--no-ff", "-m", "Merge branch 'side'", "side")
-    repository.git("checkout", "-q", "-b", "other")
-    repository.commit("Other work", other="x")
-    repository.git("checkout", "-q", "main")
-    repository.git("merge", "-q", "--no-ff", "-m", "Join both\n\nWith other work.", "other")
-    repository.commit("Release 2.0")
-    repository.commit("chore(deps): bump widget from 1 to 2")
-    repository.commit("Format all", **{f"file{n}": "x" for n in range(40)})
+    for subject in (
+        "4.13.3",
+        "Release 2.0 because it is Friday",
+        "chore(deps): bump widget from 1 to 2, because of a fix",
+        "Fix typo, since the word was wrong",
+        "Update changelog so that it is complete",
+    ):
+        repository.commit(subject, note=subject)
     report = take(engine, repository.root)
-    importance = {m.content.split("\n")[0]: m.importance for m in found(engine).values()}
-    assert "Merge branch 'side'" not in importance
-    assert not any("2" in subject for subject in importance)
-    assert importance["Join both"] == 0.1
-    assert importance["Format all"] == 0.15
-    assert importance["Side work"] == 0.3
-    linked = engine.store.linked_files(PROJECT, ["file1.txt"], min_weight=0.0, limit=5)
-    assert linked == []
-    assert report.links == 0
+    assert [key for key in found(engine) if key.startswith("repo:commit:")] == []
+    assert report.kinds.get("commit") is None
+
+
+def test_what_was_decided_stays_when_new_commits_come(engine: Engine, repository: GitRepository):
+    repository.commit("Drop the old handle", handle="1")
+    take(engine, repository.root)
+    repository.commit("Require two hands", hands="2")
+    report = take(engine, repository.root)
+    assert report.closed == 0
+    decided = [m.content for k, m in found(engine).items() if k.startswith("repo:commit:")]
+    assert [("Drop" in text, "Require" in text) for text in decided] == [
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_only_the_latest_commits_are_read(engine: Engine, repository: GitRepository):
+    for n in range(4):
+        repository.commit(f"Require step {n}", step=str(n))
+    report = import_repository(engine, PROJECT, repository.root, limit_commits=2)
+    assert report.commits == 2
+    decided = [m.content for k, m in found(engine).items() if k.startswith("repo:commit:")]
+    assert [text.partition(": ")[2].partition(".")[0] for text in decided] == [
+        "Require step 2",
+        "Require step 3",
+    ]
+    assert import_repository(engine, PROJECT, repository.root, limit_commits=0).commits == 0
+
+
+def test_links_follow_renames_and_leave_out_what_is_gone(engine: Engine, repository: GitRepository):
+    for n in range(3):
+        repository.commit(f"Pair {n}", old=f"{n}" * 40, friend=f"{n}", doomed=f"{n}")
+    repository.git("mv", "old.txt", "new.txt")
+    repository.git("rm", "-q", "doomed.txt")
+    repository.commit("Rename")
+    take(engine, repository.root)
+    links = engine.store.linked_files(PROJECT, ["friend.txt"], min_weight=0.0, limit=5)
+    assert [link.file_b for link in links] == ["new.txt"]
+
+
+def test_progress_covers_reading_and_storing(engine: Engine, repository: GitRepository):
+    seen: list[tuple[int, int]] = []
+    import_repository(
+        engine, PROJECT, repository.root, progress=lambda done, total: seen.append((done, total))
+    )
+    assert seen == sorted(seen)
+    assert seen[-1][0] == seen[-1][1]
+    assert len(seen) > 8
+
+
+@pytest.mark.feature("A10")
+def test_one_statement_that_cannot_be_kept_does_not_stop_the_rest(
+    engine: Engine, repository: GitRepository
+):
+    repository.commit("<private>Drop all of it because of reasons</private>", note="x")
+    take(engine, repository.root)
+    assert "repo:doc:README.md#install" in found(engine)
+    assert not any("because of reasons" in m.content for m in found(engine).values())
 
 
 def test_files_that_change_together_are_linked(engine: Engine, repository: GitRepository):
@@ -356,30 +393,6 @@ def test_files_that_change_together_are_linked(engine: Engine, repository: GitRe
     assert links[0].weight > 0.6
 
 
-def test_links_follow_renames_and_leave_out_what_is_gone(engine: Engine, repository: GitRepository):
-    for n in range(3):
-        repository.commit(f"Pair {n}", old=f"{n}" * 40, friend=f"{n}", doomed=f"{n}")
-    repository.git("mv", "old.txt", "new.txt")
-    repository.git("rm", "-q", "doomed.txt")
-    repository.commit("Rename")
-    take(engine, repository.root)
-    links = engine.store.linked_files(PROJECT, ["friend.txt"], min_weight=0.0, limit=5)
-    assert [link.file_b for link in links] == ["new.txt"]
-    record = next(m for m in found(engine).values() if m.content == "Pair 0")
-    assert "new.txt" in record.files
-
-
-def test_odd_messages_and_file_names_are_read_exactly(engine: Engine, repository: GitRepository):
-    sha = "0" * 40
-    repository.write("a file\twith ü.txt", "x")
-    repository.write("plain.txt", "x")
-    commit = repository.commit(f"{sha}\n\nM\n{sha}\n\x1f\x1e end")
-    take(engine, repository.root)
-    record = found(engine)[f"commit:{commit}"]
-    assert record.content == f"{sha}\n\nM\n{sha}\n\x1f\x1e end"
-    assert record.files == ("plain.txt",)
-
-
 def test_nothing_in_the_repository_is_touched(engine: Engine, repository: GitRepository):
     def snapshot() -> dict[str, bytes]:
         files = (path for path in repository.root.rglob("*") if path.is_file())
@@ -388,12 +401,3 @@ def test_nothing_in_the_repository_is_touched(engine: Engine, repository: GitRep
     before = snapshot()
     take(engine, repository.root)
     assert snapshot() == before
-
-
-def test_progress_covers_documents_and_commits(engine: Engine, repository: GitRepository):
-    seen: list[tuple[int, int]] = []
-    report = import_repository(
-        engine, PROJECT, repository.root, progress=lambda done, total: seen.append((done, total))
-    )
-    assert seen[-1] == (report.new, report.new)
-    assert seen == sorted(seen)

@@ -98,10 +98,11 @@ def _telling(commit: Commit, *, age: float) -> _Telling | None:
         return None
     reason = _reason(body, subject=subject)
     decides = bool(_DECIDES.match(subject) or _BREAKS.search(subject))
-    if not decides and not (reason and _BECAUSE.search(reason)):
+    says_why = bool(_BECAUSE.search(reason) or _BECAUSE.search(subject))
+    if not decides and not says_why:
         return None
     score = 2.0 * decides + min(len(reason), _REASON_CHARS) / _REASON_CHARS
-    score += 2.0 * bool(reason and _BECAUSE.search(reason)) + 0.8 * (1 - age)
+    score += 2.0 * says_why + 0.8 * (1 - age)
     score -= 1.5 * commit.is_bulk + (not commit.files)
     return _Telling(commit, subject, reason, score)
 

@@ -1,8 +1,8 @@
-"""Reads a repository's Markdown documents as statements, one per section.
+"""Lists a project's files, and reads Markdown documents as passages, one per section.
 
-Covers read-me files, docs folders, change log, contribution and agent instructions. Huge, binary,
-non-UTF-8 files and links out of the project are skipped and reported. A cautious rule picks the
-type of a statement.
+Passages are for instruction files and other tools' notes, which are imported on request. Huge,
+binary, non-UTF-8 files and links out of the project are skipped and reported. A cautious rule picks
+the type of a passage.
 """
 
 from __future__ import annotations
@@ -23,20 +23,15 @@ from wellkept.memory.text.redaction import redact
 
 _KEY_HINT = "PRIVATE KEY"
 MAX_DOCUMENT_BYTES = 524_288
-MAX_DOCUMENTS = 500
-MAX_PATH_CHARS = 300
 MAX_PASSAGE_CHARS = 2_000
 MAX_DECISION_CHARS = 6_000
 
-_SUFFIXES = frozenset({".md", ".markdown"})
 _FOLDERS = frozenset("docs doc documentation adr adrs decisions rfcs design".split())
 _DECISION_FOLDERS = frozenset("adr adrs decisions decision".split())
-_ANYWHERE = frozenset("readme claude agents gemini contributing architecture".split())
 _INSTRUCTIONS = frozenset(
     "claude agents gemini contributing style styleguide conventions copilot-instructions".split()
 )
 _LOGS = frozenset("changelog changes history news releases".split())
-_NOT_PROSE = frozenset("license licence copying code_of_conduct pull_request_template".split())
 _NOT_DECISIONS = frozenset("readme index template".split())
 VENDORED = frozenset(
     """node_modules vendor vendored third_party third-party bower_components pods site-packages
@@ -68,14 +63,6 @@ def list_files(root: Path) -> frozenset[str] | None:
         return None
     names = answer.decode("utf-8", errors="surrogateescape").split("\0")
     return frozenset(name for name in names if name)
-
-
-def find_documents(root: Path, known: frozenset[str] | None) -> list[str]:
-    """The hand-written documents of a project, relative to its root, sorted."""
-    names = filter(_is_document, known if known is not None else walk_files(root))
-    found = sorted(name for name in names if os.path.lexists(root / name))
-    generated = generated_files(root, found)
-    return [name for name in found if name not in generated]
 
 
 def read_document(root: Path, path: str) -> str | Skipped:
@@ -141,21 +128,6 @@ def walk_files(root: Path) -> Iterator[str]:
 
 def _is_foreign(folder: str) -> bool:
     return folder.startswith(".") or folder.lower() in VENDORED
-
-
-def _is_document(name: str) -> bool:
-    path = PurePosixPath(name)
-    folders = [folder.lower() for folder in path.parts[:-1]]
-    stem = path.stem.lower()
-    if path.suffix.lower() not in _SUFFIXES or stem in _NOT_PROSE:
-        return False
-    if len(name) > MAX_PATH_CHARS or not name.isprintable():
-        return False
-    if folders == [".github"]:
-        return stem in _INSTRUCTIONS
-    if any(_is_foreign(folder) for folder in folders):
-        return False
-    return not folders or folders[0] in _FOLDERS or stem in _ANYWHERE
 
 
 def _is_decision(name: str) -> bool:

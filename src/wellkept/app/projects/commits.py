@@ -13,19 +13,12 @@ from pathlib import Path
 
 from wellkept.app.projects.git import ask_git
 from wellkept.codegraph.history.commits import ChangeStatus, CommitFile, PastCommit
-from wellkept.core.memory import Evidence, MemoryDraft
 from wellkept.core.records import record, replace
-from wellkept.core.text import clean, shorten
-from wellkept.core.types import EvidenceKind, MemoryType, Source
-from wellkept.observe.reading.commit_messages import says_something
+from wellkept.core.text import clean
 
-MAX_MESSAGE_CHARS = 2_000
-MAX_FILES = 40
 MAX_PATH_CHARS = 400
 BULK_FILES = 30
 LOG_TIMEOUT_S = 120.0
-_SUBJECT_IMPORTANCE, _BODY_IMPORTANCE = 0.3, 0.4
-_TELLING_BODY_CHARS = 80
 
 _LOG = ("log", "-z", "--no-color", "--format=%H%n%P%n%at%n%aN%n%B")
 _DIFF = (
@@ -33,8 +26,6 @@ _DIFF = (
     "--no-ext-diff", "--no-textconv", "--ignore-submodules",
 )  # fmt: skip
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_TRAILER = re.compile(r"[A-Z][A-Za-z-]*-[a-z]+(?:-[a-z]+)*: \S.*")
-_PLAIN_MERGE = re.compile(r"Merge (?:(?:remote-tracking )?branch|pull request|tag|commit) ", re.I)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -60,18 +51,11 @@ class Commit:
         return len(self.files) > BULK_FILES
 
 
-def read_history(root: Path, *, limit: int) -> list[Commit] | None:
-    """The latest commits, newest first; None when git cannot tell (no git, no commits)."""
-    if limit <= 0:
-        return []
-    read = _read(root, (f"--max-count={limit}",))
-    return None if read is None else list(_with_files(*read))
-
-
 def read_history_and_past(
     root: Path, *, limit: int, past_limit: int
 ) -> tuple[list[Commit], list[PastCommit]] | None:
-    """As `read_history`, and as `read_past` for the newest of these commits, in one reading."""
+    """The latest commits, newest first, and as `read_past` gives them those of the newest that are
+    no merges; None when git cannot tell (no git, no commits)."""
     if limit <= 0:
         return [], []
     read = _read(root, (f"--max-count={limit}",))
@@ -92,28 +76,6 @@ def read_past(
     if read is None:
         return None
     return _past(*read)
-
-
-def commit_draft(commit: Commit) -> MemoryDraft | None:
-    """A commit as a draft; None when its message says nothing (merges, version bumps)."""
-    message = _message(commit)
-    subject, _, body = message.partition("\n")
-    if not message or not says_something(subject, body):
-        return None
-    importance = _BODY_IMPORTANCE if len(body) >= _TELLING_BODY_CHARS else _SUBJECT_IMPORTANCE
-    return MemoryDraft(
-        content=message,
-        type=MemoryType.MODULE_INSIGHT,
-        key=f"commit:{commit.sha}",
-        tags=("commit",),
-        files=commit.files[:MAX_FILES],
-        importance=0.1 if commit.is_merge else 0.15 if commit.is_bulk else importance,
-        source=Source.COMMIT_AUTO,
-        author=commit.author or None,
-        commit_sha=commit.sha,
-        evidence=(Evidence(EvidenceKind.COMMIT, commit.sha, at=commit.at),),
-        valid_from=commit.at,
-    )
 
 
 # -- Reading git's answers ------------------------------------------------------------------------
@@ -201,14 +163,3 @@ def _with_files(
 
 def _is_plain(name: str) -> bool:
     return 0 < len(name) <= MAX_PATH_CHARS and clean(name) == name and name.isprintable()
-
-
-def _message(commit: Commit) -> str:
-    """The message without trailers; empty for an automatic merge message."""
-    lines = commit.message.strip().split("\n")
-    while len(lines) > 1 and (not lines[-1].strip() or _TRAILER.fullmatch(lines[-1].strip())):
-        lines.pop()
-    text = "\n".join(line.rstrip() for line in lines).strip()
-    if commit.is_merge and "\n" not in text and _PLAIN_MERGE.match(text):
-        return ""
-    return shorten(text, limit=MAX_MESSAGE_CHARS)

@@ -10,6 +10,7 @@ from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import record
 from wellkept.core.types import Scope
+from wellkept.observe.failures.declared_commands import put_declared
 from wellkept.observe.failures.traps import forget_traps
 from wellkept.observe.failures.working_commands import forget_counts
 
@@ -32,6 +33,7 @@ def clear_project(store: Store, project: str, *, dry_run: bool) -> DeletedCounts
     if not dry_run:
         store.apply([*memories, ForgetSessions(project)])
         forget_counts(store, project)
+        put_declared(store, project, ())
         forget_traps(store, project)
         for skill in store.generated_skills(project=project):
             store.delete_generated_skill(skill.id)

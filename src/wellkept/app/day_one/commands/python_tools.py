@@ -54,7 +54,7 @@ def runner(files: ProjectFiles) -> str:
 def uses_pytest(files: ProjectFiles) -> str | None:
     """The file that shows that tests run with pytest."""
     document = files.toml("pyproject.toml")
-    if table(document, "tool", "pytest"):
+    if at(document, "tool", "pytest") is not None:
         return "pyproject.toml"
     if files.has("pytest.ini"):
         return "pytest.ini"
@@ -160,7 +160,8 @@ def _checks(files: ProjectFiles, document: object) -> Iterator[ProjectCommand]:
         (Purpose.TYPES, "pyright", "pyright", ("pyrightconfig.json",)),
         (Purpose.TYPES, "ty", "ty check", ("ty.toml",)),
     ):
-        source = "pyproject.toml" if table(document, "tool", tool) else files.first(*others)
+        is_set = at(document, "tool", tool) is not None
+        source = "pyproject.toml" if is_set else files.first(*others)
         if source is None and re.search(rf"^\[{tool}\b", files.text("setup.cfg"), re.MULTILINE):
             source = "setup.cfg"
         if source is not None:
