@@ -31,7 +31,7 @@ pytestmark = pytest.mark.feature("C4")
 
 HOOK = "/opt/my tools/it's/wellkept/clients/hook.py"
 COMMAND = ("/usr/bin/python3", "-I", "-S", HOOK)
-JSON_CLIENTS = ("claude-code", "codex", "gemini", "cursor")
+JSON_CLIENTS = ("claude-code", "codex", "gemini", "cursor", "qwen", "copilot")
 CLIENTS = (*JSON_CLIENTS, "opencode")
 
 
@@ -66,7 +66,7 @@ def _commands(client: str, settings: Any) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for event, entries in settings["hooks"].items():
         for entry in entries:
-            handlers = [entry] if client == "cursor" else entry["hooks"]
+            handlers = [entry] if client in ("cursor", "copilot") else entry["hooks"]
             found += [(event, handler["command"]) for handler in handlers]
     return found
 
@@ -89,6 +89,8 @@ def _tree(folder: Path) -> dict[str, bytes | None]:
         ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
         ("cursor", ".cursor/hooks.json", ".cursor/hooks.json"),
         ("opencode", ".config/opencode/plugins/wellkept.js", ".opencode/plugins/wellkept.js"),
+        ("qwen", ".qwen/settings.json", ".qwen/settings.json"),
+        ("copilot", ".copilot/settings.json", ".github/copilot/settings.local.json"),
     ],
 )
 def test_each_client_has_its_own_place(
@@ -104,6 +106,8 @@ def test_each_client_has_its_own_place(
         ("claude-code", "CLAUDE_CONFIG_DIR"),
         ("codex", "CODEX_HOME"),
         ("opencode", "XDG_CONFIG_HOME"),
+        ("qwen", "QWEN_HOME"),
+        ("copilot", "COPILOT_HOME"),
     ],
 )
 def test_a_client_that_was_moved_is_found(tmp_path: Path, client: str, variable: str) -> None:

@@ -25,9 +25,10 @@ def _text_in(client: str, event: str, answer: bytes) -> str:
     if client == "opencode":
         return answer.decode("utf-8")
     body = json.loads(answer)
-    if client == "cursor":
-        assert list(body) == ["additional_context"]
-        return body["additional_context"]
+    if client in ("cursor", "copilot"):
+        (name,) = body
+        assert name == ("additional_context" if client == "cursor" else "additionalContext")
+        return body[name]
     assert list(body) == ["hookSpecificOutput"]
     inside = body["hookSpecificOutput"]
     assert sorted(inside) == ["additionalContext", "hookEventName"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.clients.recorded import AT, EVENT_ID, FRAME, event_name, names, recorded
-from wellkept.clients import claude_code, codex, cursor, gemini, opencode
+from wellkept.clients import claude_code, codex, copilot, cursor, gemini, opencode, qwen
 from wellkept.clients.registry import CLIENTS, translate, translator
 from wellkept.core.errors import UsageError
 from wellkept.core.runtime import events as runtime_events
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.feature("C2", "C4")
 
 EVENTS = {
     module.CLIENT: tuple(module.READERS)
-    for module in (claude_code, codex, gemini, cursor, opencode)
+    for module in (claude_code, codex, gemini, cursor, opencode, qwen, copilot)
 } | {runtime_events.CLIENT: tuple(runtime_events.KINDS)}
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -28,7 +28,7 @@ _JSON = st.recursive(
     max_leaves=8,
 )
 _FIELDS = """session_id conversation_id cwd prompt source model tool_name tool_input tool_response
-tool_output tool_use_id duration_ms error error_message mcp_context agent_id agent_type trigger
+tool_output toolName toolArgs toolResult sessionId textResultForLlm tool_use_id duration_ms error error_message mcp_context agent_id agent_type trigger
 compact_summary last_assistant_message prompt_response reason text status edits file_path
 workspace_roots subagent_type command llmContent exit_code""".split()
 _TOOLS = st.sampled_from(["Bash", "Edit", "Write", "Read", "apply_patch", "mcp__a__b", "Grep"])
@@ -42,9 +42,9 @@ def _payloads(draw: st.DrawFn) -> tuple[str, str, dict[str, object]]:
     names_and_values = draw(st.lists(st.tuples(st.sampled_from(_FIELDS), _JSON)))
     payload: dict[str, object] = {str(name): value for name, value in names_and_values}
     if draw(st.booleans()):
-        payload |= {"session_id": "s", "conversation_id": "s"}
+        payload |= {"session_id": "s", "conversation_id": "s", "sessionId": "s"}
     if draw(st.booleans()):
-        payload["tool_name"] = draw(_TOOLS)
+        payload["tool_name"] = payload["toolName"] = draw(_TOOLS)
     return client, event, payload
 
 
@@ -60,7 +60,9 @@ def test_no_payload_is_too_strange(case: tuple[str, str, dict[str, object]]) -> 
 
 def _recordings() -> list[tuple[str, str]]:
     return [
-        (client, name) for client in ("claude-code", "codex", "gemini") for name in names(client)
+        (client, name)
+        for client in ("claude-code", "codex", "gemini", "qwen", "copilot")
+        for name in names(client)
     ]
 
 
@@ -81,21 +83,28 @@ def test_no_recorded_payload_breaks_when_its_fields_go_wrong(
 @given(
     st.sampled_from(sorted(EVENTS)),
     st.data(),
-    st.sampled_from(["prompt", "tool_response", "tool_output", "error", "text", "tool_input"]),
+    st.sampled_from(
+        "prompt tool_response tool_output error text tool_input toolArgs toolResult".split()
+    ),
 )
 def test_injected_text_never_comes_out_of_any_client(
     client: str, data: st.DataObject, field: str
 ) -> None:
     event = data.draw(st.sampled_from(EVENTS[client]))
     words = data.draw(st.text(max_size=20).filter(lambda t: "green" not in t))
+    escaped = FRAME.replace("<", "&lt;").replace(">", "&gt;")
     shapes: list[object] = [
         f"{words}{FRAME}{words}",
+        f"{words}{escaped}{words}",
+        {"resultType": "success", "textResultForLlm": escaped},
         {"content": [{"type": "text", "text": FRAME}], "stdout": FRAME, "llmContent": FRAME},
         {"command": f"echo {FRAME}", "file_path": "/p", "old_string": FRAME, "content": FRAME},
     ]
     payload: dict[str, object] = {
         "session_id": "s",
+        "sessionId": "s",
         "tool_name": data.draw(_TOOLS),
+        "toolName": data.draw(_TOOLS),
         field: data.draw(st.sampled_from(shapes)),
     }
     found = translator(client)(event, payload, event_id=EVENT_ID, at=AT)
@@ -133,7 +142,11 @@ def test_nesting_without_end_is_cut() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["<wellkept-memory>", "<wellkept-memory", "</wellkept-memory>", "<hook_context>", "\n*** "],
+    [
+        *("<wellkept-memory>", "<wellkept-memory", "</wellkept-memory>", "<hook_context>"),
+        *("\n*** ", "&lt;wellkept-memory&gt;", "&lt;wellkept-memory", "&lt;/wellkept-memory&gt;"),
+        "&lt;",
+    ],
 )
 def test_a_huge_text_of_our_own_marks_is_dealt_with_in_one_pass(piece: str) -> None:
     huge = piece * (4_000_000 // len(piece))
@@ -144,10 +157,12 @@ def test_a_huge_text_of_our_own_marks_is_dealt_with_in_one_pass(piece: str) -> N
 
 
 def test_an_unknown_client_is_named_with_those_that_are_known() -> None:
-    with pytest.raises(UsageError, match="claude-code, codex, gemini, cursor, opencode"):
+    with pytest.raises(
+        UsageError, match="claude-code, codex, gemini, cursor, opencode, qwen, copilot"
+    ):
         translator("emacs")
 
 
 def test_every_event_that_an_installer_hooks_is_understood() -> None:
-    for module in (claude_code, codex, gemini, cursor):
+    for module in (claude_code, codex, gemini, cursor, qwen, copilot):
         assert {hook.event for hook in module.HOOKS} <= set(EVENTS[module.CLIENT])

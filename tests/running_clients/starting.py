@@ -33,6 +33,10 @@ _QUIET = {
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     "GEMINI_CLI_TRUST_WORKSPACE": "true",
+    "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1",
+    "COPILOT_OFFLINE": "true",
+    "COPILOT_AUTO_UPDATE": "false",
+    "COPILOT_ALLOW_ALL": "true",
 }
 
 
@@ -100,6 +104,9 @@ class Machine:
         client.configure(self, endpoint.address)
         keys = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": endpoint.address}
         keys |= {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": endpoint.address}
+        keys |= {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{endpoint.address}/v1"}
+        keys |= {"OPENAI_MODEL": "fake", "COPILOT_MODEL": "claude-sonnet-4.5"}
+        keys |= {"COPILOT_PROVIDER_BASE_URL": f"{endpoint.address}/v1"}
         self._run([str(ROOT / client.program), *client.arguments, *words], **keys)
 
     def _run(self, words: Sequence[str], **more: str) -> subprocess.CompletedProcess[str]:
@@ -130,21 +137,31 @@ class Client:
     shell_key: str = "command"
     tool_prefix: str = ""
     namespace: str = ""
+    reader: str = ""
+    """The tool that must have read a file before it may be edited."""
+    caller: str = ""
+    """The tool by which the model calls those that are not listed in full."""
 
     def asks(self, tool: str, **given: object) -> Call:
         """The model calls a tool of Wellkept's MCP server."""
-        return Call(f"{self.tool_prefix}{tool}", given, self.namespace)
+        name = f"{self.tool_prefix}{tool}"
+        if self.caller:
+            return Call(self.caller, {"name": name, "arguments": given})
+        return Call(name, given, self.namespace)
 
     def runs(self, command: str) -> Call:
         """The model runs a command."""
         given = {self.shell_key: command}
-        if self.name in ("claude-code", "opencode"):
+        if self.name in ("claude-code", "opencode", "copilot", "qwen"):
             given["description"] = "Run it"
+        if self.name == "qwen":
+            return Call(self.shell, {**given, "is_background": False})
         return Call(self.shell, given)
 
     def script(self, file: Path) -> list[Turn]:
         """Edit the file, fail at a command, and be done."""
-        return [self.edit(file), self.runs("echo oops; exit 3"), Say("All done.")]
+        reads = [Call(self.reader, {"file_path": str(file)})] if self.reader else []
+        return [*reads, self.edit(file), self.runs("echo oops; exit 3"), Say("All done.")]
 
 
 def _nothing(machine: Machine, address: str) -> None:
@@ -180,6 +197,16 @@ def _configure_gemini(machine: Machine, _address: str) -> None:
     settings: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     settings["security"] = {"auth": {"selectedType": "gemini-api-key"}}
     settings["privacy"] = {"usageStatisticsEnabled": False}
+    settings["general"] = {"enableAutoUpdate": False}
+    _write(path, json.dumps(settings))
+
+
+def _configure_qwen(machine: Machine, _address: str) -> None:
+    path = machine.home / ".qwen" / "settings.json"
+    settings: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    settings["security"] = {"auth": {"selectedType": "openai"}}
+    settings["privacy"] = {"usageStatisticsEnabled": False}
+    settings["telemetry"] = {"enabled": False}
     settings["general"] = {"enableAutoUpdate": False}
     _write(path, json.dumps(settings))
 
@@ -220,6 +247,10 @@ def _snake(tool: str) -> Callable[[Path], Call]:
         return Call(tool, given | ({"instruction": "part"} if tool == "replace" else {}))
 
     return edit
+
+
+def _short(file: Path) -> Call:
+    return Call("edit", {"path": str(file), "old_str": "hello", "new_str": "goodbye"})
 
 
 def _camel(file: Path) -> Call:
@@ -264,6 +295,26 @@ CLIENTS = (
         _camel,
         "bash",
         tool_prefix="wellkept_",
+    ),
+    Client(
+        "qwen",
+        "qwen/node_modules/.bin/qwen",
+        ("--yolo", "-p"),
+        _configure_qwen,
+        _snake("edit"),
+        "run_shell_command",
+        tool_prefix="mcp__wellkept__",
+        reader="read_file",
+        caller="tool_call",
+    ),
+    Client(
+        "copilot",
+        "copilot/node_modules/@github/copilot-linux-x64/copilot",
+        ("--allow-all-tools", "--allow-all-paths", "-p"),
+        _nothing,
+        _short,
+        "bash",
+        tool_prefix="wellkept-",
     ),
 )
 

@@ -140,7 +140,7 @@ def test_the_model_is_offered_the_tools_and_calls_them(machine: Machine, client:
     assert "The giraffe is greeted last" in kept
 
 
-SLASHED = [each for each in every_client() if each.id != "codex"]
+SLASHED = [each for each in every_client() if each.id not in ("codex", "copilot")]
 
 
 @pytest.mark.parametrize("client", SLASHED)
@@ -153,8 +153,9 @@ def test_a_slash_command_tells_the_model_what_to_do(fresh: Machine, client: Clie
         words = ["--command", "recall", "greeting of zebras"]
     with Endpoint([]) as endpoint:
         fresh.start(client, endpoint, *words)
-    assert re.search(r'Question: (?:\\")?greeting of zebras', endpoint.last)
-    assert "memory_search" in endpoint.last
+    # A client's own upkeep may come last.
+    asked = next(one for one in endpoint.seen if re.search(r'Question: (?:\\")?greeting of', one))
+    assert "memory_search" in asked
 
 
 def _no_folder(machine: Machine, client: Client) -> None:

@@ -80,7 +80,8 @@ def _turn_ended(payload: Fields, origin: Origin) -> Event:
     return TurnEnded(origin=origin, last_message=last or None)
 
 
-def _tool_called(payload: Fields, origin: Origin) -> Event | None:
+def tool_called_after(payload: Fields, origin: Origin) -> Event | None:
+    """AfterTool."""
     name = _tool_name(payload)
     if not name:
         return None
@@ -113,7 +114,7 @@ def _result(response: Fields, kind: ToolKind) -> ToolResult:
     if failure:
         return ToolResult("", _mcp_error(text(failure, "message")) or output or "failed")
     if kind is ToolKind.SHELL:
-        return _shell_result(output)
+        return shell_result(output)
     return ToolResult("" if kind in (ToolKind.EDIT, ToolKind.WRITE) else output)
 
 
@@ -132,7 +133,7 @@ def _mcp_error(message: str) -> str:
     return "\n".join(filter(None, texts)) or "failed"
 
 
-def _shell_result(report: str) -> ToolResult:
+def shell_result(report: str) -> ToolResult:
     """Parse the labelled report of a shell call; without labels it was stopped."""
     parts = _LABEL.split(report)
     fields = {
@@ -158,7 +159,7 @@ READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
     {
         "SessionStart": claude_code.session_started,
         "BeforeAgent": _prompt_submitted,
-        "AfterTool": _tool_called,
+        "AfterTool": tool_called_after,
         "AfterAgent": _turn_ended,
         "SessionEnd": claude_code.session_ended,
     }

@@ -33,7 +33,7 @@ _SESSION_KEYS = (b'"session_id"', b'"conversation_id"', b'"sessionID"', b'"sessi
 _MAX_KEY_BYTES = 200
 # Ends of a turn or session: the spool is drained then.
 _DRAIN_EVENTS = frozenset(
-    {"stop", "sessionend", "afteragent", "session.idle", "event:session.idle"}
+    {"stop", "agentstop", "sessionend", "afteragent", "session.idle", "event:session.idle"}
 )
 
 

@@ -25,6 +25,8 @@ CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
         "gemini": "wellkept.clients.gemini",
         "cursor": "wellkept.clients.cursor",
         "opencode": "wellkept.clients.opencode",
+        "qwen": "wellkept.clients.qwen",
+        "copilot": "wellkept.clients.copilot",
         # The runtime of this package makes events itself.
         "wellkept": "wellkept.core.runtime.events",
     }

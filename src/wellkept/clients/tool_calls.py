@@ -22,9 +22,9 @@ _NAMES: Final[Mapping[ToolKind, str]] = MappingProxyType(
     {
         ToolKind.READ: "read read_file read_many_files notebookread view view_file view_image"
         " readmcpresourcetool",
-        ToolKind.EDIT: "edit multiedit notebookedit replace apply_patch patch edit_file"
-        " search_replace strreplace str_replace",
-        ToolKind.WRITE: "write write_file create_file delete delete_file",
+        ToolKind.EDIT: "edit multiedit notebookedit notebook_edit replace apply_patch patch"
+        " edit_file search_replace strreplace str_replace",
+        ToolKind.WRITE: "write write_file create create_file delete delete_file",
         ToolKind.SHELL: "bash shell exec_command local_shell run_shell_command powershell"
         " run_terminal_cmd bashoutput",
         ToolKind.SEARCH: "grep glob ls list list_dir list_directory search_file_content"

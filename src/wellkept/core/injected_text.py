@@ -12,11 +12,14 @@ from typing import Final
 FRAME: Final = "wellkept-memory"
 SERVER: Final = "wellkept"
 
-_OPENING = re.compile(rf"<{FRAME}\b[^<>]*>", re.IGNORECASE)
-_CLOSING = re.compile(rf"</\s*{FRAME}\s*>", re.IGNORECASE)
+# Some clients write the frame with entities.
+_LEFT, _RIGHT = "(?:<|&lt;)", "(?:>|&gt;)"
+_TAG = rf"{_LEFT}{FRAME}\b(?:(?!&[lg]t;)[^<>])*{_RIGHT}"
+_OPENING = re.compile(_TAG, re.IGNORECASE)
+_CLOSING = re.compile(rf"{_LEFT}/\s*{FRAME}\s*{_RIGHT}", re.IGNORECASE)
 # A client may cut the closing tag off. Our opening tag is followed by a line end, which is escaped
 # in a quoted transcript.
-_CUT_OFF = re.compile(rf"<{FRAME}\b[^<>]*>[ \t\r]*(?:\n|\\+n)", re.IGNORECASE)
+_CUT_OFF = re.compile(rf"{_TAG}[ \t\r]*(?:\n|\\+n)", re.IGNORECASE)
 # The program by any path, quoted or not, or as `python -m wellkept`.
 _OWN_COMMAND = re.compile(
     r"""\s*(?:'[^'\n]*/wellkept'|"[^"\n]*/wellkept"|(?:\S*/)?wellkept"""

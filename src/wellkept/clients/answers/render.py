@@ -16,6 +16,9 @@ _CLOSING = "</wellkept-memory>"
 _CUT_MARK = "[…]"
 _SPECIFIC = '{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":"{text}"}}}}'
 
+# Clients whose answer is one field.
+_FLAT = {"cursor": "additional_context", "copilot": "additionalContext"}
+
 CONTEXT_EVENTS: dict[str, tuple[str, ...]] = {
     "claude-code": (
         "SessionStart",
@@ -28,6 +31,8 @@ CONTEXT_EVENTS: dict[str, tuple[str, ...]] = {
     "gemini": ("SessionStart", "BeforeAgent", "AfterTool"),
     "cursor": ("sessionStart", "postToolUse"),
     "opencode": ("SessionStart", "UserPromptSubmit", "PostToolUse"),
+    "qwen": ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"),
+    "copilot": ("sessionStart", "userPromptSubmitted", "postToolUse", "postToolUseFailure"),
 }
 """Client -> events whose hook output goes to the model."""
 
@@ -48,8 +53,8 @@ def render(client: str, event_name: str, text: str) -> bytes:
     if client == "opencode":  # its shim is ours and takes plain text
         return body.encode("utf-8")
     quoted = body.translate(_ESCAPES)
-    if client == "cursor":
-        return f'{{"additional_context":"{quoted}"}}'.encode()
+    if client in _FLAT:
+        return f'{{"{_FLAT[client]}":"{quoted}"}}'.encode()
     return _SPECIFIC.format(event=event_name, text=quoted).encode()
 
 

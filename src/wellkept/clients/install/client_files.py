@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from wellkept.clients import claude_code, codex, cursor, gemini, opencode
+from wellkept.clients import claude_code, codex, copilot, cursor, gemini, opencode, qwen
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs, Shell
 from wellkept.clients.install import slash_commands
 from wellkept.clients.install.hook_entries import Handler, HookLayout, HookTarget
@@ -20,6 +20,7 @@ from wellkept.clients.install.mcp_entries import (
     TomlServerEntry,
     command_and_args,
     local_command,
+    local_server,
     stdio_server,
 )
 from wellkept.clients.install.slash_commands import command_files
@@ -62,6 +63,10 @@ def _in_seconds(command: str) -> Handler:
 def _in_milliseconds(command: str) -> Handler:
     timeout_ms = _TIMEOUT_S * 1000
     return {"name": "wellkept", "type": "command", "command": command, "timeout": timeout_ms}
+
+
+def _in_timeout_sec(command: str) -> Handler:
+    return {"type": "command", "command": command, "timeoutSec": _TIMEOUT_S}
 
 
 def _bare(command: str) -> Handler:
@@ -128,6 +133,25 @@ def _opencode(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget
     ]
 
 
+def _qwen(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+    settings = qwen.settings_file(scope, folders)
+    form, folder = slash_commands.qwen_format, settings.parent / "commands"
+    return [
+        HookTarget(settings, HookLayout(qwen.CLIENT, _in_seconds), qwen.HOOKS, Shell.POWERSHELL),
+        JsonServerEntry(settings, _SERVERS, command_and_args),
+        *command_files(folder, form, has_memory_command=True),
+    ]
+
+
+def _copilot(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+    settings = copilot.settings_file(scope, folders)
+    layout = HookLayout(copilot.CLIENT, _in_timeout_sec, grouped=False)
+    return [
+        HookTarget(settings, layout, copilot.HOOKS, Shell.POWERSHELL),
+        JsonServerEntry(copilot.servers_file(scope, folders), _SERVERS, local_server),
+    ]
+
+
 def _opencode_plugin(programs: Programs) -> str:
     """The plugin with the hook command filled in; it is started without a shell."""
     words = json.dumps(list(programs.hook), ensure_ascii=False)
@@ -145,5 +169,7 @@ CLIENTS: Final[Mapping[str, ClientFiles]] = MappingProxyType(
         gemini.CLIENT: ClientFiles(_gemini, programs=("gemini",)),
         cursor.CLIENT: ClientFiles(_cursor, programs=("cursor", "cursor-agent")),
         opencode.CLIENT: ClientFiles(_opencode, programs=("opencode",)),
+        qwen.CLIENT: ClientFiles(_qwen, programs=("qwen",)),
+        copilot.CLIENT: ClientFiles(_copilot, programs=("copilot",)),
     }
 )

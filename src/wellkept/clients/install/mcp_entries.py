@@ -133,6 +133,11 @@ def stdio_server(server: Sequence[str]) -> Fields:
     return {"type": "stdio", **command_and_args(server)}
 
 
+def local_server(server: Sequence[str]) -> Fields:
+    """Copilot CLI's entry format; it offers only the tools that are listed."""
+    return {"type": "local", **command_and_args(server), "tools": ["*"]}
+
+
 def local_command(server: Sequence[str]) -> Fields:
     """OpenCode's entry format."""
     return {"type": "local", "command": list[Json](server), "enabled": True}

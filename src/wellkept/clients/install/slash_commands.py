@@ -80,6 +80,11 @@ def opencode_format(command: SlashCommand, program: str) -> str:
     return _with_header({"description": command.description}, command.body(program, "$ARGUMENTS"))
 
 
+def qwen_format(command: SlashCommand, program: str) -> str:
+    """Markdown with a description; the client replaces `{{args}}`."""
+    return _with_header({"description": command.description}, command.body(program, "{{args}}"))
+
+
 def gemini_format(command: SlashCommand, program: str) -> str:
     """TOML; the client replaces `{{args}}`."""
     body = json.dumps(command.body(program, "{{args}}"), ensure_ascii=False)
