@@ -71,6 +71,7 @@ JSON_FIELDS = {
     "install": _INSTALLED,
     "uninstall": _INSTALLED,
     "status": ("programs", "items", "running", "off"),
+    "hook": ("event", "problems"),
     "off": ("added", "off"),
     "on": ("ended", "off"),
     "remember": ("outcome", "memory", "reason", "previous"),
@@ -379,10 +380,18 @@ def completion_file() -> str:
     return table_json(root, dict(ALIASES))
 
 
+def protocol_file() -> str:
+    """What `wellkept hook` reads and prints."""
+    from wellkept.clients.generic import schema
+
+    return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+
+
 PAGES = {
     "docs/reference/cli.md": cli_page,
     "docs/reference/settings.md": settings_page,
     "docs/openapi.json": openapi_file,
+    "docs/reference/hook-protocol.schema.json": protocol_file,
     "docs/architecture.svg": draw,
     "src/wellkept/server/mcp/tools.json": tools_file,
     "src/wellkept/cli/completion/table.json": completion_file,

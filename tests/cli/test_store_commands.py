@@ -337,7 +337,7 @@ def test_completion_prints_a_script(cli: Cli, shell: str) -> None:
 _OWN_TESTS = frozenset(
     {"skill add", "skill refine", "projects join", "model test", "models get", "models remove"}
     | {"agent", "share status", "share on", "share off", "share add", "share remove"}
-    | {"share update", "handoff"}
+    | {"share update", "handoff", "hook"}
 )
 
 

@@ -20,14 +20,21 @@ pytestmark = pytest.mark.feature("C4", "D10")
 _PAIRS = [(client, event) for client, events in CONTEXT_EVENTS.items() for event in events]
 
 
+_FLAT = {
+    "cursor": "additional_context",
+    "copilot": "additionalContext",
+    "generic": "context",
+}
+
+
 def _text_in(client: str, event: str, answer: bytes) -> str:
     """The text as the client reads it, checking that there is nothing else."""
     if client == "opencode":
         return answer.decode("utf-8")
     body = json.loads(answer)
-    if client in ("cursor", "copilot"):
+    if client in _FLAT:
         (name,) = body
-        assert name == ("additional_context" if client == "cursor" else "additionalContext")
+        assert name == _FLAT[client]
         return body[name]
     assert list(body) == ["hookSpecificOutput"]
     inside = body["hookSpecificOutput"]

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.clients.recorded import AT, EVENT_ID, FRAME, event_name, names, recorded
-from wellkept.clients import claude_code, codex, copilot, cursor, gemini, opencode, qwen
+from wellkept.clients import (
+    claude_code,
+    codex,
+    copilot,
+    cursor,
+    gemini,
+    generic,
+    opencode,
+    qwen,
+)
 from wellkept.clients.registry import CLIENTS, translate, translator
 from wellkept.core.errors import UsageError
 from wellkept.core.runtime import events as runtime_events
@@ -18,7 +27,7 @@ pytestmark = pytest.mark.feature("C2", "C4")
 
 EVENTS = {
     module.CLIENT: tuple(module.READERS)
-    for module in (claude_code, codex, gemini, cursor, opencode, qwen, copilot)
+    for module in (claude_code, codex, gemini, cursor, opencode, qwen, copilot, generic)
 } | {runtime_events.CLIENT: tuple(runtime_events.KINDS)}
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -20,8 +20,14 @@ def main() -> None:
 
         complete(os.environ)
         os._exit(0)
-    import gc
     import sys
+
+    if len(sys.argv) == 3 and sys.argv[1] == "hook" and not sys.argv[2].startswith("-"):
+        from wellkept.cli.hook_entry import run_hook
+
+        run_hook(sys.argv[2])
+        os._exit(0)
+    import gc
 
     # Most objects live until the end: the default threshold costs 5 % of a short command.
     gc.set_threshold(50_000)

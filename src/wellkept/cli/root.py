@@ -37,6 +37,11 @@ SECTIONS: Final = MappingProxyType(
                 "run.status",
                 "Show installed clients and running processes.",
             ),
+            "hook": (
+                "run.hook",
+                "Take one event of any coding client as JSON on standard input, and print context"
+                " for it.",
+            ),
             "off": (
                 "run.pause",
                 "Silence the hooks of every client at once, in open sessions too.",

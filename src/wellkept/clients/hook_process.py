@@ -33,7 +33,16 @@ _SESSION_KEYS = (b'"session_id"', b'"conversation_id"', b'"sessionID"', b'"sessi
 _MAX_KEY_BYTES = 200
 # Ends of a turn or session: the spool is drained then.
 _DRAIN_EVENTS = frozenset(
-    {"stop", "agentstop", "sessionend", "afteragent", "session.idle", "event:session.idle"}
+    {
+        "stop",
+        "agentstop",
+        "sessionend",
+        "afteragent",
+        "session.idle",
+        "event:session.idle",
+        "turn_end",
+        "session_end",
+    }
 )
 
 

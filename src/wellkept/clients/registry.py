@@ -27,6 +27,8 @@ CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
         "opencode": "wellkept.clients.opencode",
         "qwen": "wellkept.clients.qwen",
         "copilot": "wellkept.clients.copilot",
+        # Any other, by the documented protocol.
+        "generic": "wellkept.clients.generic",
         # The runtime of this package makes events itself.
         "wellkept": "wellkept.core.runtime.events",
     }

@@ -17,7 +17,7 @@ _CUT_MARK = "[…]"
 _SPECIFIC = '{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":"{text}"}}}}'
 
 # Clients whose answer is one field.
-_FLAT = {"cursor": "additional_context", "copilot": "additionalContext"}
+_FLAT = {"cursor": "additional_context", "copilot": "additionalContext", "generic": "context"}
 
 CONTEXT_EVENTS: dict[str, tuple[str, ...]] = {
     "claude-code": (
@@ -32,6 +32,7 @@ CONTEXT_EVENTS: dict[str, tuple[str, ...]] = {
     "cursor": ("sessionStart", "postToolUse"),
     "opencode": ("SessionStart", "UserPromptSubmit", "PostToolUse"),
     "qwen": ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"),
+    "generic": ("session_start", "prompt", "tool_call"),
     "copilot": ("sessionStart", "userPromptSubmitted", "postToolUse", "postToolUseFailure"),
 }
 """Client -> events whose hook output goes to the model."""

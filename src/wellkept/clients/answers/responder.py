@@ -58,14 +58,16 @@ class HookResponder:
             return b""
         translated = translate(client, event, payload, event_id="", at=self._clock())
         request = next(filter(None, map(context_request, translated)), None)
-        return b"" if request is None else self._respond(request, event, payload)
+        return b"" if request is None else self._respond(client, request, event, payload)
 
-    def _respond(self, request: HookContextRequest, event: str, payload: bytes) -> bytes:
+    def _respond(
+        self, protocol: str, request: HookContextRequest, event: str, payload: bytes
+    ) -> bytes:
         client, session = request.client, request.session
         if request.fresh:
             self._shown.forget(client, session)
         context = self._context(request, self._shown.ids(client, session))
-        response = render(client, event, context.text)
+        response = render(protocol, event, context.text)
         if response:
             self._shown.add(client, session, context.ids)
             if self._log is not None:
