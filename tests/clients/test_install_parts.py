@@ -107,12 +107,27 @@ def test_each_client_is_told_in_its_own_form(installer: Installer) -> None:
     plain = {"command": program, "args": rest}
     assert found["claude-code"]["mcpServers"]["wellkept"] == {"type": "stdio", **plain}
     assert found["gemini"]["mcpServers"]["wellkept"] == plain
+    assert found["qwen"]["mcpServers"]["wellkept"] == plain
+    assert found["windsurf"]["mcpServers"]["wellkept"] == plain
+    assert found["amp"]["amp.mcpServers"]["wellkept"] == plain
+    assert found["crush"]["mcp"]["wellkept"] == {"type": "stdio", **plain}
+    assert found["copilot"]["mcpServers"]["wellkept"] == {"type": "local", **plain, "tools": ["*"]}
     assert found["cursor"]["mcpServers"]["wellkept"] == plain
     in_codex = found["codex"]["mcp_servers"]["wellkept"]
     assert {name: in_codex[name] for name in plain} == plain
     assert "WELLKEPT_HOME" in in_codex["env_vars"]
     in_opencode = found["opencode"]["mcp"]["wellkept"]
     assert in_opencode == {"type": "local", "command": list(SERVER), "enabled": True}
+
+
+def test_windsurf_gets_a_rule_in_a_project_that_asks_for_it(installer: Installer) -> None:
+    change = installer.install("windsurf", scope=InstallScope.PROJECT)
+    assert change.path == installer.folders.project / ".windsurf" / "rules" / "wellkept.md"
+    rule = change.path.read_text("utf-8")
+    assert rule.startswith("---\ntrigger: always_on\n")
+    assert "`memory_search`" in rule
+    assert "__WELLKEPT__" not in rule
+    assert installer.status("windsurf", scope=InstallScope.PROJECT).parts == (InstallPart.RULES,)
 
 
 def test_a_projects_server_is_the_persons_own_in_claude_code(installer: Installer) -> None:

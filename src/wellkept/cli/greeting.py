@@ -51,7 +51,7 @@ def _clients() -> list[InstallStatus]:
     found: list[InstallStatus] = []
     for client in CLIENTS:
         both = [installer.status(client, scope=scope) for scope in InstallScope]
-        best = next((one for one in both if one.is_hooked), both[0])
+        best = next((one for one in both if one.is_connected), both[0])
         if best.client_seen or best.state is not InstallState.ABSENT:
             found.append(best)
     return found
@@ -61,7 +61,7 @@ def _clients_text(clients: list[InstallStatus]) -> str:
     if not clients:
         return "none found"
     return ", ".join(
-        f"{one.client} ({'connected' if one.is_hooked else 'not connected'})" for one in clients
+        f"{one.client} ({'connected' if one.is_connected else 'not connected'})" for one in clients
     )
 
 
@@ -96,7 +96,7 @@ def _pauses() -> list[str]:
 
 
 def _next_step(clients: list[InstallStatus], count: int, waiting: int) -> str:
-    if clients and not any(one.is_hooked for one in clients):
+    if clients and not any(one.is_connected for one in clients):
         return f"wellkept install {clients[0].client}   # connect it; --dry-run shows the change"
     if not count:
         return "wellkept init   # read what this project says about itself"

@@ -33,6 +33,7 @@ class InstallPart(StrEnum):
     HOOKS = "hooks"
     SERVER = "mcp"
     COMMANDS = "commands"
+    RULES = "rules"
 
 
 class Shell(StrEnum):

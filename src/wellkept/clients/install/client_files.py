@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -32,6 +33,11 @@ from wellkept.core.records import record
 _TIMEOUT_S: Final = 10
 _SERVERS: Final = ("mcpServers",)
 _RESTART: Final = "Restart open sessions to use it."
+_ONLY_SERVER: Final = (
+    "This client has no hook that takes context: sessions are not captured, and the model asks the"
+    " MCP server by itself or when you say so."
+)
+_RULE_MARK: Final = "When to use Wellkept's memory of this project"
 
 
 @record
@@ -152,6 +158,41 @@ def _copilot(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]
     ]
 
 
+def _amp(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+    """By documentation: no hooks but plugins in TypeScript, so only the MCP server."""
+    home = folders.home / ".config" / "amp" if _is_user(scope) else folders.project / ".amp"
+    return [JsonServerEntry(home / "settings.json", ("amp.mcpServers",), command_and_args)]
+
+
+def _crush(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+    """By documentation: one hook, before tools, which could only delay them."""
+    config = folders.from_variable("XDG_CONFIG_HOME", ".config") / "crush" / "crush.json"
+    path = config if _is_user(scope) else folders.project / ".crush.json"
+    return [JsonServerEntry(path, ("mcp",), stdio_server)]
+
+
+def _windsurf(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+    """By documentation: no hook can give context. A project gets a rule on using the server."""
+    if _is_user(scope):
+        path = folders.home / ".codeium" / "windsurf" / "mcp_config.json"
+        return [JsonServerEntry(path, _SERVERS, command_and_args)]
+    rule = folders.project / ".windsurf" / "rules" / "wellkept.md"
+    return [WholeFile(InstallPart.RULES, rule, _RULE_MARK, _windsurf_rule)]
+
+
+def _windsurf_rule(programs: Programs) -> str:
+    """When to use the memory, always in the model's context."""
+    skill = (files("wellkept.clients") / "data" / "skill" / "SKILL.md").read_text("utf-8")
+    body = skill.partition("---\n")[2].partition("---\n")[2]
+    program = slash_commands.program_line(programs.wellkept or ("wellkept",))
+    text = body.replace(slash_commands.PROGRAM_MARK, program)
+    return f"---\ntrigger: always_on\ndescription: {_RULE_MARK}\n---\n{text}"
+
+
+def _is_user(scope: InstallScope) -> bool:
+    return scope is InstallScope.USER
+
+
 def _opencode_plugin(programs: Programs) -> str:
     """The plugin with the hook command filled in; it is started without a shell."""
     words = json.dumps(list(programs.hook), ensure_ascii=False)
@@ -171,5 +212,8 @@ CLIENTS: Final[Mapping[str, ClientFiles]] = MappingProxyType(
         opencode.CLIENT: ClientFiles(_opencode, programs=("opencode",)),
         qwen.CLIENT: ClientFiles(_qwen, programs=("qwen",)),
         copilot.CLIENT: ClientFiles(_copilot, programs=("copilot",)),
+        "amp": ClientFiles(_amp, (_RESTART, _ONLY_SERVER), programs=("amp",)),
+        "crush": ClientFiles(_crush, (_RESTART, _ONLY_SERVER), programs=("crush",)),
+        "windsurf": ClientFiles(_windsurf, (_RESTART, _ONLY_SERVER), programs=("windsurf",)),
     }
 )

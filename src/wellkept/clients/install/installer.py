@@ -85,12 +85,15 @@ class InstallStatus:
     client_seen: bool
     problem: str = ""
     plugin: PluginInstall | None = None
+    takes_hooks: bool = True
 
     @property
-    def is_hooked(self) -> bool:
-        """Whether the client's sessions reach Wellkept, by hooks or by a plugin."""
+    def is_connected(self) -> bool:
+        """Whether Wellkept is in the client as far as it can be: by hooks, a plugin, or the MCP
+        server of a client without hooks."""
         by_plugin = self.plugin is not None and self.plugin.enabled
-        return by_plugin or InstallPart.HOOKS in self.parts
+        wanted = InstallPart.HOOKS if self.takes_hooks else InstallPart.SERVER
+        return by_plugin or wanted in self.parts
 
 
 @record
@@ -143,6 +146,7 @@ class Installer:
             client_seen=targets[0].path.parent.is_dir() or self._has_program(client),
             problem=problem,
             plugin=installed_plugin(client, scope=scope, folders=self.folders),
+            takes_hooks=any(target.part is InstallPart.HOOKS for target in targets),
         )
 
     def _has_program(self, client: str) -> bool:
