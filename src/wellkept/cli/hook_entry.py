@@ -13,12 +13,10 @@ def run_hook(event: str) -> None:
     if "WELLKEPT_SELF" in os.environ:
         return
     try:
-        from wellkept.clients.detached_drain import FILE_NAME
+        from wellkept.clients.detached_drain import is_recorded
         from wellkept.clients.hook_process import BOTH, main
-        from wellkept.store.spool import state_folder
 
-        state = state_folder(os.environ)
-        if state is not None and not os.path.exists(f"{state}/{FILE_NAME}"):
+        if not is_recorded(os.environ):
             # Nobody installed a client: without this, nobody would take the events in.
             from wellkept.cli.commands.run.install import record_drain_command
 

@@ -13,11 +13,11 @@ Imported by the hook process at the end of a turn or a session.
 import os
 
 from wellkept.clients.answers.protocol import is_server_running
-from wellkept.store.spool import FOLDER_NAME, fcntl
+from wellkept.store.spool import FOLDER_NAME, fcntl, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
 FILE_NAME = "drain.command"
 SLOTS = 2
@@ -37,6 +37,12 @@ def record_command(state: str, words: "Sequence[str]") -> None:
     finally:
         os.close(descriptor)
     os.replace(partial, path)
+
+
+def is_recorded(environment: "Mapping[str, str]") -> bool:
+    """Whether a command is saved; also when there is no folder to save one in."""
+    state = state_folder(environment)
+    return state is None or os.path.exists(f"{state}/{FILE_NAME}")
 
 
 def recorded_command(state: str) -> list[str]:
