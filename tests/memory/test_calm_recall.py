@@ -176,10 +176,10 @@ def _turns(*sessions: str) -> list[Ranked]:
 
 
 @pytest.mark.feature("B1")
-def test_half_a_page_is_for_further_sessions_and_stays_in_order() -> None:
+def test_a_fifth_of_a_page_is_for_further_sessions_and_stays_in_order() -> None:
     ranked = _turns(*["a"] * 12, "b", "c", "d", "e", "f")
     page = spread_out(ranked, contents=lambda _: {}, page_size=10)[:10]
-    assert [one.candidate.session_id for one in page] == [*["a"] * 6, "b", "c", "d", "e"]
+    assert [one.candidate.session_id for one in page] == [*["a"] * 8, "b", "c"]
     assert page == sorted(page, key=lambda one: -one.score)
 
 
@@ -188,6 +188,13 @@ def test_a_session_far_behind_gets_no_place() -> None:
     ranked = [*_turns(*["a"] * 12), Ranked(candidate("z", session_id="b", seq=0), 0.01)]
     page = spread_out(ranked, contents=lambda _: {}, page_size=10)[:10]
     assert {one.candidate.session_id for one in page} == {"a"}
+
+
+@pytest.mark.feature("B1")
+def test_sessions_that_rank_high_take_no_place_from_the_next_hits() -> None:
+    ranked = _turns("a", "b", "a", "c", "a", "d", "a", "a", "a", "a", "e", "a")
+    page = spread_out(ranked, contents=lambda _: {}, page_size=10)[:10]
+    assert [one.candidate.session_id for one in page] == [*"abacadaa", "a", "e"]
 
 
 @pytest.mark.feature("B1")
@@ -200,11 +207,11 @@ def test_spreading_loses_and_repeats_nothing() -> None:
 
 @pytest.mark.feature("B1")
 def test_notes_that_say_the_same_are_one_subject() -> None:
-    texts = {f"{n}": f"The importer retries failed rows {n} times" for n in range(4)}
+    texts = {f"{n}": f"The importer retries failed rows {n} times" for n in range(5)}
     texts["x"] = "Colours come from the theme"
     ranked = [Ranked(candidate(each), 1.0 - n / 10) for n, each in enumerate(texts)]
-    page = spread_out(ranked, contents=lambda _: texts, page_size=4)[:4]
-    assert [one.candidate.id for one in page] == ["0", "1", "2", "x"]
+    page = spread_out(ranked, contents=lambda _: texts, page_size=5)[:5]
+    assert [one.candidate.id for one in page] == ["0", "1", "2", "3", "x"]
 
 
 # -- Past dates -----------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Spread a page of results over sessions and subjects.
 
-An answer may need several sessions, and ten turns of the best one would hide the others. So half of
-each page is kept for the best hit of subjects that come close to the best of all; the other half
-goes by rank. The subject of a turn is its session; notes that say nearly the same are one subject.
+An answer may need several sessions, and ten turns of the best one would hide the others. So most of
+a page goes by rank, and its last fifth to the best hits of subjects that are not on it yet and come
+close to the best of all. The subject of a turn is its session; notes that say nearly the same are
+one subject.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from wellkept.core.text import content_words, jaccard
 from wellkept.memory.recall.ranking import Contents, Ranked
 
 CLOSE = 0.1
+_FURTHER_SHARE = 5  # one place of so many is for further subjects
 _ALIKE = 0.6
 _COMPARED = 40
 _READ_CHARS = 600
@@ -24,25 +26,33 @@ def spread_out(ranked: Sequence[Ranked], *, contents: Contents, page_size: int) 
         return list(ranked)
     subjects = _subjects(ranked, contents)
     least = CLOSE * ranked[0].score
+    close = sum(one.score >= least for one in ranked)
     found: list[Ranked] = []
     left = list(range(len(ranked)))
     while left:
-        first: dict[str, int] = {}
-        for number in left:
-            if ranked[number].score < least:
-                break
-            first.setdefault(subjects[number], number)
-        page = set(list(first.values())[: page_size // 2])
-        for number in left:
-            if len(page) >= page_size:
-                break
-            page.add(number)
+        page = _page(left, subjects, page_size, close)
         found += [ranked[number] for number in sorted(page)]
         left = [number for number in left if number not in page]
-        if not first:  # nothing is close any more: the rest goes by rank
-            found += [ranked[number] for number in left]
-            break
     return found
+
+
+def _page(left: Sequence[int], subjects: Sequence[str], size: int, close: int) -> set[int]:
+    """The next page: by rank, then the best of each further subject, then by rank again. Numbers
+    below `close` come close to the best."""
+    by_rank = size - size // _FURTHER_SHARE
+    page = set(left[:by_rank])
+    told = {subjects[number] for number in page}
+    for number in left[by_rank:]:
+        if len(page) >= size or number >= close:
+            break
+        if subjects[number] not in told:
+            told.add(subjects[number])
+            page.add(number)
+    for number in left[by_rank:]:
+        if len(page) >= size:
+            break
+        page.add(number)
+    return page
 
 
 def _subjects(ranked: Sequence[Ranked], contents: Contents) -> list[str]:
