@@ -13,6 +13,11 @@ _LATIN = re.compile(r"[a-z]+")
 _PIECE_CHARS = 24
 
 
+def is_unspaced(word: str) -> bool:
+    """Whether a word is written in a script without spaces."""
+    return _ASIAN.match(word) is not None
+
+
 def count_words(texts: Iterable[str]) -> Counter[str]:
     """How often each word, or run of unspaced script, occurs."""
     counts: Counter[str] = Counter()

