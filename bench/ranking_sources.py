@@ -34,6 +34,7 @@ from bench.report import say
 from wellkept import open as open_memory
 from wellkept.app import Wellkept
 from wellkept.core.memory import MemoryDraft
+from wellkept.core.ports.models import WordMatcher
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType
 from wellkept.memory.recall import answers
@@ -101,7 +102,11 @@ def collect(
     plan, pool = gather(engine.store, plan, where=where, embed=embed, cap=RETRIEVER_CAP)
     table = FeatureTable(pool, plan)
     read = best_of(table.weighed(READ_FIRST), READ_TEXTS)
-    table.read_texts(engine.store.contents(read))
+    texts = engine.store.contents(read)
+    table.read_texts(texts)
+    if isinstance(embedder, WordMatcher):
+        matched = embedder.word_matches(plan.meaning, list(texts.values())) or [0.0] * len(texts)
+        table.read_matches(dict(zip(texts, matched, strict=True)))
     ids = [candidate.id for candidate in pool.candidates]
     rows = np.array([table[each] for each in ids]).reshape(-1, len(Feature))
     asked = answers.Question.of(plan, pool, near=engine.thresholds().duplicate)
@@ -109,7 +114,8 @@ def collect(
     place = {each: number for number, each in enumerate(ids)}
     for one in engine.store.get(read):
         number = place[one.id]
-        support[number] = asked.support(one, covers=rows[number, Feature.COVERS])
+        own = rows[number]
+        support[number] = asked.support(one, covers=own[Feature.COVERS], met=own[Feature.MET])
     return Example(
         source,
         group,

@@ -20,7 +20,7 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.recall.answers import SUPPORT, Question, probability
 from wellkept.memory.recall.features import begins_a_word
 from wellkept.memory.recall.ranking import Ranked
-from wellkept.memory.recall.requests import CLEAR_SCORE, DEFAULT_MIN_SCORE
+from wellkept.memory.recall.requests import CLEAR_SCORE, DEFAULT_MIN_SCORE, TURN_SHARE
 from wellkept.memory.recall.spread import spread_out
 from wellkept.memory.recall.weights import load_rankings
 from wellkept.testing.fakes import ManualClock
@@ -91,7 +91,26 @@ def test_pages_end_where_scores_fall_below_the_least(engine: Engine) -> None:
 
 
 @pytest.mark.feature("B10")
-@pytest.mark.parametrize("name", ["hybrid", "words", "vectors"])
+def test_beside_an_answer_turns_have_a_lower_bar_unless_more_was_asked_for(engine: Engine) -> None:
+    for number in range(30):
+        keep(
+            engine,
+            f"the importer retries rows {number}" if number < 2 else f"then we had lunch {number}",
+            session_id="one",
+            seq=number,
+        )
+    every = ask(engine, "how often does the importer retry rows?", limit=30).hits
+    assert every[0].score >= DEFAULT_MIN_SCORE
+    usual = ask(
+        engine, "how often does the importer retry rows?", limit=30, min_score=DEFAULT_MIN_SCORE
+    )
+    assert len(usual.hits) == sum(h.score >= TURN_SHARE * DEFAULT_MIN_SCORE for h in every)
+    strict = ask(engine, "how often does the importer retry rows?", limit=30, min_score=0.2)
+    assert len(strict.hits) == sum(hit.score >= 0.2 for hit in every)
+
+
+@pytest.mark.feature("B10")
+@pytest.mark.parametrize("name", ["word_vectors", "hybrid", "words", "vectors"])
 def test_support_makes_an_answer_likelier_and_a_missing_name_less_likely(name: str) -> None:
     learned = load_rankings()[name]
     for clearness in (learned.note, learned.turn):

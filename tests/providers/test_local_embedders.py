@@ -123,6 +123,42 @@ def test_text_without_a_single_known_word_still_finds_itself():
 
 
 @_needs_minilm
+@pytest.mark.parametrize(
+    ("question", "note", "other"),
+    [
+        ("Wie ändere ich das Passwort?", "Change the password", "The build takes four minutes"),
+        ("¿Dónde se guardan los archivos?", "Files are saved here", "Ask before a release"),
+        ("Comment supprimer un utilisateur ?", "Delete a user", "Colours of the theme"),
+        ("密码在哪里", "Where the password is", "The tests run in parallel"),
+        ("ファイルを削除できますか", "Files can be deleted", "The server has two cores"),
+    ],
+)
+def test_a_question_in_another_language_comes_near_what_it_asks_for(
+    question: str, note: str, other: str
+):
+    static = StaticEmbedder()
+    asked, right, wrong = (static.embed_query(text) for text in (question, note, other))
+    assert cosine(asked, right) > cosine(asked, wrong) + 0.1
+
+
+def test_words_are_met_by_the_nearest_words_of_a_text():
+    static = StaticEmbedder()
+    texts = ["delete the old user", "remove a person", "the sky is blue", ""]
+    same, like, other, nothing = static.word_matches("delete user", texts) or []
+    assert same == pytest.approx(1.0, abs=0.01)
+    assert same > like > other >= 0.0
+    assert nothing == 0.0
+    again = static.word_matches("delete user", texts[::-1]) or []
+    assert again[::-1] == pytest.approx([same, like, other, nothing], abs=1e-5)
+
+
+def test_what_has_no_words_is_met_by_nothing():
+    static = StaticEmbedder()
+    assert static.word_matches("?!", ["delete the user"]) is None
+    assert static.word_matches("delete", ["", "..."]) is None
+    assert static.word_matches("delete", []) is None
+
+
 def test_minilm_with_int8_weights_stays_near_the_float_reference():
     """Cosines that the reference implementation gives for these sentences."""
     embedder = MiniLmEmbedder()
@@ -221,10 +257,10 @@ def test_a_file_with_other_content_is_found_by_its_hash(package: Path):
 def test_importing_the_package_and_planning_loads_no_numpy_and_no_http_client():
     code = (
         "import sys, wellkept.providers as p;"
-        "e = p.open_embedder(p.EmbeddingChoice(), {}, stored_model_id='wellkept-256-1');"
+        "e = p.open_embedder(p.EmbeddingChoice(), {}, stored_model_id='wellkept-256-2');"
         "print(e.model_id, e.dimension);"
         "loaded = {'numpy', 'httpx2', 'fastembed', 'tokenizers', 'safetensors'};"
         "print(sorted(loaded & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["wellkept-256-1 256", "[]"]
+    assert done.stdout.splitlines() == ["wellkept-256-2 256", "[]"]

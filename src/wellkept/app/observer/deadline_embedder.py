@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TypeVar
 
-from wellkept.core.ports.models import Embedder, Vector
+from wellkept.core.ports.models import Embedder, Vector, WordMatcher
 from wellkept.providers.time_limit import call_within
 
 _Result = TypeVar("_Result")
@@ -36,6 +36,12 @@ class DeadlineEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         return self._within_limit(lambda: self._embedder.embed_query(text))
+
+    def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        embedder = self._embedder
+        if not isinstance(embedder, WordMatcher):
+            return None
+        return self._within_limit(lambda: embedder.word_matches(query, texts))
 
     def _within_limit(self, call: Callable[[], _Result]) -> _Result:
         began = monotonic()

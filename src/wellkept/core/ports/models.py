@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from wellkept.core.records import record
 
@@ -25,6 +25,16 @@ class Embedder(Protocol):
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]: ...
 
     def embed_query(self, text: str) -> Vector: ...
+
+
+@runtime_checkable
+class WordMatcher(Protocol):
+    """An embedder that also has a vector for each word."""
+
+    def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        """How well the words of each text meet those of the query, from 0 to 1; None when the
+        model at hand has no vectors of words."""
+        ...
 
 
 class TextModel(Protocol):

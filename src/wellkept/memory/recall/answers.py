@@ -22,7 +22,7 @@ from wellkept.memory.recall.weights import Clearness
 
 SUPPORT = (
     *("covers", "similarity", "lead", "overlap", "shared", "named", "unnamed", "piece"),
-    *("wordless", "wordless_similarity"),
+    *("wordless", "wordless_similarity", "met"),
 )
 """The kinds of support, in the order in which `Question.support` gives them.
 
@@ -63,8 +63,9 @@ class Question:
             near=near,
         )
 
-    def support(self, memory: Memory, *, covers: float) -> tuple[float, ...]:
-        """What speaks for a memory as an answer; `covers` is its feature of that name."""
+    def support(self, memory: Memory, *, covers: float, met: float = 0.0) -> tuple[float, ...]:
+        """What speaks for a memory as an answer; `covers` and `met` are its features of that
+        name."""
         text = " ".join(
             (memory.content[:READ_CHARS], *memory.tags, memory.key or "", *memory.files)
         )
@@ -87,6 +88,7 @@ class Question:
             float(memory.id in self.pieces),
             float(wordless),
             similarity if wordless else 0.0,
+            0.0 if wordless else met,
         )
 
 

@@ -72,6 +72,7 @@ class Feature(IntEnum):
     COVERS = 23
     NOTE = 24
     COVERS_MOST = 25
+    MET = 26
 
     @property
     def label(self) -> str:
@@ -175,6 +176,10 @@ class FeatureTable:
             self._mark(
                 Feature.TELLS_WHEN, {n: 1.0 for n, text in texts.items() if _tells_when(text)}
             )
+
+    def read_matches(self, matches: Mapping[str, float]) -> None:
+        """Add how well the words of some candidates meet those of the query."""
+        self._mark(Feature.MET, {self._index[each]: value for each, value in matches.items()})
 
     def _mark(self, signal: Feature, values: Mapping[int, float]) -> None:
         if values:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from wellkept.core.memory import Memory
 from wellkept.core.query import Candidate
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.core.types import Phase
 from wellkept.memory.recall.answers import Question, probability
 from wellkept.memory.recall.features import Feature, FeatureTable, Weights
@@ -57,6 +57,9 @@ READ_FIRST = Weights(_CHOICE, _CHOICE)
 
 Read = Callable[[Sequence[str]], list[Memory]]
 Contents = Callable[[Sequence[str]], Mapping[str, str]]
+Matches = Callable[[str, Sequence[str]], list[float] | None]
+WORD_VECTORS = "word_vectors"
+"""The weights for all retrievers and an embedder that has vectors of words."""
 
 
 @record(kw_only=True)
@@ -70,6 +73,7 @@ class RankingContext:
     phase: Phase | None = None
     past: bool = False
     weight_set: str = "hybrid"
+    matches: Matches | None = None
 
 
 class Ranked(NamedTuple):
@@ -91,13 +95,17 @@ def rank_by_weights(
     pool: CandidateSet, plan: QueryPlan, setting: RankingContext
 ) -> RankedCandidates:
     """The default profile: learned weights over the features, then the priors."""
-    learned = load_rankings()[setting.weight_set]
     table = FeatureTable(pool, plan)
     first = table.weighed(READ_FIRST)
     read = setting.contents(best_of(first, READ_TEXTS))
     # A damaged index may lead to another memory than the one asked for.
     contents = {each: text for each, text in read.items() if each in first}
     table.read_texts(contents)
+    matched = setting.matches(plan.meaning, list(contents.values())) if setting.matches else None
+    if matched is not None:
+        table.read_matches(dict(zip(contents, matched, strict=True)))
+        setting = replace(setting, weight_set=WORD_VECTORS)
+    learned = load_rankings()[setting.weight_set]
     sums = table.weighed(learned.weights)
     best = best_of({each: sums[each] for each in contents}, _CLARITY_FROM)
     clarity = _clarity(table, plan, pool, best, setting)
@@ -138,7 +146,10 @@ def _clarity(
     question = Question.of(plan, pool, near=setting.near)
     found = 0.0
     for memory in setting.read(best):
-        support = question.support(memory, covers=table[memory.id][Feature.COVERS])
+        features = table[memory.id]
+        support = question.support(
+            memory, covers=features[Feature.COVERS], met=features[Feature.MET]
+        )
         if any(support):
             clearness = learned.note if table.is_note(memory.id) else learned.turn
             found = max(found, probability(support, clearness))

@@ -17,15 +17,18 @@ from typing import TYPE_CHECKING
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.memory import Memory
+from wellkept.core.ports.models import WordMatcher
 from wellkept.core.query import RAW_TYPES, Filter, Order, SessionPosition, Validity
 from wellkept.core.records import field, record, replace
 from wellkept.memory.engine import Engine, is_zero_vector
 from wellkept.memory.recall.before_change import window_before_change
 from wellkept.memory.recall.query_plan import QueryPlan, plan_query
-from wellkept.memory.recall.ranking import Ranked, RankedCandidates, RankingContext
+from wellkept.memory.recall.ranking import Matches, Ranked, RankedCandidates, RankingContext
 from wellkept.memory.recall.ranking_profiles import Profile, profile_named
 from wellkept.memory.recall.requests import (
     CLEAR_SCORE,
+    DEFAULT_MIN_SCORE,
+    TURN_SHARE,
     RecallHit,
     RecallRequest,
     RecallResult,
@@ -84,6 +87,7 @@ class _Search:
     plan: QueryPlan
     profile: Profile
     near: float
+    matches: Matches | None = None
 
     def run(self, embed: Embed) -> tuple[CandidateSet, RankedCandidates]:
         plan, pool = self._gather(embed, self.where)
@@ -125,6 +129,7 @@ class _Search:
 
     def _context(self, pool: CandidateSet) -> RankingContext:
         only_vectors = self.request.mode is SearchMode.VECTORS
+        hybrid = not only_vectors and pool.meaning is not None
         return RankingContext(
             now_ms=to_ms(self.engine.clock()),
             read=self.reader,
@@ -132,7 +137,8 @@ class _Search:
             near=self.near,
             phase=self.request.phase,
             past=self.where.as_of is not None or bool(self.reopened),
-            weight_set="vectors" if only_vectors else "words" if pool.meaning is None else "hybrid",
+            weight_set="hybrid" if hybrid else "vectors" if only_vectors else "words",
+            matches=self.matches if hybrid else None,
         )
 
 
@@ -149,7 +155,8 @@ def recall(engine: Engine, request: RecallRequest) -> RecallResult:
     plan = _plan(engine, request, where)
     embedder = _embedder(engine, request)
     near = engine.thresholds().duplicate if embedder else 1.0
-    search = _Search(engine, _Reader(engine.store), request, where, plan, profile, near)
+    matches = embedder.word_matches if isinstance(embedder, WordMatcher) else None
+    search = _Search(engine, _Reader(engine.store), request, where, plan, profile, near, matches)
     embed = _once(lambda text: _embedded(text, embedder, request, notes))
     pool, ranking = _statements_first(search, embed)
     _note_other_model(engine, embedder, pool, notes)
@@ -319,7 +326,7 @@ def _result(
 ) -> RecallResult:
     request, window = search.request, search.plan.window
     end = request.offset + request.limit
-    clear = [ranked for ranked in ranking.order if ranked.score >= request.min_score]
+    clear = _clear(ranking.order, request.min_score)
     spread = spread_out(clear, contents=search.reader.contents, page_size=request.limit)
     page = spread[request.offset : end]
     hits = _hits(search, pool, ranking, page)
@@ -339,6 +346,18 @@ def _result(
         until=window.until if window else search.where.until,
         next_offset=end if end < len(clear) else None,
     )
+
+
+def _clear(order: Sequence[Ranked], least: float) -> list[Ranked]:
+    """The hits that reach the least score. Evidence in a conversation is spread over its turns:
+    beside a hit that reaches the usual least score, turns count from a part of it on."""
+    best = max((ranked.score for ranked in order), default=0.0)
+    share = TURN_SHARE if least <= DEFAULT_MIN_SCORE and best >= least else 1.0
+    return [
+        ranked
+        for ranked in order
+        if ranked.score >= least * (1.0 if ranked.candidate.place is None else share)
+    ]
 
 
 def _hits(

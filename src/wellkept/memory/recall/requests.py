@@ -14,6 +14,8 @@ from wellkept.core.types import Phase
 DEFAULT_PROFILE = "default"
 DEFAULT_MIN_SCORE = 0.05
 """Below this probability a memory is not given as an answer, unless the caller asks for less."""
+TURN_SHARE = 0.4
+"""Beside an answer, a turn of a session is given from this share of the least score on."""
 CLEAR_SCORE = 0.25
 """From here on a memory counts as an answer, and raw records are not searched for another."""
 NOTHING_KNOWN = "Nothing known about that."
@@ -35,7 +37,7 @@ class RecallRequest:
     dates in the query (off with `read_dates=False`), `where.since/until`, `recent_sessions=n`, and
     `around`, a memory id whose session and time frame results must come from. `neighbours` is the
     number of memories before and after each hit in its session to return with it. Hits that score
-    below `min_score` are left out.
+    below `min_score` are left out; up to the default, turns beside an answer have a lower bar.
     """
 
     query: str

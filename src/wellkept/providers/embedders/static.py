@@ -1,7 +1,8 @@
 """The default embedder: pooled static word vectors; no download, no model to run.
 
 The table is our own (`scripts/train_embedder`), mapped from its file: int8 rows with a scale each.
-A text's vector is the sum of its words' rows; how much a word counts is its row's length.
+A text's vector is the sum of its words' rows; how much a word counts is its row's length. Words can
+also be matched one by one, which tells more than two sums do.
 Invariant: the same text gives the same bytes, alone or in a batch, as query or as document. Callers
 remove names and question words.
 """
@@ -20,7 +21,11 @@ from wellkept.providers.embedders.words import WordTokenizer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
 MAX_CHARS = 32_768
+_MATCHED_CHARS = 800
+_KEPT_TEXTS = 4_096
 
 
 class StaticEmbedder:
@@ -34,6 +39,7 @@ class StaticEmbedder:
         self._tokenizer = WordTokenizer(entries)
         tensors = read_safetensors(STATIC.weights.locate())
         self._rows, self._scales = tensors["rows"], tensors["scales"]
+        self._ids_of_text: dict[str, npt.NDArray[np.intp]] = {}
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
         """Embed each text by itself, so that a batch changes nothing."""
@@ -47,3 +53,39 @@ class StaticEmbedder:
         # take() on the int8 table reads only the rows needed from the mapped file.
         rows = self._rows.take(ids, axis=0).astype(np.float32)
         return pack_unit(self._scales.take(ids) @ rows)
+
+    def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        """For each text the mean over the query's words of the nearest word in it; a word counts by
+        its row's length. None for a query without words."""
+        asked = self._distinct(query)
+        each = [self._distinct(text) for text in texts]
+        held = [number for number, ids in enumerate(each) if len(ids)]
+        if not len(asked) or not held:
+            return None
+        query_rows, lengths = self._unit_rows(asked)
+        weights = lengths * self._scales.take(asked)
+        ids, places = np.unique(np.concatenate([each[n] for n in held]), return_inverse=True)
+        nearness = (query_rows @ self._unit_rows(ids)[0].T).take(places, axis=1)
+        starts = np.cumsum([0, *(len(each[n]) for n in held[:-1])])
+        nearest = np.maximum.reduceat(nearness, starts, axis=1)
+        means = np.maximum(0.0, weights @ nearest / weights.sum())
+        found = dict(zip(held, means.tolist(), strict=True))
+        return [found.get(number, 0.0) for number in range(len(texts))]
+
+    def _distinct(self, text: str) -> npt.NDArray[np.intp]:
+        """The rows of the words of a text's beginning, each once; the last texts are kept."""
+        start = text[:_MATCHED_CHARS]
+        known = self._ids_of_text.get(start)
+        if known is None:
+            known = np.array(list(dict.fromkeys(self._tokenizer.encode(start))), dtype=np.intp)
+            if len(self._ids_of_text) >= _KEPT_TEXTS:
+                self._ids_of_text.clear()
+            self._ids_of_text[start] = known
+        return known
+
+    def _unit_rows(
+        self, ids: npt.NDArray[np.intp]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        rows = self._rows.take(ids, axis=0).astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        return rows / np.maximum(lengths, 1e-9)[:, None], lengths
