@@ -2,7 +2,7 @@
 
 Several processes may run it at once: the spool lock lets one drain at a time, and each event counts
 once. Slow work (a model, maintenance) runs in a second thread without that lock, so events never
-wait. The caller passes the function that parses client payloads.
+wait; so does sync with a team's server. The caller passes the function that parses client payloads.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from wellkept.app.observer.drain import drain_spool
 from wellkept.app.observer.ingest import learn_skills
 from wellkept.app.observer.learning import summarize_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder
+from wellkept.app.remotes.background import sync_due
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
 
@@ -35,6 +36,8 @@ class WorkerIntervals:
 
     look_every_s: float = 0.1
     drain_every_s: float = 60.0
+    sync_every_s: float = 15.0
+    """How often remotes are looked at; each says itself when its time has come."""
 
 
 class BackgroundWorker:
@@ -62,7 +65,11 @@ class BackgroundWorker:
         self._seen: tuple[tuple[str, int, int], ...] | None = None
         self._drained_at = 0.0
         # Daemons: a model that takes minutes must not keep the process from exiting.
-        works = {"wellkept-drain": self._drain_on, "wellkept-maintenance": self._follow_up_on}
+        works = {
+            "wellkept-drain": self._drain_on,
+            "wellkept-maintenance": self._follow_up_on,
+            "wellkept-sync": self._sync_on,
+        }
         self._threads = [
             threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
             for name, work in works.items()
@@ -76,7 +83,7 @@ class BackgroundWorker:
         self.stop()
 
     def start(self) -> None:
-        """Start both threads."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
@@ -158,5 +165,15 @@ class BackgroundWorker:
         while (report := self._later.get()) is not None and not self._stopping.is_set():
             try:
                 self.follow_up(wk, report)
+            except (WellkeptError, OSError) as error:
+                self._on_error(error)
+
+    def _sync_on(self, wk: Wellkept) -> None:
+        """Share with teams' servers. A server that does not answer holds up nothing else."""
+        while not self._stopping.wait(self._pace.sync_every_s):
+            if not wk.services.is_there:
+                continue
+            try:
+                sync_due(wk.engine, environment=self._environment, stop=self._stopping.is_set)
             except (WellkeptError, OSError) as error:
                 self._on_error(error)

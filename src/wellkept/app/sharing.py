@@ -19,13 +19,8 @@ from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.records import record
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.atomic_file import write_text
-from wellkept.memory.sharing.take_in import (
-    LEFT,
-    TakenIn,
-    local_mark,
-    synced_memories,
-    take_in,
-)
+from wellkept.memory.sharing.merge import local_mark
+from wellkept.memory.sharing.take_in import LEFT, TakenIn, synced_memories, take_in
 from wellkept.memory.sharing.write_out import WrittenOut, refuse_links, stop_sharing, write_out
 
 if TYPE_CHECKING:

@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from wellkept.app.injections import InjectedLines
     from wellkept.app.observer.api import Observer
     from wellkept.app.observer.methodology import Methodologies
+    from wellkept.app.remotes.api import Remotes
     from wellkept.app.settings.model import Settings
     from wellkept.app.sharing import Sharing
     from wellkept.app.skills.api import Skills
+    from wellkept.app.team_memory import TeamMemory
     from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs, MemoryArgs, Names
     from wellkept.core.memory import Memory, MemoryDraft
     from wellkept.core.ports.models import Embedder
@@ -430,6 +432,20 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         from wellkept.app.sharing import Sharing
 
         return Sharing(self._services)
+
+    @cached_property
+    def team_memory(self) -> TeamMemory:
+        """What a team shares, on its server."""
+        from wellkept.app.team_memory import TeamMemory
+
+        return TeamMemory(self._services)
+
+    @cached_property
+    def remote(self) -> Remotes:
+        """The team's server that this project is shared through."""
+        from wellkept.app.remotes.api import Remotes
+
+        return Remotes(self._services)
 
     @cached_property
     def injected(self) -> InjectedLines:

@@ -151,6 +151,7 @@ SECTIONS: Final = MappingProxyType(
             "projects": ("data.projects", "List, merge and join projects."),
             "handoff": ("data.handoff", "Hand a branch over to the next person's agent."),
             "share": ("data.share", "Share memories with your team through git."),
+            "remote": ("data.remote", "Share memories with your team through a server."),
         },
         "Maintenance": {
             "maintain": (

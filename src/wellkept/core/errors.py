@@ -98,10 +98,18 @@ class ProviderError(WellkeptError):
     """A model, an embedder or a reranker failed; `cause` says how a caller should go on."""
 
     def __init__(
-        self, message: str, *, hint: str | None = None, cause: ProviderCause = "other"
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        cause: ProviderCause = "other",
+        status: int | None = None,
+        retry_after_s: float | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.cause: ProviderCause = cause
+        self.status = status
+        self.retry_after_s = retry_after_s
 
 
 class ContextTooLongError(ProviderError):

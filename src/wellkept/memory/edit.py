@@ -17,6 +17,7 @@ from wellkept.core.text import first_line
 from wellkept.memory.draft import amend
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import successor, superseding, with_retries
+from wellkept.memory.sharing.bases import note_erased
 
 
 def revise(
@@ -111,6 +112,8 @@ def forget(
         if m.is_open or not keep_history
     ]
     if changes and not dry_run:
+        if not keep_history:
+            note_erased(engine, memories)
         engine.store.apply(changes)
     return memories
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from wellkept.app.maintenance.reindex import index_version, vector_coverage
 from wellkept.app.maintenance.text_model_health import text_model_health
 from wellkept.app.observer.spool_folder import SpoolFileStatus, SpoolFolder
+from wellkept.app.remotes.health import remote_findings
 from wellkept.app.settings.sources import SettingSources, inspect_settings, unknown_variables
 from wellkept.core.errors import ProviderError, StoreCorruptError, StoreError, UsageError
 from wellkept.core.query import Finding
@@ -123,6 +124,7 @@ def _with_store(
         *_index_findings(services, model),
         *_project_findings(services),
         *_spool_findings(services),
+        *remote_findings(services.store, services.clock()),
     ]
     findings += _code_findings(services, deep=deep)
     health_of_model = text_model_health(services)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wellkept.app.observer.drain import drain_spool
 from wellkept.app.observer.learning import summarize_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder, SpoolStatus
+from wellkept.app.remotes.background import sync_due
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
 from wellkept.observe.ingest.drain import DrainReport, Translate
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 def drain_and_learn(
     wk: Wellkept, *, translate: Translate, environment: Mapping[str, str] | None = None
 ) -> DrainReport:
-    """Drain this user's spool, unless another process does, then summarize and learn."""
+    """Drain this user's spool, unless another process does, then summarize, learn, and share with
+    the team's servers whose time has come."""
     report = drain_spool(
         wk.engine,
         wk.settings,
@@ -31,7 +33,9 @@ def drain_and_learn(
         environment=environment,
         database=wk.path,
     )
-    return learn_skills(wk, summarize_and_learn(wk, report), environment=environment)
+    learned = learn_skills(wk, summarize_and_learn(wk, report), environment=environment)
+    sync_due(wk.engine, environment=os.environ if environment is None else environment)
+    return learned
 
 
 def learn_skills(

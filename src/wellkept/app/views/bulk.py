@@ -20,6 +20,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.text import counted
 from wellkept.core.types import EvidenceKind
 from wellkept.memory.draft import amend
+from wellkept.memory.sharing.bases import note_erased
 
 if TYPE_CHECKING:
     from wellkept.app.views.parts import ProjectParts
@@ -95,6 +96,8 @@ def bulk(
         for one in ids:
             parts.injected.flag(one, reason=request.reason)
     else:
+        if request.action is BulkAction.DELETE:
+            note_erased(parts.engine, memories)
         parts.engine.store.apply(_changes(parts, request, memories))
     finish_step(parts, step)
     return BulkResult(

@@ -17,6 +17,7 @@ from wellkept.core.ports.reports import ReportStore
 from wellkept.core.ports.scratchpads import ScratchpadStore
 from wellkept.core.ports.search import SearchIndex, VectorStore
 from wellkept.core.ports.sessions import SessionStore
+from wellkept.core.ports.shared_records import SharedRecordStore
 from wellkept.core.ports.skills import GeneratedSkillStore, SkillUseStore
 from wellkept.core.ports.undo import UndoLog
 
@@ -35,6 +36,7 @@ class Store(
     InjectionLog,
     ReportStore,
     UndoLog,
+    SharedRecordStore,
     GeneratedSkillStore,
     StoreMaintenance,
     Protocol,

@@ -1,1 +1,2 @@
-"""A team's memories as files in its repository. Open `take_in.py` first."""
+"""A team's memories: through git (`take_in.py`, `write_out.py`) or a server (`team_rules.py`,
+`replica.py`). `merge.py` holds the rule that both share; open it first."""

@@ -16,7 +16,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.ids import is_full_id, short_id
 from wellkept.core.memory import Memory, Relation
 from wellkept.core.records import record
-from wellkept.core.text import first_line
+from wellkept.core.text import comparison_key, first_line
 from wellkept.core.types import TYPE_RULES, MemoryType, RelationType, Scope, parse_type
 from wellkept.memory.exchange.markdown_document import (
     read_front_matter,
@@ -53,6 +53,7 @@ class SharedMemory:
     tags: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    scope: Scope = Scope.GLOBAL
     importance: float = 0.5
     confidence: float = 0.8
     author: str | None = None
@@ -66,10 +67,24 @@ class SharedMemory:
         return fingerprint("\0".join((self.type.value, self.content, *labels)))
 
     @property
+    def statement(self) -> str:
+        """Equal for two people who say the same in the same words."""
+        return _statement(self.type, self.content)
+
+    @property
     def path(self) -> str:
         """Where a new file is put. It stays there when the statement is edited later."""
         slug = slugify(first_line(self.content, limit=60), limit=48) or "memory"
         return f"{self.type.value}/{slug}{path_end(self.id)}"
+
+
+def shared_statement(memory: Memory) -> str:
+    """The fingerprint that the statement of a memory has when it is shared."""
+    return _statement(memory.type, memory.content)
+
+
+def _statement(kind: MemoryType, content: str) -> str:
+    return fingerprint(f"{kind.value}\0{comparison_key(content)}")
 
 
 def path_end(full_id: str) -> str:
@@ -102,6 +117,7 @@ def shared_form(memory: Memory, *, author: str | None = None) -> SharedMemory:
         tags=memory.tags,
         files=memory.files,
         modules=memory.modules,
+        scope=memory.scope,
         importance=round(memory.importance, 2),
         confidence=round(memory.confidence, 2),
         author=author or memory.author,
@@ -125,6 +141,7 @@ def write_shared(shared: SharedMemory) -> str:
             )
             if values
         },
+        **({"scope": shared.scope.value} if shared.scope is not Scope.GLOBAL else {}),
         "importance": shared.importance,
         "confidence": shared.confidence,
         **({"author": shared.author} if shared.author else {}),
@@ -161,6 +178,7 @@ def read_shared(text: str) -> SharedMemory:
         tags=_labels(front.get("tags")),
         files=_labels(front.get("files")),
         modules=_labels(front.get("modules")),
+        scope=_scope(front.get("scope")),
         importance=_share(front.get("importance"), 0.5),
         confidence=_share(front.get("confidence"), 0.8),
         author=first_line(redact(author).text, limit=80) if isinstance(author, str) else None,
@@ -181,6 +199,12 @@ def _labels(value: Json) -> tuple[str, ...]:
     given = cast("list[Json]", value) if isinstance(value, list) else []
     lines = (" ".join(one.split())[:MAX_LABEL_CHARS] for one in given if isinstance(one, str))
     return tuple(dict.fromkeys(redact(line).text for line in lines if line))[:MAX_LABELS]
+
+
+def _scope(value: Json) -> Scope:
+    """Never `user`: a file of the team says nothing about this person."""
+    known = {one.value: one for one in Scope if one is not Scope.USER}
+    return known.get(str(value), Scope.GLOBAL)
 
 
 def _share(value: Json, default: float) -> float:

@@ -1,8 +1,6 @@
-"""Takes in what the team's files say. A file is compared with the last version that both sides had:
+"""Takes in what the team's files say. A file is compared with the last version that both sides had
+(`merge.py`). Beyond that:
 
-- only the file changed: the memory becomes what the file says, the former text stays as evidence;
-- only the memory changed: it waits to be written (`write_out.py`);
-- both changed: the file holds, and the local statement stays beside it, both up for review;
 - a file that is gone: the memory is closed, with its successor when a file names one;
 - two files replace the same memory: both hold and are up for review.
 
@@ -15,20 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from wellkept.core.changes import Change, Close, IndexEntry, Insert, Replace
+from wellkept.core.changes import Change, Close, Replace
 from wellkept.core.codec import Json
-from wellkept.core.errors import ConflictError, UsageError
-from wellkept.core.memory import Evidence, Memory, Relation
+from wellkept.core.errors import UsageError
+from wellkept.core.memory import Evidence, Memory
 from wellkept.core.records import field, record, replace
-from wellkept.core.types import EvidenceKind, RelationType, Scope, Source
+from wellkept.core.types import EvidenceKind, Scope
 from wellkept.memory.engine import Engine
-from wellkept.memory.sharing.shared_file import (
-    SHARED_TYPES,
-    SharedMemory,
-    path_end,
-    read_shared,
-    shared_form,
-)
+from wellkept.memory.sharing.merge import Merge, Side, changed_side, local_mark, says_the_same
+from wellkept.memory.sharing.shared_file import SharedMemory, path_end, read_shared
 
 NAMESPACE = "shared"
 MAX_FILES = 5_000
@@ -168,7 +161,7 @@ class _TakeIn:
                 for memory in self.engine.store.get([one for one in ids if one not in self.new]):
                     if memory.is_open and not memory.needs_review:
                         flagged = replace(memory, needs_review=True)
-                        self._apply([Replace(flagged, None, memory.updated_at)])
+                        self.merge.apply([Replace(flagged, None, memory.updated_at)])
                 self.conflicts += ids
 
     def take(self, shared: SharedMemory) -> None:
@@ -194,7 +187,7 @@ class _TakeIn:
             memory = next(iter(self.engine.store.get([full_id])), None)
             if memory is not None and memory.is_open:
                 at = max(self.now, memory.valid_from)
-                self._apply([Close(full_id, at, heirs.get(full_id))])
+                self.merge.apply([Close(full_id, at, heirs.get(full_id))])
                 self.closed.append(full_id)
             self._put(full_id, None)
 
@@ -202,107 +195,58 @@ class _TakeIn:
 
     def _insert(self, shared: SharedMemory) -> None:
         is_rival = any(shared.id in ids for ids in self.rivals)
-        memory = Memory(
-            id=shared.id,
-            project=self.project,
-            type=shared.type,
-            content=shared.content,
-            created_at=self.now,
-            updated_at=self.now,
-            valid_from=min(shared.since, self.now),
-            accessed_at=self.now,
-            tags=shared.tags,
-            files=shared.files,
-            modules=shared.modules,
-            importance=shared.importance,
-            confidence=shared.confidence,
-            source=Source.IMPORTED,
-            author=shared.author,
-            relations=tuple(
-                Relation(RelationType.SUPERSEDES, target_id=old) for old in shared.replaces
-            ),
-            evidence=(self._evidence(shared),),
-            needs_review=is_rival,
-        )
-        if self._apply([Insert(memory, self._entry(memory))]):
+        memory = self.merge.new_memory(shared, needs_review=is_rival)
+        if self.merge.apply([self.merge.insert(memory)]):
             self.new.append(shared.id)
             self._put(shared.id, SyncedMemory(mark=shared.mark, merged=True))
 
     def _compare(self, shared: SharedMemory, known: Memory) -> None:
-        here = local_mark(known)
         base = self.synced.get(shared.id)
         if base == LEFT:
             self._skip()
             return
-        if shared.mark == here:
-            self._skip()
-        elif base is not None and shared.mark == base.mark:
-            self._skip()  # changed here only: the next `share update` writes it
-        else:
-            self._replace(shared, known, is_conflict=base is None or here != base.mark)
+        side = changed_side(
+            ours=local_mark(known), theirs=shared.mark, base=None if base is None else base.mark
+        )
+        if side in (Side.THEIRS, Side.BOTH):
+            self._replace(shared, known, both=side is Side.BOTH)
             return
+        self._skip()  # of what changed here only, the next `share update` writes it
         mark = shared.mark if base is None else base.mark
         synced = SyncedMemory(mark=mark, merged=True)
         if base != synced:
             self._put(shared.id, synced)
 
-    def _replace(self, shared: SharedMemory, known: Memory, *, is_conflict: bool) -> None:
-        former = Evidence(EvidenceKind.MERGED, known.id, known.content, known.updated_at)
-        memory = replace(
-            known,
-            type=shared.type,
-            content=shared.content,
-            tags=shared.tags,
-            files=shared.files,
-            modules=shared.modules,
-            author=shared.author,
-            source=Source.IMPORTED,
-            payload=known.payload if known.type is shared.type else None,
-            evidence=(*known.evidence, former, self._evidence(shared)),
-            user_verified=False,
-            needs_review=known.needs_review or is_conflict,
-            updated_at=max(self.now, known.updated_at),
-        )
-        changes: list[Change] = [Replace(memory, self._entry(memory), known.updated_at)]
-        if is_conflict:
-            changes.append(self._kept_beside(known))
-        if self._apply(changes):
-            (self.conflicts if is_conflict else self.changed).append(shared.id)
+    def _replace(self, shared: SharedMemory, known: Memory, *, both: bool) -> None:
+        merge = self.merge
+        if both and says_the_same(shared, known):
+            changes: list[Change] = [merge.update(merge.united(shared, known), known)]
+            into = self.changed
+        else:
+            memory = merge.theirs(shared, known)
+            memory = replace(memory, needs_review=memory.needs_review or both)
+            changes = [merge.update(memory, known), *([merge.kept_beside(known)] if both else ())]
+            into = self.conflicts if both else self.changed
+        if merge.apply(changes):
+            into.append(shared.id)
             self._put(shared.id, SyncedMemory(mark=shared.mark, merged=True))
 
-    def _kept_beside(self, known: Memory) -> Insert:
-        """The local statement under a new id, so that neither is lost."""
-        beside = replace(
-            known,
-            id=self.engine.new_id(),
-            key=None,
-            created_at=self.now,
-            updated_at=self.now,
-            seq=None,
-            relations=(Relation(RelationType.CONFLICTS_WITH, target_id=known.id),),
-            needs_review=True,
-            access_count=0,
+    # -- Writing ----------------------------------------------------------------------------------
+
+    @property
+    def merge(self) -> Merge:
+        """How statements are written here."""
+        return Merge(
+            engine=self.engine,
+            project=self.project,
+            now=self.now,
+            origin=self._evidence,
+            dry_run=self.dry_run,
         )
-        return Insert(beside, self._entry(beside))
 
     def _evidence(self, shared: SharedMemory) -> Evidence:
         by = f" by {shared.author}" if shared.author else ""
         return Evidence(EvidenceKind.DOCUMENT, shared.path, f"Shared{by}", self.now)
-
-    # -- Writing ----------------------------------------------------------------------------------
-
-    def _entry(self, memory: Memory) -> IndexEntry:
-        return self.engine.index_entries([memory])[0]
-
-    def _apply(self, changes: list[Change]) -> bool:
-        """Write; False when another process was quicker, and the next run sees it."""
-        if self.dry_run:
-            return True
-        try:
-            self.engine.store.apply(changes)
-        except ConflictError:
-            return False
-        return True
 
     def _put(self, full_id: str, synced: SyncedMemory | None) -> None:
         if not self.dry_run:
@@ -310,13 +254,3 @@ class _TakeIn:
 
     def _skip(self) -> None:
         self.report = replace(self.report, unchanged=self.report.unchanged + 1)
-
-
-def local_mark(memory: Memory) -> str:
-    """The mark of a memory as it is here; of one that can no longer be shared, none."""
-    if memory.type not in SHARED_TYPES:
-        return ""
-    try:
-        return shared_form(memory).mark
-    except UsageError:
-        return ""

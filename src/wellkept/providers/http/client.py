@@ -249,7 +249,13 @@ def _decoded(endpoint: Endpoint, path: str, content: bytes) -> object:
 def _error(endpoint: Endpoint, path: str, failure: _Failure, *, attempts: int) -> ProviderError:
     tries = "" if attempts == 1 else f" after {attempts} attempts"
     message = f"{endpoint.shown_url}{path} failed{tries}: {failure.reason}."
-    return ProviderError(message, hint=_hint(failure.status), cause=_cause(failure))
+    return ProviderError(
+        message,
+        hint=_hint(failure.status),
+        cause=_cause(failure),
+        status=failure.status,
+        retry_after_s=failure.retry_after_s,
+    )
 
 
 def _cause(failure: _Failure) -> ProviderCause:

@@ -29,6 +29,7 @@ from wellkept.server.http.page_files import ASSETS, FOLDER, ROOT_FILES, add_page
 from wellkept.server.http.readiness import READY_PATH, add_readiness, metrics_route
 from wellkept.server.http.routes import HEALTH_PATH, page_routes
 from wellkept.server.http.sse import EventFeed, FeedIntervals
+from wellkept.server.http.sync import sync_routes
 from wellkept.server.http_errors import (
     MEDIA_TYPE,
     ConflictProblem,
@@ -121,6 +122,7 @@ def make_http_app(
     add_readiness(api, workers, metrics=metrics, stopping=stopping)
     api.include_router(page_routes(workers, feed))
     api.include_router(operation_routes(workers))
+    api.include_router(sync_routes(workers))
     app.include_router(api)
     app.include_router(metrics_route(metrics))
     if mcp is not None:

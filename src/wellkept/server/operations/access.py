@@ -48,6 +48,10 @@ ROUTES: Final[Mapping[str, Access]] = MappingProxyType(
         "events": Access(role=Role.READER),
         "chat": Access(role=Role.READER),
         "export": Access(role=Role.READER),
+        "sync_pull": Access(role=Role.READER),
+        "sync_waiting": Access(role=Role.READER),
+        "sync_push": Access(role=Role.WRITER),
+        "sync_decide": Access(role=Role.REVIEWER),
         "reindex": Access(role=Role.ADMIN),
         "build_graph": Access(role=Role.ADMIN, on_files=True),
     }

@@ -16,8 +16,8 @@ from psycopg import errors as pg
 from wellkept.core.clock import Clock, to_ms
 from wellkept.core.errors import StoreError, StoreReadOnlyError, StoreVersionError
 from wellkept.store.postgres.connection.database import NAMESPACE, Database
-from wellkept.store.postgres.schema import FIRST_SCHEMA
-from wellkept.store.postgres.team.schema import TEAM_SCHEMA
+from wellkept.store.postgres.schema import FIRST_SCHEMA, SHARED_RECORDS
+from wellkept.store.postgres.team.schema import SHARED_SECURITY, TEAM_SCHEMA
 
 if TYPE_CHECKING:
     import psycopg
@@ -42,6 +42,7 @@ STEPS: tuple[Migration, ...] = (
     Migration(1, "memories, indexes, sessions, skills, injections", FIRST_SCHEMA, 1),
     # Programs of the first version go on: they neither name nor need what is new.
     Migration(2, "people, tokens, audit, policies, row-level security", TEAM_SCHEMA, 1),
+    Migration(3, "what a team shares", (*SHARED_RECORDS, *SHARED_SECURITY), 1),
 )
 
 

@@ -8,7 +8,7 @@ belongs to a whole tenant has the project ''.
 Canonical: `memories`, `project_aliases`, `key_values`, `file_links`, `sessions`,
 `processed_events`, `read_positions`, `activity`, `skills` and its versions, runs and uses,
 `scratchpads`, `signals`, `explanations`, `injections`, `injected_lines`, `silent_lines`,
-`undo_steps`.
+`undo_steps`, `shared_records`.
 Derived and rebuildable: `labels`, `texts`, `fragments`, `vectors`, `term_counts`, `text_totals`.
 `number` joins them to `memories`, grows with every insert and never leaves the engine.
 """
@@ -406,4 +406,22 @@ FIRST_SCHEMA: tuple[str, ...] = (
     *_INJECTIONS,
     *_UNDO,
     *_partitions(),
+)
+
+# -- Step 3 ---------------------------------------------------------------------------------------
+
+SHARED_RECORDS: tuple[str, ...] = (
+    f"""CREATE TABLE shared_records (
+        {_PROJECT} CHECK (project <> ''),
+        id {_TEXT} NOT NULL CHECK (id <> ''),
+        seq BIGINT NOT NULL CHECK (seq > 0),
+        state {_TEXT} NOT NULL,
+        owner {_TEXT} NOT NULL,
+        statement {_TEXT} NOT NULL,
+        waiting BOOLEAN NOT NULL,
+        body {_TEXT} NOT NULL,
+        PRIMARY KEY (tenant, project, id)
+    )""",
+    "CREATE UNIQUE INDEX shared_records_seq ON shared_records (tenant, project, seq)",
+    "CREATE INDEX shared_records_statement ON shared_records (tenant, project, statement)",
 )

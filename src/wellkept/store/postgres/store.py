@@ -17,6 +17,7 @@ from wellkept.store.postgres.tables.projects import PostgresProjects
 from wellkept.store.postgres.tables.reports import PostgresReports
 from wellkept.store.postgres.tables.scratchpads import PostgresScratchpads
 from wellkept.store.postgres.tables.sessions import PostgresSessions
+from wellkept.store.postgres.tables.shared_records import PostgresSharedRecords
 from wellkept.store.postgres.tables.skills import PostgresGeneratedSkills, PostgresSkillUses
 from wellkept.store.postgres.tables.undo import PostgresUndo
 from wellkept.store.postgres.tables.vectors import PostgresVectors
@@ -37,6 +38,7 @@ class PostgresStore(
     PostgresInjections,
     PostgresReports,
     PostgresUndo,
+    PostgresSharedRecords,
     PostgresGeneratedSkills,
     PostgresMaintenance,
 ):

@@ -26,6 +26,7 @@ from wellkept.store.sqlite.schema import (
     OBSERVER,
     REPORTS,
     SESSION_SCHEMA,
+    SHARED_RECORDS,
     SKILL_LIBRARY,
     SKILL_USES,
     TEXT_EDITS,
@@ -67,6 +68,7 @@ STEPS: tuple[Migration, ...] = (
     Migration(12, "what was injected, and tokens of sessions", _execute(INJECTIONS)),
     Migration(13, "a checksum for each record", add_checksums),
     Migration(14, "counts by facet, scores of lines given, undo", _execute(REPORTS)),
+    Migration(15, "what a team shares", _execute(SHARED_RECORDS)),
 )
 
 

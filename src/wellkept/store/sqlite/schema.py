@@ -2,7 +2,7 @@
 
 Canonical: `memories` (all columns but `extra`), `project_aliases`, `shelf`, `file_links`,
 `sessions`, `processed_events`, `reading_marks`, `news`, `injections`, `injected_lines`,
-`silent_lines`, `undo_steps`.
+`silent_lines`, `undo_steps`, `shared_records`.
 Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, `text_edits`, and the
 columns `short` and `extra`. The columns `checksum` are in `checksums`. `row` is the integer that
 joins them and never leaves the engine.
@@ -487,4 +487,23 @@ REPORTS: tuple[str, ...] = (
         body TEXT NOT NULL
     ) STRICT, WITHOUT ROWID""",
     "CREATE INDEX undo_steps_latest ON undo_steps (project, at_ms)",
+)
+
+# -- Step 15 --------------------------------------------------------------------------------------
+
+# What a team shares. The latest number of a project is never removed, so none is given twice.
+SHARED_RECORDS: tuple[str, ...] = (
+    """CREATE TABLE shared_records (
+        project TEXT NOT NULL CHECK (project <> ''),
+        id TEXT NOT NULL CHECK (id <> ''),
+        seq INTEGER NOT NULL CHECK (seq > 0),
+        state TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        statement TEXT NOT NULL,
+        waiting INTEGER NOT NULL CHECK (waiting IN (0, 1)),
+        body TEXT NOT NULL,
+        PRIMARY KEY (project, id)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE UNIQUE INDEX shared_records_seq ON shared_records (project, seq)",
+    "CREATE INDEX shared_records_statement ON shared_records (project, statement)",
 )

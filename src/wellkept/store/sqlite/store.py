@@ -22,6 +22,7 @@ from wellkept.store.sqlite.tables.projects import SqliteProjects
 from wellkept.store.sqlite.tables.reports import FacetCounts, KeptCounts, SqliteReports
 from wellkept.store.sqlite.tables.scratchpads import SqliteScratchpads
 from wellkept.store.sqlite.tables.sessions import SqliteSessions
+from wellkept.store.sqlite.tables.shared_records import SqliteSharedRecords
 from wellkept.store.sqlite.tables.skills import SqliteGeneratedSkills, SqliteSkillUses
 from wellkept.store.sqlite.tables.undo import SqliteUndo
 from wellkept.store.sqlite.tables.vectors import SqliteVectors
@@ -40,6 +41,7 @@ class SqliteStore(
     SqliteInjections,
     SqliteReports,
     SqliteUndo,
+    SqliteSharedRecords,
     SqliteGeneratedSkills,
     SqliteMaintenance,
 ):

@@ -9,6 +9,7 @@ from wellkept.testing.conformance.reports import ReportsConformance
 from wellkept.testing.conformance.scratchpads import ScratchpadConformance
 from wellkept.testing.conformance.search import SearchConformance
 from wellkept.testing.conformance.sessions import SessionsConformance
+from wellkept.testing.conformance.shared_records import SharedRecordsConformance
 from wellkept.testing.conformance.skills import GeneratedSkillConformance, SkillUsesConformance
 from wellkept.testing.conformance.tables import TableConformance
 from wellkept.testing.conformance.undo import UndoConformance
@@ -28,6 +29,7 @@ class StoreConformance(
     InjectionsConformance,
     ReportsConformance,
     UndoConformance,
+    SharedRecordsConformance,
     SkillUsesConformance,
     GeneratedSkillConformance,
 ):

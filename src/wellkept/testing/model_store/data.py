@@ -46,6 +46,7 @@ from wellkept.core.scratchpad import (
     SessionSignal,
 )
 from wellkept.core.sessions import ReadPosition, SessionRecord
+from wellkept.core.team.shared_records import SharedRecord
 from wellkept.core.text import comparison_key
 from wellkept.core.types import Scope
 
@@ -81,6 +82,9 @@ class ModelData:
     )
     steps: dict[str, tuple[UndoStep, dict[str, Any], tuple[str, ...], dict[str, Any] | None]] = (
         field(default_factory=dict[str, Any])
+    )
+    team: dict[tuple[str, str], SharedRecord] = field(
+        default_factory=dict[tuple[str, str], SharedRecord]
     )
 
 

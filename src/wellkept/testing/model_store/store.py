@@ -45,6 +45,7 @@ from wellkept.testing.model_store.injections import ModelInjections, move_inject
 from wellkept.testing.model_store.reports import ModelReports
 from wellkept.testing.model_store.scratchpads import ModelScratchpads, move_observed
 from wellkept.testing.model_store.sessions import ModelSessions
+from wellkept.testing.model_store.shared_records import ModelSharedRecords
 from wellkept.testing.model_store.skills import (
     ModelGeneratedSkills,
     ModelSkillUses,
@@ -63,6 +64,7 @@ class ModelStore(
     ModelInjections,
     ModelReports,
     ModelUndo,
+    ModelSharedRecords,
 ):
     """A `Store` in memory."""
 

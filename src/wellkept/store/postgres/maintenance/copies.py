@@ -29,7 +29,7 @@ TABLES: Final = (
     "memories", "models", "vectors", "project_aliases", "key_values", "file_links", "activity",
     "activity_numbers", "sessions", "processed_events", "read_positions", "scratchpads", "signals",
     "explanations", "skill_uses", "skills", "skill_versions", "skill_runs", "injections",
-    "injected_lines", "silent_lines", "undo_steps",
+    "injected_lines", "silent_lines", "undo_steps", "shared_records",
 )  # fmt: skip
 
 

@@ -23,6 +23,8 @@ _LEFT: Final = (
     " AND (person = %(person)s OR subjects @> ARRAY[%(person)s::text])",
     "SELECT count(*) FROM policies WHERE tenant = %(tenant)s AND updated_by = %(person)s",
     "SELECT count(*) FROM managed_skills WHERE tenant = %(tenant)s AND updated_by = %(person)s",
+    "SELECT count(*) FROM shared_records WHERE tenant = %(tenant)s"
+    " AND (owner = %(person)s OR strpos(body, to_json(%(person)s::text)::text) > 0)",
 )
 
 
@@ -66,6 +68,17 @@ def _erase(db: Connection, person: str, ids: list[str], steps: list[str]) -> Non
     db.run("DELETE FROM undo_steps WHERE tenant = %(tenant)s AND id = ANY(%(ids)s)", ids=steps)
     nobody = "erased-" + sha256(f"{db.tenant}\0{person}".encode()).hexdigest()[:8]
     for statement in (
+        # Under the next numbers, so that the laptops of the others hear of it.
+        "UPDATE shared_records r SET state = 'erased', statement = '', waiting = false,"
+        " body = '{\"shared\": null}', owner = %(nobody)s, seq = n.seq FROM"
+        " (SELECT project, id, max(seq) OVER (PARTITION BY project)"
+        " + sum((owner = %(person)s)::int) OVER (PARTITION BY project ORDER BY seq) AS seq,"
+        " owner FROM shared_records WHERE tenant = %(tenant)s) AS n"
+        " WHERE r.tenant = %(tenant)s AND r.project = n.project AND r.id = n.id"
+        " AND n.owner = %(person)s",
+        "UPDATE shared_records SET body = replace(body, to_json(%(person)s::text)::text,"
+        " to_json(%(nobody)s::text)::text) WHERE tenant = %(tenant)s"
+        " AND strpos(body, to_json(%(person)s::text)::text) > 0",
         "UPDATE memories SET author = NULL WHERE tenant = %(tenant)s AND author = %(person)s",
         "DELETE FROM tokens WHERE tenant = %(tenant)s AND person = %(person)s",
         "DELETE FROM people WHERE tenant = %(tenant)s AND name = %(person)s",

@@ -1,4 +1,5 @@
-"""The second migration: organisations, people, tokens, audit, policies, and row-level security.
+"""The second migration: organisations, people, tokens, audit, policies, row-level security; and
+what the third adds to it.
 
 Who asks is proved to the database, not told to it. A session sets `wellkept.credential`, derived
 from a token (`core.team.tokens`); `asking()` looks it up at every statement, so a session that can
@@ -306,12 +307,46 @@ TEAM_SCHEMA: Final[tuple[str, ...]] = (
     "REVOKE ALL ON FUNCTION note(TEXT, TEXT, TEXT, TEXT[]) FROM PUBLIC",
 )
 
+# What the third migration adds. The memory that a server makes of a shared record belongs to
+# whoever shared it, whichever request brought it in.
+SHARED_SECURITY: Final[tuple[str, ...]] = (
+    *_policies(
+        "shared_records",
+        see=_T,
+        add=f"{_T} AND {_rank(WRITER)}",
+        change=f"{_T} AND {_rank(WRITER)}",
+        drop=None,
+    ),
+    f"""CREATE FUNCTION owner_of_shared() RETURNS TRIGGER LANGUAGE plpgsql {_DEFINER} AS $$
+        DECLARE sharing TEXT;
+        BEGIN
+            SELECT r.owner INTO sharing FROM wellkept.shared_records r
+             WHERE r.tenant = NEW.tenant AND r.project = NEW.project AND r.id = NEW.id;
+            IF sharing IS NOT NULL AND NEW.home <> '' THEN NEW.owner := sharing; END IF;
+            RETURN NEW;
+        END $$""",
+    "CREATE TRIGGER memories_shared BEFORE INSERT ON memories"
+    " FOR EACH ROW EXECUTE FUNCTION owner_of_shared()",
+    "DROP POLICY memories_add ON memories",
+    f"CREATE POLICY memories_add ON memories FOR INSERT WITH CHECK ({_T} AND {_rank(WRITER)}"
+    f" AND ({_MINE} OR EXISTS (SELECT 1 FROM shared_records r WHERE r.tenant = memories.tenant"
+    " AND r.project = memories.project AND r.id = memories.id AND r.owner = memories.owner)))",
+    f"""CREATE FUNCTION note_shared() RETURNS TRIGGER LANGUAGE plpgsql {_DEFINER} AS $$
+        BEGIN
+            PERFORM wellkept.note(NEW.tenant, NEW.project, 'shared ' || NEW.state, ARRAY[NEW.id]);
+            RETURN NULL;
+        END $$""",
+    "CREATE TRIGGER shared_records_noted AFTER INSERT OR UPDATE ON shared_records"
+    " FOR EACH ROW EXECUTE FUNCTION note_shared()",
+)
+
 GRANTS: Final[tuple[str, ...]] = (
     "GRANT USAGE ON SCHEMA wellkept TO {role}",
     "GRANT SELECT ON schema_steps, audit, organisations TO {role}",
     f"GRANT SELECT, INSERT, UPDATE, DELETE ON labels, texts, fragments, vectors, undo_steps,"
     f" people, policies, managed_skills, {', '.join(_SHARED_TABLES)} TO {{role}}",
     "GRANT SELECT, INSERT, DELETE ON memories TO {role}",
+    "GRANT SELECT, INSERT, UPDATE ON shared_records TO {role}",
     f"GRANT SELECT ON {', '.join(partition('vectors', n) for n in range(PARTITIONS))} TO {{role}}",
     "GRANT SELECT (tenant, project, id, person, label, created_ms, expires_ms, revoked_ms),"
     " INSERT, UPDATE (revoked_ms) ON tokens TO {role}",

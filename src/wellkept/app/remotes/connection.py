@@ -1,0 +1,120 @@
+"""Speaks with a team's server: push, pull, what waits, decide. One request each, no retries.
+
+A failure is a `ProviderError` with the status; `sync.py` says what follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar, cast
+from urllib.parse import quote, urlsplit
+
+from wellkept.core.codec import Json, record_from_json, record_to_json
+from wellkept.core.errors import ProviderError, UsageError
+from wellkept.core.records import record
+from wellkept.memory.sharing.team_entry import Pulled, PushItem, PushResult, TeamChange
+from wellkept.providers.http.client import NO_RETRIES, Endpoint, post_json
+
+TIMEOUT_S = 20.0
+_Record = TypeVar("_Record")
+
+
+@record(kw_only=True)
+class PushAnswer:
+    """What became of a batch."""
+
+    results: tuple[PushResult, ...]
+    head: int
+    log: str
+
+
+@record(kw_only=True)
+class PullAnswer:
+    """One page of changes, and who the server takes this laptop for."""
+
+    page: Pulled
+    person: str
+    role: str
+
+
+class TeamConnection:
+    """A connection to one project of a server."""
+
+    def __init__(
+        self, url: str, token: str, *, project: str, person: str, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self._person = person
+        self._endpoint = Endpoint(
+            base_url=url,
+            api_key=token,
+            timeout_s=timeout_s,
+            retries=NO_RETRIES,
+            headers={"Wellkept-Project": quote(project, safe=":/@.-_")},
+        )
+
+    def pull(self, *, after: int, limit: int) -> PullAnswer:
+        """What changed after a number."""
+        answer = self._ask("pull", {"after": after, "limit": limit, "person": self._person})
+        person, role = answer.pop("person", ""), answer.pop("role", "")
+        return PullAnswer(
+            page=_read(Pulled, answer),
+            person=str(person),
+            role=str(role),
+        )
+
+    def push(self, items: Sequence[PushItem]) -> PushAnswer:
+        """Push a batch."""
+        sent = [record_to_json(item) for item in items]
+        answer = self._ask("push", {"items": sent, "person": self._person})
+        read = _read(PushAnswer, answer)
+        if [one.id for one in read.results] != [item.id for item in items]:
+            raise _unusable("its results do not fit the batch")
+        return read
+
+    def waiting(self) -> tuple[TeamChange, ...]:
+        """What waits for a decision."""
+        answer = self._ask("waiting", {"person": self._person})
+        found = answer.get("items")
+        if not isinstance(found, list):
+            raise _unusable("no list")
+        return tuple(_read(TeamChange, cast("dict[str, Json]", one)) for one in found)
+
+    def decide(self, ids: Sequence[str], *, holds: bool) -> tuple[PushResult, ...]:
+        """A reviewer's yes or no."""
+        body = {"ids": list(ids), "holds": holds, "person": self._person}
+        found = self._ask("decide", body).get("results")
+        if not isinstance(found, list):
+            raise _unusable("no list")
+        return tuple(_read(PushResult, cast("dict[str, Json]", one)) for one in found)
+
+    def _ask(self, what: str, body: Mapping[str, object]) -> dict[str, Json]:
+        answer = post_json(self._endpoint, f"/api/sync/{what}", body)
+        if not isinstance(answer, dict):
+            raise _unusable("no object")
+        return cast("dict[str, Json]", answer)
+
+
+def checked_url(given: str) -> str:
+    """The address of a server as it is kept: without a path, a password or a query."""
+    parts = urlsplit(given.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        raise UsageError(
+            f"{given!r} is not the address of a server.",
+            hint="For example https://wellkept.example.com",
+        )
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+
+
+def _read(kind: type[_Record], data: dict[str, Json]) -> _Record:
+    try:
+        return record_from_json(kind, data)
+    except UsageError as error:
+        raise _unusable(str(error)) from None
+
+
+def _unusable(why: str) -> ProviderError:
+    return ProviderError(
+        f"The server's answer cannot be used: {why}.",
+        hint="Check that it is a Wellkept server of a fitting version.",
+        cause="answer",
+    )
