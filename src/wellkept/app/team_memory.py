@@ -7,10 +7,17 @@ laptop's does, so that it can be searched and shown there too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from wellkept.core.codec import Json
-from wellkept.core.errors import UsageError
+from wellkept.core.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    StoreError,
+    UsageError,
+)
 from wellkept.core.ids import is_full_id
 from wellkept.core.records import record
 from wellkept.memory.sharing.bases import Bases
@@ -61,7 +68,7 @@ class TeamMemory:
         made = iter(receive(self._store, self._project, good, by=by, now=self._now()))
         results = [one if isinstance(one, PushResult) else next(made) for one in read]
         log = self._log()
-        self._follow()
+        self._try_to_follow()
         return Pushed(results=tuple(results), head=self._store.shared_head(self._project), log=log)
 
     def pull(self, *, after: int, limit: int, by: Person) -> Pulled:
@@ -93,8 +100,13 @@ class TeamMemory:
             raise UsageError("Name the records by their full ids.")
         made = decide(self._store, self._project, ids, holds=holds, by=by, now=self._now())
         self._log()
-        self._follow()
+        self._try_to_follow()
         return tuple(made)
+
+    def _try_to_follow(self) -> None:
+        """The records count; where who asks may not write all of it, the next request goes on."""
+        with suppress(ForbiddenError, NotFoundError, ConflictError, StoreError):
+            self._follow()
 
     def _follow(self) -> None:
         """Bring the server's own memory up to date. Repeatable, so no lock is needed."""

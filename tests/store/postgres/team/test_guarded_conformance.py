@@ -1,4 +1,4 @@
-"""Search as one person sees it passes the suite of every engine, row-level security and all."""
+"""Search and shared records as one person sees them pass the suite of every engine, row-level security and all."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from tests.postgres_team import NewTeam, Team
 from wellkept.core.ports.store import Store
 from wellkept.core.team.people import Role
 from wellkept.testing.conformance.search import SearchConformance
+from wellkept.testing.conformance.shared_records import SharedRecordsConformance
 from wellkept.testing.conformance.vectors import VectorConformance
 
 
 @pytest.mark.feature("T2")
-class TestGuarded(SearchConformance, VectorConformance):
+class TestGuarded(SearchConformance, VectorConformance, SharedRecordsConformance):
     """The PostgreSQL engine, as an administrator of an organisation."""
 
     @pytest.fixture

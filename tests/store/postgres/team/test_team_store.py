@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -20,6 +21,7 @@ from wellkept.core.query import Filter
 from wellkept.core.records import replace
 from wellkept.core.team.people import Role
 from wellkept.core.team.records import AuditFilter, TeamPolicy
+from wellkept.core.team.shared_records import SharedRecord, SharedState
 from wellkept.core.team.tokens import new_token, read_token
 from wellkept.core.types import MemoryType, Scope
 from wellkept.store.postgres.team.team_database import PostgresTeams
@@ -241,6 +243,31 @@ def test_erasing_a_person_leaves_no_trace_and_a_dry_run_changes_nothing(team: Te
     assert left.search_fulltext(["one", "two"], HERE, limit=5) == []
     with pytest.raises(NotFoundError):
         team.operator.erase("writer", dry_run=True)
+
+
+@pytest.mark.feature("T3")
+def test_what_an_erased_person_shared_is_erased_for_all_laptops(team: Team) -> None:
+    store = store_of(team, Role.WRITER)
+    mine, other = (
+        SharedRecord(
+            id=name,
+            project="example",
+            state=SharedState.TEAM,
+            owner=owner,
+            statement=f"says {name}",
+            waiting=False,
+            body=json.dumps({"shared": None, "confirmed_by": ["reviewer", "writer"]}),
+        )
+        for name, owner in (("a", "writer"), ("b", "reviewer"))
+    )
+    store.put_shared_records("example", [mine, other])
+    assert team.operator.erase("writer", dry_run=False).is_verified
+    left = store_of(team, Role.ADMIN).shared_changes("example", after=0, limit=9, seen_by=None)
+    assert [(one.id, one.seq, one.state) for one in left] == [
+        ("b", 2, SharedState.TEAM),
+        ("a", 3, SharedState.ERASED),
+    ]
+    assert all('"writer"' not in one.body for one in left)
 
 
 def test_skills_of_the_organisation_reach_everybody_and_only_admins_change_them(
