@@ -148,6 +148,7 @@ SECTIONS: Final = MappingProxyType(
             "export": ("data.export_import", "Export memories to JSONL or Markdown."),
             "backup": ("data.backup", "Copy the store to a new file."),
             "restore": ("data.restore", "Replace the store with a backup."),
+            "move": ("data.move", "Copy the store to another engine, and verify the copy."),
             "projects": ("data.projects", "List, merge and join projects."),
             "handoff": ("data.handoff", "Hand a branch over to the next person's agent."),
             "share": ("data.share", "Share memories with your team through git."),

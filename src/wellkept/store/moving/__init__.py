@@ -1,0 +1,34 @@
+"""Moving a store between engines: the rows that no port can carry over as they are.
+
+Open `tables.py` first. `app.maintenance.move` runs a move; memories and vectors go through ports.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wellkept.core.clock import Clock
+    from wellkept.store.moving.sides import Side
+
+
+def open_side(location: Path | str, *, clock: Clock, read_only: bool) -> Side:
+    """The rows of a store, which must exist."""
+    from pathlib import Path
+
+    from wellkept.store import is_address
+    from wellkept.store.moving.sides import PostgresSide, SqliteSide
+
+    if isinstance(location, str) and is_address(location):
+        from wellkept.store.postgres.connection.database import DEFAULT_TENANT, Database
+
+        return PostgresSide(
+            Database(location, tenant=DEFAULT_TENANT, busy_timeout_ms=30_000, read_only=read_only)
+        )
+    from wellkept.store.sqlite.opening import open_file
+
+    return SqliteSide(
+        open_file(Path(location), busy_timeout_ms=30_000, clock=clock, read_only=read_only)
+    )

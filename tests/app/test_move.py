@@ -1,0 +1,203 @@
+"""A store moves to PostgreSQL and back: everything, verified, after a kill too, source untouched."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wellkept
+from tests.store.every_record import fill
+from wellkept.app.maintenance.move import move_store, shown
+from wellkept.core.changes import PutInjection, PutSession, PutSilence, SaveReadPosition
+from wellkept.core.errors import ConflictError, StoreError, UsageError
+from wellkept.core.generated_skills import SkillRun
+from wellkept.core.ports.injections import SilentLine
+from wellkept.core.ports.store import Store
+from wellkept.core.query import FileLink
+from wellkept.core.records import replace
+from wellkept.core.sessions import ReadPosition
+from wellkept.core.team.shared_records import SharedRecord, SharedState
+from wellkept.store import open_store
+from wellkept.testing.conformance.injections import injection, line
+from wellkept.testing.conformance.sessions import session
+from wellkept.testing.fakes import WordEmbedder
+from wellkept.testing.samples import START
+
+pytestmark = pytest.mark.feature("T4")
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Path:
+    """A file with at least one record of every kind."""
+    path = tmp_path / "source.db"
+    with wellkept.open(
+        path, project="shop", cwd=tmp_path, embedder=WordEmbedder(), environment={}
+    ) as wk:
+        for number in range(40):
+            wk.remember(
+                f"Rule {number} about café 日本.", merge_similar=False, tags=["a", f"t{number}"]
+            )
+        first = next(iter(wk.list(limit=1)))
+        wk.edit(first.id, content="A corrected rule.")
+        wk.remember("I like it short.", scope="user", type="preference")
+    store = open_store(path)
+    fill(store)
+    _fill_the_rest(store)
+    store.close()
+    return path
+
+
+def _fill_the_rest(store: Store) -> None:
+    """What `fill` leaves out."""
+    store.merge_projects("older", into="example")
+    store.put_file_links("example", [FileLink("a.py", "b.py", 0.5, 3)])
+    events = replace(session("session-9"), title="With events")
+    store.apply([PutSession(events, ("event-1", "event-2"))])
+    store.apply([SaveReadPosition(ReadPosition("spool-1", "event-1", 120))])
+    store.record_skill_use("add-a-route", project="example", at=START)
+    run = SkillRun(skill_id="skill-1", session_id="session-1", used_by="agent", at=START)
+    store.put_skill_run(replace(run, succeeded=True))
+    store.apply(
+        [
+            PutInjection(injection(1, line("l1"), line("l2"))),
+            PutSilence("example", "l1", SilentLine("l1", START, "ignored")),
+        ]
+    )
+    shared = SharedRecord(
+        id="r1",
+        project="example",
+        state=SharedState.TEAM,
+        owner="ann",
+        statement="s",
+        waiting=True,
+        body="{}",
+    )
+    store.put_shared_records("example", [shared])
+
+
+def _export(location: Path | str, folder: Path) -> bytes:
+    out = io.StringIO()
+    with wellkept.open(location, project="shop", cwd=folder, embedder="none", environment={}) as wk:
+        wk.export(out)
+    return out.getvalue().encode()
+
+
+def test_there_and_back_again_nothing_differs(
+    full: Path, tmp_path: Path, empty_postgres_url: str
+) -> None:
+    before = full.read_bytes()
+    steps: list[tuple[int, int]] = []
+
+    def tell(done: int, total: int) -> None:
+        steps.append((done, total))
+
+    there = move_store(full, empty_postgres_url, progress=tell)
+    back = tmp_path / "back.db"
+    again = move_store(empty_postgres_url, back)
+    assert full.read_bytes() == before
+    assert there.tables == again.tables
+    by_name = {one.name: one.records for one in there.tables}
+    assert by_name["memories"] > 40
+    assert by_name["vectors"] > 40
+    empty = [name for name, count in by_name.items() if not count]
+    assert not empty, f"nothing of these was there to move: {empty}"
+    assert steps[-1][0] == steps[-1][1]
+    exported = [_export(one, tmp_path) for one in (full, empty_postgres_url, back)]
+    assert exported[0] == exported[1] == exported[2]
+    assert exported[0].count(b"\n") > 40
+    for location in (empty_postgres_url, back):
+        store = open_store(location)
+        assert store.check(deep=True) == []
+        store.close()
+
+
+def test_search_finds_the_same_on_both_sides(
+    full: Path, tmp_path: Path, empty_postgres_url: str
+) -> None:
+    move_store(full, empty_postgres_url)
+    found: list[list[str]] = []
+    for location in (full, empty_postgres_url):
+        with wellkept.open(
+            location, project="shop", cwd=tmp_path, embedder=WordEmbedder(), environment={}
+        ) as wk:
+            found.append([hit.memory.id for hit in wk.recall("rule 7 café", limit=5)])
+    assert found[0]
+    assert found[0] == found[1]
+
+
+def test_a_dry_run_writes_nothing(full: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target.db"
+    report = move_store(full, target, dry_run=True)
+    assert report.dry_run
+    assert report.records > 40
+    assert not target.exists()
+
+
+def test_a_move_that_was_killed_goes_on(full: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target.db"
+    code = (
+        "import sys, time; from pathlib import Path;"
+        "from wellkept.app.maintenance import move as m; m.CHUNK = 2;"
+        "m.move_store(Path(sys.argv[1]), Path(sys.argv[2]),"
+        " progress=lambda done, total: (print(done, flush=True), time.sleep(0.02)))"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(full), str(target)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    for _ in range(8):
+        assert child.stdout.readline()
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    other = tmp_path / "other.db"
+    open_store(other).close()
+    with pytest.raises(ConflictError, match="cut off"):
+        move_store(other, target)
+    report = move_store(full, target)
+    assert report.resumed
+    assert report.tables == move_store(full, tmp_path / "fresh.db").tables
+
+
+def test_a_target_in_use_and_a_missing_source_are_refused(full: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConflictError, match="not empty"):
+        move_store(tmp_path / "source.db", _used(tmp_path))
+    with pytest.raises(UsageError, match="no store"):
+        move_store(tmp_path / "nothing.db", tmp_path / "t.db")
+    with pytest.raises(UsageError, match="same"):
+        move_store(full, full)
+    assert shown("postgresql://me:secret@db.example:5/x?a=b") == "postgresql://db.example:5/x"
+
+
+def test_what_is_written_meanwhile_is_found_and_the_next_run_takes_it_along(
+    full: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "target.db"
+    written: list[int] = []
+
+    def write(done: int, total: int) -> None:
+        if done == total and not written:
+            written.append(done)
+            _remember(full, tmp_path, "Said while it was moved.")
+
+    with pytest.raises(StoreError, match="differs from the source in memories"):
+        move_store(full, target, progress=write)
+    assert move_store(full, target).resumed
+    assert _export(full, tmp_path) == _export(target, tmp_path)
+
+
+def _remember(path: Path, folder: Path, text: str) -> None:
+    with wellkept.open(path, project="shop", cwd=folder, embedder="none", environment={}) as wk:
+        wk.remember(text)
+
+
+def _used(folder: Path) -> Path:
+    path = folder / "used.db"
+    _remember(path, folder, "Already here.")
+    return path
