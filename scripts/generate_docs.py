@@ -198,6 +198,18 @@ JSON_FIELDS = {
     "share add": ("written_out", "dry_run"),
     "share remove": ("written_out", "dry_run"),
     "share update": ("taken_in", "written_out", "dry_run"),
+    "remote add": ("remote", "sync"),
+    "remote list": ("items",),
+    "remote status": ("is_on", "state"),
+    "remote sync": (
+        *("condition", "problem", "busy", "pushed", "waiting", "pulled", "new", "changed"),
+        *("closed", "conflicts", "refused"),
+    ),
+    "remote remove": ("removed",),
+    "remote review": ("items",),
+    "remote approve": ("results",),
+    "remote reject": ("results",),
+    "move": ("move", "records"),
     "projects join": (
         "folder",
         "own_project",

@@ -338,6 +338,8 @@ _OWN_TESTS = frozenset(
     {"skill add", "skill refine", "projects join", "model test", "models get", "models remove"}
     | {"agent", "share status", "share on", "share off", "share add", "share remove"}
     | {"share update", "handoff", "hook"}
+    | {"move", "remote add", "remote list", "remote status"}
+    | {"remote sync", "remote remove", "remote review", "remote approve", "remote reject"}
 )
 
 
