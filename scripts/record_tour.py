@@ -44,11 +44,8 @@ SCRIPT: Final = (
     (REMARK, "# Things change: the old belief is closed, and stays in the history"),
     (COMMAND, 'wellkept remember "The API server listens on port 8080"'),
     (COMMAND, 'wellkept remember "The API server listens on port 9090"'),
-    (COMMAND, 'wellkept remember "Amounts are integer cents" --type gotcha --file src/ledger.py'),
     (REMARK, "# The next session, in any client, begins with this"),
     (COMMAND, "wellkept context --moment session"),
-    (REMARK, "# And you can ask"),
-    (COMMAND, 'wellkept recall "how do I run one test file?" --limit 1'),
 )
 PROJECT: Final = {
     "README.md": "# Shop\n\nSells fruit, and keeps a ledger.\n\n## Tests\n\n"
@@ -204,7 +201,7 @@ def _stable(line: Sequence[Run], known: list[str]) -> tuple[Run, ...]:
 def timed(steps: Sequence[tuple[str, str, list[tuple[Run, ...]]]]) -> tuple[list[Line], float]:
     """All lines with their moments, and how long the whole takes."""
     lines: list[Line] = []
-    now = 0.6
+    now = 0.0
     for kind, text, printed in steps:
         if kind == REMARK:
             if lines:
@@ -258,6 +255,8 @@ def _styles(lines: Sequence[Line], total_s: float) -> Iterator[str]:
         if not line.runs:
             continue
         start = 100 * line.at_s / total_s
+        if not start:
+            continue
         yield f"#l{number}{{animation-name:l{number}}}"
         yield (
             f"@keyframes l{number}{{0%,{start - 0.01:.2f}%{{opacity:0}}"
