@@ -161,8 +161,10 @@ def test_what_is_not_embedded_by_rule_stays_without_a_vector(tmp_path: Path) -> 
     assert _models(tmp_path) == {"words-256": 1}
 
 
-def test_vectors_of_a_former_default_are_made_anew_without_asking(tmp_path: Path) -> None:
-    (former,) = SUPERSEDED
+@pytest.mark.parametrize("former", sorted(SUPERSEDED))
+def test_vectors_of_a_former_default_are_made_anew_without_asking(
+    tmp_path: Path, former: str
+) -> None:
     with open_in(tmp_path, embedder=WordEmbedder(model_id=former)) as wk:
         wk.remember("port 8080", key="port")
         wk.remember("port 9090", key="port")

@@ -60,9 +60,9 @@ def test_turns_and_notes_get_weights_of_their_own() -> None:
     others = np.abs(np.delete(found.turn, [Feature.WORDS, Feature.FRAGMENTS, Feature.LINKS]))
     assert found.turn[Feature.WORDS] > 4 * np.delete(others, -1).max() > 0
     assert found.note[Feature.MEANING] > 4
-    assert found.note[Feature.WORDS] == NOTE_WORDS["hybrid"]["words"]
-    assert found.note[Feature.COVERS_MOST] == NOTE_WORDS["hybrid"]["covers_most"]
-    assert fit(DATA, "words").note[Feature.COVERS_MOST] != NOTE_WORDS["hybrid"]["covers_most"]
+    assert found.note[Feature.WORDS] == NOTE_WORDS["word_vectors"]["words"]
+    assert found.note[Feature.COVERS_MOST] == NOTE_WORDS["word_vectors"]["covers_most"]
+    assert fit(DATA, "words").note[Feature.COVERS_MOST] != NOTE_WORDS["word_vectors"]["covers_most"]
     assert found.note[Feature.SESSION_WORDS] == 0.0
 
 
@@ -89,8 +89,9 @@ def test_the_probability_tells_answers_from_others_and_only_support_counts_for_i
         "note": fit_answers(DATA, weights, notes=True, without=set()),
         "turn": fit_answers(DATA, weights, notes=False, without=set()),
     }
+    constants = {"constant", "wordless", "unnamed"}
     for model in answers.values():
-        assert all(w >= 0 for name, w in model.items() if name not in {"constant", "unnamed"})
+        assert all(w >= 0 for name, w in model.items() if name not in constants)
         assert model.get("unnamed", 0.0) <= 0
     right = np.mean([clarity(e, weights, answers) for e in (*TURNS, *NOTES)])
     wrong = np.mean([clarity(e, weights, answers) for e in OTHERS])

@@ -294,7 +294,11 @@ def test_a_model_without_vectors_of_words_ranks_by_the_plain_weights() -> None:
     found = pool(*rows, words={"a": 2.0, "b": 1.0}, meaning={"a": 0.5, "b": 0.4})
     texts = (memory("a", "the cache is in redis"), memory("b", "a cache"))
     plain = rank_by_weights(found, plan(), setting(*texts, weight_set="hybrid"))
-    asked = setting(*texts, weight_set="hybrid", matches=lambda query, texts: None)
+
+    def unknown(query: str, texts: Sequence[str]) -> None:
+        return None
+
+    asked = setting(*texts, weight_set="hybrid", matches=unknown)
     assert rank_by_weights(found, plan(), asked).order == plain.order
 
 

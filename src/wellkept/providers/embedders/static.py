@@ -62,10 +62,12 @@ class StaticEmbedder:
         held = [number for number, ids in enumerate(each) if len(ids)]
         if not len(asked) or not held:
             return None
-        query_rows, lengths = self._unit_rows(asked)
-        weights = lengths * self._scales.take(asked)
+        query_rows, query_lengths = self._long_rows(asked)
+        weights = query_lengths * self._scales.take(asked)
         ids, places = np.unique(np.concatenate([each[n] for n in held]), return_inverse=True)
-        nearness = (query_rows @ self._unit_rows(ids)[0].T).take(places, axis=1)
+        rows, lengths = self._long_rows(ids)
+        cosines = query_rows @ rows.T / np.outer(query_lengths, lengths)
+        nearness = cosines.take(places, axis=1)
         starts = np.cumsum([0, *(len(each[n]) for n in held[:-1])])
         nearest = np.maximum.reduceat(nearness, starts, axis=1)
         means = np.maximum(0.0, weights @ nearest / weights.sum())
@@ -83,9 +85,9 @@ class StaticEmbedder:
             self._ids_of_text[start] = known
         return known
 
-    def _unit_rows(
+    def _long_rows(
         self, ids: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Rows before scaling, and their lengths."""
         rows = self._rows.take(ids, axis=0).astype(np.float32)
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        return rows / np.maximum(lengths, 1e-9)[:, None], lengths
+        return rows, np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.float32(1e-9))
