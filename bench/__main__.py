@@ -53,6 +53,7 @@ PARTS = (
     Part("compaction", quick=("--quick",)),
     Part("mcp_tokens"),
     Part("mcp_start", quick=("--rounds", "2")),
+    Part("completion", quick=("--rounds", "2")),
     Part("page", quick=("--rows", "3000", "--queries", "2")),
     Part("growth", quick=("--rows", "3000", "--queries", "40")),
     Part("session_growth", quick=("--sessions", "4", "--events", "60")),
