@@ -170,7 +170,8 @@ def _entry_points(files: ProjectFiles) -> Iterator[Statement]:
             found.append(f"entry file {path}")
             sources.append(path)
     if found:
-        text = f"Entry points, where it starts: {'; '.join(found[:8])}."
+        told = "; ".join(found[:8])
+        text = f"Entry points, where the program starts (main, executable, command line): {told}."
         yield _statement("about:entry", text, *dict.fromkeys(sources))
 
 

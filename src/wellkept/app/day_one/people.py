@@ -118,7 +118,8 @@ def _committers(commits: Sequence[Commit]) -> Iterator[Statement]:
     if not recent:
         return
     text = (
-        "Who maintains it and who worked on it lately, by git history: of the last"
+        "Who maintains it, its main authors and contributors, who wrote most of it and who worked"
+        " on it lately, by git history: of the last"
         f" {sum(recent.values())} commits by people most are by {who(recent, most=5)}"
     )
     if len(commits) > RECENT_COMMITS:
@@ -138,7 +139,7 @@ def _areas(files: ProjectFiles, pasts: dict[str, FilePast]) -> Iterator[Statemen
     for folder in [one for one in busy if sum(areas[one].values()) >= _MIN_COMMITS][:_MAX_AREAS]:
         yield Statement(
             key=f"people:{folder}",
-            text=f"Who knows about {folder}/: most changes there are by {who(areas[folder])}.",
+            text=f"Who knows about {folder}/ best: most of it was written by {who(areas[folder])}.",
             read_from="git log",
             importance=0.35,
             tags=("people",),

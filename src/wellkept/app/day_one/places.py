@@ -31,9 +31,6 @@ _MAX_NAMES = 10
 _MAX_MODULE_FILES = 10
 _LEAD_CHARS = 220
 _MAX_PARTNERS = 4
-_PROSE = frozenset(
-    {".md", ".rst", ".txt", ".css", ".scss", ".html", ".htm", ".sql", ".json", ".svg"}
-)
 _DEFINITIONS: Mapping[str, re.Pattern[str]] = {
     ".py": re.compile(r"^(?:class|(?:async )?def) ([A-Za-z]\w*)", re.MULTILINE),
     ".go": re.compile(r"^(?:func (?:\([^)]*\) )?|type )([A-Z]\w*)", re.MULTILINE),
@@ -73,6 +70,11 @@ _SAME = {
     ".cjs": ".js", ".kt": ".java", ".scala": ".java", ".groovy": ".java", ".cs": ".java",
 }  # fmt: skip
 
+_SOURCES = frozenset(
+    (*_DEFINITIONS, *_SAME, *".c .h .cc .cpp .cxx .hpp .hh .m .mm .swift .ex .exs .erl .hs .ml .clj"
+    " .lua .pl .pm .r .jl .dart .zig .nim .sh .bash .fs .vb .vue .svelte .proto .graphql".split())
+)  # fmt: skip
+
 
 class Places:
     """The source files of a project with their sizes and definitions."""
@@ -80,7 +82,7 @@ class Places:
     def __init__(self, files: ProjectFiles) -> None:
         self.files = files
         code = [n for n in files.names if file_kind(n) in (FileKind.CODE, FileKind.TEST)]
-        self.code = [n for n in code if splitext(n)[1].lower() not in _PROSE][:_MAX_LANGUAGE_FILES]
+        self.code = [n for n in code if splitext(n)[1].lower() in _SOURCES][:_MAX_LANGUAGE_FILES]
         self._names: dict[str, tuple[str, ...]] = {}
         self._by_subject: dict[str, str] | None = None
 

@@ -19,8 +19,11 @@ from wellkept.memory.exchange.markdown_document import (
 )
 
 LEAD_CHARS = 420
+LIST_CHARS = 1_200
+"""Each item of a list is a rule or a step of its own."""
 MAX_CODE_CHARS = 420
 MAX_NAMES = 12
+_MIN_ITEMS = 4
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*$")
 _ADOC_HEADING = re.compile(r"(?P<marks>={1,6}) (?P<title>\S.*)$")
 _FENCE = re.compile(r"\s*(?P<mark>`{3,}|~{3,}|-{4,}$|\.{4,}$)")
@@ -144,6 +147,8 @@ def _first_code(blocks: Sequence[Sequence[str]]) -> str:
 
 def _lead(lines: Sequence[str]) -> str:
     """The first sentences, list items included, on one line."""
+    items = sum(bool(_ITEM.match(line)) for line in lines)
+    limit = LIST_CHARS if items >= _MIN_ITEMS else LEAD_CHARS
     told: list[str] = []
     size = 0
     for line in lines:
@@ -156,20 +161,20 @@ def _lead(lines: Sequence[str]) -> str:
         is_item = bool(_ITEM.match(line))
         told.append(("; " if is_item and told else " ") + text)
         size += len(text)
-        if size > LEAD_CHARS:
+        if size > limit:
             break
     text = " ".join("".join(told).split()).replace(":;", ":").replace(".;", ".")
-    return _cut(text)
+    return _cut(text, limit=limit)
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, *, limit: int) -> str:
     """Text up to the end of a sentence within the limit."""
-    if len(text) <= LEAD_CHARS:
+    if len(text) <= limit:
         return text
-    ends = [found.end() for found in re.finditer(r"[.!?](?=\s)", text[:LEAD_CHARS])]
-    if ends and ends[-1] > LEAD_CHARS // 2:
+    ends = [found.end() for found in re.finditer(r"[.!?](?=\s)", text[:limit])]
+    if ends and ends[-1] > limit // 2:
         return text[: ends[-1]]
-    return shorten(text, limit=LEAD_CHARS)
+    return shorten(text, limit=limit)
 
 
 def _plain(text: str) -> str:

@@ -25,7 +25,7 @@ _SAID = {
     Purpose.TEST: "How to run the tests: all tests are run with",
     Purpose.TEST_ONE: "How to run one test file: a single test file is run with",
     Purpose.BUILD: "How to build: it is compiled or packaged with",
-    Purpose.LINT: "How to lint before a push: the linter checks the code style with",
+    Purpose.LINT: "How to lint before a push: the linter (code style, static analysis) is run with",
     Purpose.FORMAT: "How to format: the code is formatted with",
     Purpose.TYPES: "How to check types: static types are checked with",
     Purpose.RUN: "How to run it locally: it is started with",

@@ -143,6 +143,9 @@ def purpose_of_name(name: str) -> Purpose | None:
     for purpose, pattern in _BY_NAME:
         if pattern.fullmatch(name):
             return purpose
+    last = re.split(r"[-:_]", name)[-1]
+    if last != name and (narrow := purpose_of_name(last)) in (Purpose.TYPES, Purpose.DOCS):
+        return narrow
     prefixed = _PREFIXED.match(name) if not name.endswith((":", "watch")) else None
     return purpose_of_name(prefixed["first"]) if prefixed else None
 

@@ -9,6 +9,11 @@ from wellkept.app.day_one.commands.command import ProjectCommand, Purpose
 from wellkept.app.day_one.project_files import ProjectFiles, listed, string, table
 
 _MAIN = re.compile(r"^package main\b", re.MULTILINE)
+_APPLICATION = re.compile(
+    r"^\s*(?:application\s*$|id\s*\(?[\"']application[\"']|apply plugin: *[\"']application[\"'])"
+    r"|\bid\([\"']application[\"']\)",
+    re.MULTILINE,
+)
 _PLUGIN = re.compile(r"spotless|checkstyle|ktlint|detekt", re.IGNORECASE)
 
 
@@ -124,7 +129,7 @@ def _gradle(files: ProjectFiles) -> Iterator[ProjectCommand]:
                 purpose=Purpose.LINT, command=f"{gradle} {task[tool]}", source=path, rank=1
             )
             break
-    if re.search(r"^\s*application\b|id.*\bapplication\b", files.text(name), re.MULTILINE):
+    if _APPLICATION.search(files.text(name)):
         yield _default(Purpose.RUN, f"{gradle} run", name)
 
 

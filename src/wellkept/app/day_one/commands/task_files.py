@@ -26,6 +26,7 @@ _ASSIGNED = re.compile(r"^(?:export\s+)?(?P<name>\w+)\s*[:?]?=\s*(?P<value>[^\n#
 _SCRIPT = re.compile(r"(?:scripts?|bin|tools|dev|ci)/(?P<name>[\w-]+)(?:\.(?:sh|py|rb|js))?")
 _QUIET = re.compile(r"^[@\-+]+\s*")
 _MAX_STEPS = 4
+_WHOLE = frozenset({"cibuild", "ci", "check", "install", "bootstrap", "package"})
 
 
 def task_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
@@ -81,7 +82,8 @@ def _scripts(files: ProjectFiles) -> Iterator[ProjectCommand]:
             runs = known[0] if known else ""
         elif not path.endswith((".sh", ".py", ".rb", ".js")):
             continue
-        rank = rank_of_name(found["name"])
+        # A variant (`test-complete`) says less than a usual default.
+        rank = 0 if rank_of_name(found["name"]) == 0 or found["name"] in _WHOLE else 3
         yield ProjectCommand(purpose=purpose, command=path, source=path, rank=rank, runs=runs)
 
 
