@@ -131,6 +131,7 @@ class BadLine:
         self.bad = bad
         self.cuts = 0
         self.doubled = 0
+        self.sent = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._accept, daemon=True)
 
@@ -183,6 +184,7 @@ class BadLine:
     def _send(self, request: bytes, *, wait: bool = True) -> bytes:
         with socket.create_connection(self._target, timeout=60) as server:
             server.sendall(request)
+            self.sent += len(request)
             return _all_of(server) if wait else b""
 
 

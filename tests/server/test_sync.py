@@ -10,6 +10,8 @@ import pytest
 
 from tests.server.http_serving import Served
 from tests.server.laptops import Laptop, team_server
+from wellkept.app.handoff import Handoff
+from wellkept.app.sharing import handed_over_to
 from wellkept.core.changes import IndexEntry, Replace
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.records import replace
@@ -201,6 +203,33 @@ def test_a_new_member_needs_one_command_and_begins_with_what_the_team_knows(team
     assert (report.problem, report.new) == (None, 1)
     told = render_context(newcomer.wk.context(moment="session"))
     assert "Every endpoint has a rate limit." in told
+
+
+def test_a_branch_is_handed_over_through_the_server(team: Team) -> None:
+    ann, bob = team.laptop("ann"), team.laptop("bob")
+    ann.wk.remote.hand_over(
+        Handoff(
+            branch="feature/refunds",
+            author="somebody else",
+            at=ann.clock(),
+            sections=(("Open ends", ("`make check-refunds` failed last.",)),),
+        )
+    )
+    for one in (ann, bob):
+        assert one.sync().problem is None
+    engine, project, root = bob.wk.engine, bob.wk.project, bob.wk.root
+    told = handed_over_to(engine, project, root, "feature/refunds", seen_until=None)
+    assert told is not None
+    assert "by ann" in (told.title or "")
+    assert "check-refunds" in told.lines[0].text
+    start = render_context(bob.wk.context(moment="session", branch="feature/refunds"))
+    assert "check-refunds" in start
+    assert handed_over_to(engine, project, root, "main", seen_until=None) is None
+    mine = (ann.wk.engine, ann.wk.project, ann.wk.root)
+    assert handed_over_to(*mine, "feature/refunds", seen_until=None) is None
+    guest = team.laptop("guest", "reader")
+    with pytest.raises(ProviderError, match="403"):
+        guest.wk.remote.hand_over(bob.wk.handoff("main"))
 
 
 def _with_content(laptop: Laptop, memory_id: str, content: str) -> Replace:

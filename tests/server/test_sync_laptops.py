@@ -81,7 +81,7 @@ class Simulation:
             laptop.wk.edit(memory_id, tags=tags)
 
 
-def _settle(laptops: list[Laptop], reviewer: Laptop) -> None:
+def settle(laptops: list[Laptop], reviewer: Laptop) -> None:
     """Everybody is online again, and a reviewer says yes to all that waits."""
     for _ in range(12):
         moved = False
@@ -130,7 +130,7 @@ def test_twenty_laptops_end_up_the_same(
         assert line.cuts > 10
         assert line.doubled > 3
         line.bad = 0.0
-        _settle(laptops, laptops[0])
+        settle(laptops, laptops[0])
         _check(work, laptops)
         server = stack.enter_context(
             wellkept.open(

@@ -1,13 +1,14 @@
 """Hand-over of a branch: what the next person's agent needs to go on with this work.
 
-Made from the same parts as a session start, written into the team's shared folder as a file, and
-told at session starts on that branch until somebody there went on. It is read only from the branch
-of the team's own remote, never from the work tree, and only where sharing is on.
+Made from the same parts as a session start, written into the team's shared folder as a file or sent
+to the team's server, and told at session starts on that branch until somebody there went on. A file
+is read only from the branch of the team's own remote, never from the work tree, and only where
+sharing is on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,20 +103,28 @@ def read_handoff(text: str) -> Handoff:
 
 
 def handed_over(
-    root: Path, folder: str, branch: str, *, me: str | None, seen_until: datetime | None
+    root: Path, folder: str, branch: str, *, me: Collection[str], seen_until: datetime | None
 ) -> SectionLines | None:
-    """The lines for a session start on a branch; None when nothing is handed over to this person,
-    or somebody here went on since."""
+    """The lines for a session start on a branch, from the file that its remote has."""
     place = f"refs/remotes/origin/{branch}:{folder}/{handoff_path(branch)}"
     raw = ask_git(root, ["cat-file", "blob", place])
-    if raw is None:
-        return None
+    text = "" if raw is None else raw.decode("utf-8", "replace")
+    return told_of(text, branch, me=me, seen_until=seen_until)
+
+
+def told_of(
+    text: str, branch: str, *, me: Collection[str], seen_until: datetime | None
+) -> SectionLines | None:
+    """The lines of a hand-over; None when it is none, is by this person, or somebody here went on
+    since."""
     try:
-        handoff = read_handoff(raw.decode("utf-8"))
-    except (UsageError, UnicodeDecodeError):
+        handoff = read_handoff(text) if text else None
+    except UsageError:
+        return None
+    if handoff is None:
         return None
     is_old = seen_until is not None and seen_until > handoff.at
-    if handoff.branch != branch or is_old or (me is not None and me == handoff.author):
+    if handoff.branch != branch or is_old or handoff.author in me:
         return None
     lines = _facts(handoff.sections)
     if not lines:

@@ -12,8 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wellkept.app.handoff import Handoff, handed_over, handoff_path, write_handoff
+from wellkept.app.handoff import Handoff, handed_over, handoff_path, told_of, write_handoff
 from wellkept.app.projects.git import ask_git
+from wellkept.app.remotes.handoffs import received_as, received_handoff
 from wellkept.core.codec import Json
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.records import record
@@ -185,10 +186,15 @@ def handed_over_to(
     engine: Engine, project: str, root: Path, branch: str, *, seen_until: datetime | None
 ) -> SectionLines | None:
     """What was handed over on a branch, unless by this person or before `seen_until`."""
+    me = {name for name in (person(root), received_as(engine.store, project)) if name}
     choice = _choice(engine, project)
-    if choice is None:
-        return None
-    return handed_over(root, choice.folder, branch, me=person(root), seen_until=seen_until)
+    told = None
+    if choice is not None:
+        told = handed_over(root, choice.folder, branch, me=me, seen_until=seen_until)
+    if told is None:
+        text = received_handoff(engine.store, project, branch)
+        told = told_of(text, branch, me=me, seen_until=seen_until)
+    return told
 
 
 # -- State ----------------------------------------------------------------------------------------

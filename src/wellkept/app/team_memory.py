@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from wellkept.app.handoff import read_handoff, write_handoff
 from wellkept.core.codec import Json
 from wellkept.core.errors import (
     ConflictError,
@@ -19,7 +20,8 @@ from wellkept.core.errors import (
     UsageError,
 )
 from wellkept.core.ids import is_full_id
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
+from wellkept.memory.exchange.passages import fingerprint
 from wellkept.memory.sharing.bases import Bases
 from wellkept.memory.sharing.replica import take_changes
 from wellkept.memory.sharing.team_entry import (
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
     from wellkept.core.ports.store import Store
 
 MAX_PAGE = 200
+MAX_HANDOFFS = 30
 _LOGS, _FOLLOWED, _BASES = "team.log", "team.followed", "team.base"
+_HANDOFFS = "team.handoffs"
 
 
 @record(kw_only=True)
@@ -85,6 +89,7 @@ class TeamMemory:
             head=head,
             log=self._known_log(),
             at=self._now(),
+            handoffs=_mark(self._handoffs()),
         )
 
     def waiting(self, *, after: int = 0, limit: int = MAX_PAGE) -> tuple[TeamChange, ...]:
@@ -102,6 +107,24 @@ class TeamMemory:
         self._log()
         self._try_to_follow()
         return tuple(made)
+
+    def hand_over(self, text: str, *, by: Person) -> None:
+        """Keep a hand-over for its branch, under the name of who sent it; the latest counts."""
+        made = replace(read_handoff(text), author=by.name, at=self._now())
+        if not made.sections:
+            raise UsageError("The hand-over says nothing.")
+        known = {**self._handoffs(), made.branch: write_handoff(made)}
+        latest = sorted(known, key=lambda one: read_handoff(known[one]).at)[-MAX_HANDOFFS:]
+        value: Json = {branch: known[branch] for branch in latest}
+        self._store.put_value(_HANDOFFS, self._project, value)
+
+    def handoffs(self) -> dict[str, str]:
+        """The latest hand-overs, by branch."""
+        return self._handoffs()
+
+    def _handoffs(self) -> dict[str, str]:
+        known = self._store.get_value(_HANDOFFS, self._project)
+        return {k: str(v) for k, v in known.items()} if isinstance(known, dict) else {}
 
     def _try_to_follow(self) -> None:
         """The records count; where who asks may not write all of it, the next request goes on."""
@@ -153,3 +176,10 @@ def _checked(data: dict[str, Json]) -> PushItem | PushResult:
         return PushResult(
             id=str(data.get("id", "")), outcome=PushOutcome.REFUSED, reason=str(error)
         )
+
+
+def _mark(handoffs: dict[str, str]) -> str:
+    """Changes with every hand-over, so that laptops know when to ask for them."""
+    if not handoffs:
+        return ""
+    return fingerprint("\0".join(text for _, text in sorted(handoffs.items())))

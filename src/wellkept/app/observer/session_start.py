@@ -102,8 +102,9 @@ def _handed_over(
     *,
     options: StartOptions,
 ) -> SectionLines | None:
-    """What a colleague handed over on this branch, where sharing is on."""
-    if engine.store.get_value("sharing", request.project) is None:
+    """What a colleague handed over on this branch, where sharing is on or a server sent it."""
+    spaces = ("sharing", "handoffs")
+    if all(engine.store.get_value(one, request.project) is None for one in spaces):
         return None
     from wellkept.app.projects.git_repository import current_branch
     from wellkept.app.sharing import handed_over_to

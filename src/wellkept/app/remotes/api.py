@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from wellkept.app.handoff import Handoff, write_handoff
 from wellkept.app.remotes.connection import TeamConnection, checked_url
 from wellkept.app.remotes.state import (
     Condition,
@@ -138,6 +139,10 @@ class Remotes:
         made = self._connection().decide(self._full_ids(names), holds=holds)
         self.sync()
         return made
+
+    def hand_over(self, handoff: Handoff) -> None:
+        """Send a hand-over to the team's server, for whoever goes on with its branch."""
+        self._connection().hand_over(write_handoff(handoff))
 
     def _full_ids(self, names: Sequence[str]) -> list[str]:
         if all(map(is_full_id, names)):

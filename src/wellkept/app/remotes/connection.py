@@ -87,6 +87,17 @@ class TeamConnection:
             raise _unusable("no list")
         return tuple(_read(PushResult, cast("dict[str, Json]", one)) for one in found)
 
+    def handoffs(self) -> dict[str, str]:
+        """The hand-overs of branches."""
+        found = self._ask("handoffs", {"person": self._person}).get("items")
+        if not isinstance(found, dict):
+            raise _unusable("no object")
+        return {branch: str(text) for branch, text in found.items()}
+
+    def hand_over(self, text: str) -> None:
+        """Send a hand-over."""
+        self._ask("handoff", {"text": text, "person": self._person})
+
     def _ask(self, what: str, body: Mapping[str, object]) -> dict[str, Json]:
         answer = post_json(self._endpoint, f"/api/sync/{what}", body)
         if not isinstance(answer, dict):

@@ -72,6 +72,8 @@ class Remote:
     synced_at: datetime | None = None
     skew_s: float = 0.0
     """How far this machine's clock is behind the server's."""
+    handoffs: str = ""
+    """The mark of the hand-overs that were fetched."""
     refused: tuple[str, ...] = ()
     """Memories that may not leave, with the reason."""
 

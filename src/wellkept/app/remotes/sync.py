@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.app.file_locks import lock, open_lock
 from wellkept.app.remotes.connection import TIMEOUT_S, TeamConnection
+from wellkept.app.remotes.handoffs import keep_handoffs
 from wellkept.app.remotes.state import (
     Condition,
     Remote,
@@ -194,7 +195,14 @@ class _Sync:
             report.conflicts += made.conflicts
             self._keep(cursor=page.cursor)
             if len(page.changes) < PAGE:
+                self._fetch_handoffs(page.handoffs)
                 return
+
+    def _fetch_handoffs(self, mark: str) -> None:
+        if mark != self.remote.handoffs:
+            found = self._connection.handoffs() if mark else {}
+            keep_handoffs(self._engine.store, self._project, found)
+            self._keep(handoffs=mark)
 
     def _page(self) -> Pulled:
         """The next page. Where the server began a new history, or was set back to an old copy, we
@@ -270,6 +278,7 @@ class _Sync:
                 self._keep(cursor=min(self.remote.cursor, result.seq - 1))
                 return
             case PushOutcome.SAME:
+                report.pushed += 1
                 self._give_way(item.id, result.same_as or "")
                 return
             case PushOutcome.ACCEPTED | PushOutcome.WAITS:

@@ -130,6 +130,8 @@ class Pulled:
     head: int
     log: str
     at: datetime
+    handoffs: str = ""
+    """Changes when a branch is handed over."""
 
 
 def entry_of(record: SharedRecord) -> TeamEntry:

@@ -62,6 +62,18 @@ class DecideInput(SyncQuestion):
     holds: bool
 
 
+class HandoffInput(SyncQuestion):
+    """A hand-over of a branch, as `wellkept handoff` writes it."""
+
+    text: str = Field(min_length=1, max_length=16_000)
+
+
+class HandoffsOutput(BaseModel):
+    """The latest hand-overs, by branch."""
+
+    items: dict[str, str]
+
+
 class PulledOutput(BaseModel):
     """One page of changes; `cursor` is what to ask after next."""
 
@@ -70,6 +82,7 @@ class PulledOutput(BaseModel):
     head: int
     log: str
     at: str
+    handoffs: str
     person: str
     role: str
 
@@ -147,6 +160,29 @@ def sync_routes(workers: WorkerThreads) -> APIRouter:
         def work(wk: Wellkept) -> DecidedOutput:
             made = wk.team_memory.decide(request.ids, holds=request.holds, by=by)
             return DecidedOutput(results=[record_to_json(one) for one in made])
+
+        return await workers.run(unquote(in_project), work)
+
+    @router.post("/handoffs", operation_id="sync_handoffs")
+    async def handoffs(
+        request: Annotated[SyncQuestion, Body()], in_project: ProjectHeader = ""
+    ) -> HandoffsOutput:
+        """The latest hand-overs of branches."""
+        _ = _person(request)
+        return await workers.run(
+            unquote(in_project), lambda wk: HandoffsOutput(items=wk.team_memory.handoffs())
+        )
+
+    @router.post("/handoff", operation_id="sync_handoff")
+    async def handoff(
+        request: Annotated[HandoffInput, Body()], in_project: ProjectHeader = ""
+    ) -> HandoffsOutput:
+        """Hand a branch over; the latest of a branch counts."""
+        by = _person(request)
+
+        def work(wk: Wellkept) -> HandoffsOutput:
+            wk.team_memory.hand_over(request.text, by=by)
+            return HandoffsOutput(items=wk.team_memory.handoffs())
 
         return await workers.run(unquote(in_project), work)
 
