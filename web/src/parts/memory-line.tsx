@@ -39,7 +39,7 @@ export function Provenance({ of, children }: { of: LineOf; children?: ReactNode 
   const rest = [
     of.session_id ? <span key="s" className="font-mono text-small" title={of.session_id}>{shortSession(of.session_id)}</span> : null,
     of.phase ? <span key="p">{t(`phase.${of.phase}` as "phase.define", { defaultValue: of.phase })}</span> : null,
-    of.work_unit ? <span key="w">{of.work_unit}</span> : null,
+    of.work_unit ? <span key="w" className="max-w-[220px] truncate" title={of.work_unit}>{of.work_unit}</span> : null,
     of.at ? <time key="a" dateTime={of.at} title={exact(of.at)}>{ago(of.at)}</time> : null,
   ].filter(Boolean);
   return (

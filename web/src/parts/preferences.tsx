@@ -49,7 +49,8 @@ function Preference({ item, most }: { item: Item; most: number }) {
     },
   });
   const name = t(`prefs.name.${item.key.replace(".", "_")}` as "prefs.name.methodology");
-  const isForced = item.origin === "environment" || item.origin === "argument";
+  // A variable of the environment is stronger than the file that this page writes.
+  const isForced = item.origin.startsWith("WELLKEPT_");
   const write = (value: string) => {
     if (value !== before) save.mutate(value);
   };

@@ -117,6 +117,8 @@ test("the palette finds memories and places", async ({ open }) => {
   await dialog.getByRole("combobox").fill("sessions");
   await dialog.getByRole("option", { name: /Go to Sessions/ }).click();
   await expect(page).toHaveURL(/#\/sessions/);
+  await page.keyboard.press("Control+Shift+M");
+  await expect(page).toHaveURL(/#\/memories/);
 });
 
 test("the whole review by keyboard", async ({ open, server }) => {

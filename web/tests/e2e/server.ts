@@ -71,6 +71,14 @@ export class Server {
     return done.stdout;
   }
 
+  /** Say something as the hook of a client does. */
+  tell(session: string, event: string, fields: object): void {
+    const payload = { session_id: session, cwd: this.project, hook_event_name: event, ...fields };
+    const hook = spawnSync(PYTHON, ["-c", "import wellkept.clients.hook as h; print(h.__file__)"], { encoding: "utf8" }).stdout.trim();
+    const done = spawnSync(PYTHON, ["-I", "-S", hook, "claude-code", event, "both"], { env: this.env, cwd: this.project, input: JSON.stringify(payload), encoding: "utf8" });
+    if (done.status !== 0) throw new Error(done.stderr);
+  }
+
   remove(): void {
     rmSync(this.folder, { recursive: true, force: true });
   }
