@@ -73,7 +73,7 @@ export function App() {
       <Rail />
       <Bar />
       <ConnectionBanner onRetry={() => feed.tryNow()} />
-      <main id="main" tabIndex={-1} className="min-h-0 overflow-auto outline-none tabs:col-start-2">
+      <main id="main" tabIndex={-1} className="min-h-0 overflow-auto outline-none tabs:col-start-2 max-tabs:row-start-3">
         <Boundary of={`${view}/${id}`}>
           <Suspense fallback={<div className="px-7"><Skeleton /></div>}>
             <Shown />

@@ -54,7 +54,7 @@ export function useRail() {
     { name: t("shell.index"), value: !index ? t("shell.unknown") : !index.model_id ? t("shell.noModel") : lacking ? t("shell.lacking", { count: lacking }) : t("shell.fresh") },
     { name: t("shell.clients"), value: clients ? t("shell.connected", { count: connected }) : t("shell.unknown") },
   ];
-  return { counts, facts, name: health?.name ?? "", note: health ? t("shell.methodology", { name: health.methodology.title }) : "" };
+  return { counts, facts, name: health?.name ?? "", note: health ? t("shell.methodology", { name: health.methodology.title.split(" (", 1)[0] ?? "" }) : "" };
 }
 
 export function useSkills() {

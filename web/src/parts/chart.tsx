@@ -148,6 +148,7 @@ function drawMarks(plot: uPlot, { series, ticks }: ChartProps): void {
   const last = ticks.length - 1;
   context.save();
   context.font = `600 ${10.5 * ratio}px "Geist Mono", monospace`;
+  context.textAlign = "left";
   context.textBaseline = "middle";
   series.forEach((one, index) => {
     if (!one.mark) return;

@@ -156,7 +156,7 @@ export function Tabs() {
   const tabs: readonly View[] = ["health", "memories", "review", "sessions"];
   const style = (here: boolean) => cx("relative flex min-h-[56px] flex-1 flex-col items-center justify-center gap-1 text-meta", here ? "font-semibold text-ink" : "text-ink2");
   return (
-    <nav aria-label={t("shell.nav")} className="flex border-t border-line bg-bg pb-[env(safe-area-inset-bottom)] tabs:hidden">
+    <nav aria-label={t("shell.nav")} className="row-start-4 flex border-t border-line bg-bg pb-[env(safe-area-inset-bottom)] tabs:hidden">
       {tabs.map((one) => {
         const Icon = ICONS[one];
         const waiting = one === "review" ? (rail.counts.review ?? 0) : 0;

@@ -259,7 +259,7 @@ function RecentSessions({ view }: { view: View }) {
               <span className="w-[64px] shrink-0 truncate pt-px font-mono text-meta text-ink2">{shortSession(one.id)}</span>
               <span className="min-w-0 flex-1">
                 <span className="block truncate font-medium group-hover:underline"><Statement text={one.title || t("sessions.untitled")} /></span>
-                <span className="text-small text-ink2">{!one.ended_at ? <b className="font-semibold text-patn">{t("sessions.working")}</b> : one.client} · {t("sessions.counts", { prompts: one.prompt_count, tools: one.tool_count })}</span>
+                <span className="text-small text-ink2">{!one.ended_at ? <b className="font-semibold text-patn">{t("sessions.working")}</b> : one.client} · {t("sessions.prompts", { count: one.prompt_count })}, {t("sessions.tools", { count: one.tool_count })}</span>
               </span>
               <time className="text-small text-ink2" dateTime={one.last_event_at}>{ago(one.last_event_at, now)}</time>
             </a>

@@ -51,6 +51,7 @@ test.describe("on a phone", () => {
         await page.waitForTimeout(300);
         await page.screenshot({ path: `test-results/${view}-390.png` });
         await page.setViewportSize({ width: 360, height: 780 });
+        await expect(page.getByRole("link", { name: "Health", exact: true })).toBeInViewport();
         const wide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
         expect(wide).toBe(false);
       });

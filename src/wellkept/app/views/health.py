@@ -213,12 +213,13 @@ def health(
     spool = _spool_state(parts)
     setup = parts.services.client_setup
     clients = setup.states() if setup is not None else None
+    sessions = tuple(store.sessions(project=project, limit=max(recent, 1)))
     raw = Filter(project=project, types=(MemoryType.OBSERVATION,), archived=None)
     return HealthView(
         project=project,
         name=parts.project_name,
         at=parts.engine.clock(),
-        next=_next_step(totals, spool, index, graph, clients),
+        next=_next_step(totals, spool, index, graph, clients, has_sessions=bool(sessions)),
         totals=totals,
         health=health_score(
             {
@@ -235,7 +236,7 @@ def health(
         modules=modules,
         growth=_growth(parts, days, offset_minutes),
         recall=_recall(parts, days, offset_minutes),
-        sessions=tuple(store.sessions(project=project, limit=recent)),
+        sessions=sessions[:recent],
         observations=store.list(raw, order=Order.EVENT_LATEST, limit=recent).items
         if recent
         else (),
@@ -465,10 +466,15 @@ def _next_step(
     index: IndexState,
     graph: GraphState,
     clients: tuple[ClientState, ...] | None,
+    *,
+    has_sessions: bool,
 ) -> NextStep:
     """The first thing that is wrong, worst first."""
-    absent = clients is not None and not any(
-        one.state in ("installed", "outdated") for one in clients
+    # Where sessions arrive, some client is connected, if not one of this machine.
+    absent = (
+        clients is not None
+        and not has_sessions
+        and not any(one.state in ("installed", "outdated") for one in clients)
     )
     lacking = (index.wanted or 0) - (index.vectors or 0)
     steps = (
