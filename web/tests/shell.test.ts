@@ -154,6 +154,8 @@ describe("vocabulary", () => {
 
   it("knows which questions an event makes old", () => {
     expect(touchedBy("memory_changed")).toContain("memories");
+    expect(touchedBy("memory_stored")).not.toContain("memories");
+    expect(touchedBy("lines_given")).toContain("session");
     expect(touchedBy("session_started")).toContain("sessions");
     expect(touchedBy("skill_generated")).toContain("skills");
   });

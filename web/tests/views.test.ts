@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { recipeOf } from "@/lib/recipes";
 import { eventsOf } from "@/lib/stream";
 import { linesOf, stepsOf as recipeSteps } from "@/parts/teach";
-import { runningTotal } from "@/views/health";
+import { growthByBadge, runningTotal } from "@/views/health";
 import { moduleOf, reachedFiles, stepsOf } from "@/views/map";
 import { plainLine, toneOf } from "@/views/sessions";
 import { groupsOf } from "@/views/skills";
@@ -67,6 +67,14 @@ describe("sessions", () => {
     expect(toneOf(entry("41 passed"))).toBe("passed");
     expect(toneOf(entry("Compass added"))).toBe("plain");
   });
+});
+
+it("growth is stacked by type, the most frequent on top", () => {
+  const days = [{ by_badge: { FACT: 2 } }, { by_badge: { FACT: 1, WARN: 1 } }];
+  const bands = growthByBadge(days, { FACT: 5, WARN: 1 });
+  expect(bands.map((one) => one.badge)).toEqual(["FACT", "WARN"]);
+  expect(bands[0]).toMatchObject({ own: [4, 5], stacked: [4, 6] });
+  expect(bands[1]).toMatchObject({ own: [0, 1], stacked: [0, 1] });
 });
 
 it("growth adds up", () => expect(runningTotal(10, [1, 0, 4])).toEqual([11, 11, 15]));

@@ -36,6 +36,8 @@ export function touchedBy(kind: string): readonly string[] {
   if (kind.startsWith("skill")) return ["skills", "health"];
   if (kind.startsWith("session")) return ["sessions", "session", "health", "review"];
   if (kind === "observation_stored" || kind.startsWith("lines")) return ["session", "sessions", "health"];
+  // New rows wait behind a button: nothing moves under the pointer.
+  if (kind === "memory_stored") return ["facets", "review", "health", "session", "map"];
   return ["memories", "memory", "facets", "review", "health", "session", "map"];
 }
 

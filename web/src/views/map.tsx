@@ -108,7 +108,7 @@ function Plane({ map }: { map: Map_ }) {
             ? <Suspense fallback={<Skeleton />}><FileGraph open={file} onOpen={open} /></Suspense>
             : (
               <div className="min-h-0 flex-1 overflow-auto bg-[radial-gradient(var(--color-line)_1px,transparent_1px)] bg-[size:21px_21px] p-6" tabIndex={0} role="region" aria-label={t("map.modules")}>
-                <div className="relative" style={{ width: map.width * CELL.width * zoom, height: map.height * CELL.height * zoom }}>
+                <div className="relative mx-auto" style={{ width: map.width * CELL.width * zoom, height: map.height * CELL.height * zoom }}>
                   <div className="absolute origin-top-left" style={{ transform: `scale(${zoom})`, width: map.width * CELL.width, height: map.height * CELL.height }}>
                     <Edges map={map} steps={steps} active={Boolean(file)} />
                     <ul>{map.modules.map((one) => <li key={one.folder}><ModuleCard module={one} shade={shade} steps={file ? steps.get(one.folder) : undefined} dim={Boolean(file) && !steps.has(one.folder)} isOpen={one.folder === id} file={file && steps.get(one.folder) === 0 ? file : ""} onOpen={() => open(one.folder)} /></li>)}</ul>

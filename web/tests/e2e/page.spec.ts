@@ -51,7 +51,7 @@ test.describe("on a phone", () => {
         await page.waitForTimeout(300);
         await page.screenshot({ path: `test-results/${view}-390.png` });
         await page.setViewportSize({ width: 360, height: 780 });
-        await expect(page.getByRole("link", { name: "Health", exact: true })).toBeInViewport();
+        await expect(page.getByRole("link", { name: "Sessions", exact: true }).last()).toBeInViewport();
         const wide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
         expect(wide).toBe(false);
       });
@@ -208,6 +208,8 @@ test("what others write comes in live and moves nothing", async ({ open, server 
   await expect(page.locator("[data-row='0']")).toBeVisible();
   server.run("remember", "Ports are named by their UN code.", "--type", "convention");
   await expect(page.getByRole("button", { name: /1 new/ })).toBeVisible();
+  await page.waitForTimeout(800);
+  await expect(page.locator("[data-row='0']")).not.toContainText("Ports are named");
   await page.getByRole("button", { name: /1 new/ }).click();
   await expect(page.locator("[data-row='0']")).toContainText("Ports are named");
 });
