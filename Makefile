@@ -1,7 +1,7 @@
 # The whole developer interface. Only python3 (3.11 or newer), make and git are assumed.
 PY := .venv/bin/python
 
-.PHONY: help run serve tour page wheel dist sbom test check lint types contracts features docs docs-site workflows unit test-page test-clients fuzz bench clean
+.PHONY: help run serve tour page wheel dist sbom test check lint types contracts features docs docs-site workflows unit test-page test-integrations test-clients fuzz bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what there is to run
@@ -31,7 +31,7 @@ dist: page .venv/dev.stamp  ## Build sdist and wheel, with the page inside, into
 sbom: .venv/dev.stamp  ## Write what the wheel in dist/ is made of (CycloneDX)
 	@scripts/sbom
 
-test: check test-page unit  ## Set up and run every check and test
+test: check test-page unit test-integrations  ## Set up and run every check and test
 
 check: lint types contracts features docs docs-site workflows
 
@@ -66,6 +66,10 @@ unit: .venv/dev.stamp
 test-page: .venv/dev.stamp  ## Check the web page and try it in a browser
 	@scripts/timed page scripts/page test
 	@scripts/timed browser scripts/page e2e
+
+# CrewAI and Mem0 ask for other versions of packages, so they have an environment of their own.
+test-integrations: .venv/dev.stamp  ## Test the adapters for CrewAI and Mem0 with the real packages
+	@scripts/timed integrations scripts/test-integrations
 
 # Four real clients, fetched once (npm, about 1 GB), against model endpoints on loopback.
 test-clients: export WELLKEPT_CLIENTS ?= $(HOME)/.cache/wellkept-clients

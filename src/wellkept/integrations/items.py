@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final, cast
 from urllib.parse import quote, unquote
 
@@ -24,9 +25,12 @@ from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.core.text import clean
 from wellkept.core.types import EvidenceKind, Scope, Source
+from wellkept.memory.recall.requests import RecallHit
 from wellkept.memory.text.redaction import redact
 
 Place = tuple[str, ...]
+Labels = Mapping[str, str]
+_NO_LABELS: Final[Labels] = MappingProxyType({})
 _MAX_KEY_CHARS: Final = 400
 _MAX_PLACES: Final = 100_000
 _MAX_FOUND: Final = 1_000
@@ -42,15 +46,25 @@ class Item:
     created_at: datetime
     updated_at: datetime
     memory: Memory
-    score: float | None = None
+    hit: RecallHit | None = None
+
+    @property
+    def score(self) -> float | None:
+        """How well it answers the question that found it."""
+        return None if self.hit is None else self.hit.score
 
 
 class Items:
-    """The items that one framework keeps in one project."""
+    """The items that one framework keeps in one project.
 
-    def __init__(self, wellkept: Wellkept, framework: str) -> None:
+    With `unique_names` a name is found without its place. `labels` are further names with values
+    by which items are selected, such as whose they are.
+    """
+
+    def __init__(self, wellkept: Wellkept, framework: str, *, unique_names: bool = False) -> None:
         self.wellkept = wellkept
         self.framework = framework
+        self.unique_names = unique_names
 
     # -- One item ---------------------------------------------------------------------------------
 
@@ -59,16 +73,32 @@ class Items:
         memory = self.wellkept.engine.store.find_key(
             self._key(place, name), project=self.wellkept.project, user_scope=False
         )
-        return None if memory is None else self._item(memory)
+        return None if memory is None else self.item(memory)
 
-    def put(self, place: Place, name: str, value: Mapping[str, object], *, text: str) -> Item:
+    def put(
+        self,
+        place: Place,
+        name: str,
+        value: Mapping[str, object],
+        *,
+        text: str,
+        labels: Labels = _NO_LABELS,
+        author: str | None = None,
+    ) -> Item:
         """Keep a value under a name; `text` is what it is found by."""
         old = self.get(place, name)
         draft = self._draft(
-            place, name, value, text=text, first_kept=old.created_at if old else None, keyed=True
+            place,
+            name,
+            value,
+            text=text,
+            first_kept=old.created_at if old else None,
+            keyed=True,
+            labels=labels,
+            author=author,
         )
         (result,) = self.wellkept.remember_many([draft], merge_similar=False)
-        return _must(self._item(result.memory))
+        return _must(self.item(result.memory))
 
     def remove(self, items: Iterable[Item]) -> int:
         """Delete items for good, with their earlier versions; returns how many there were."""
@@ -103,10 +133,10 @@ class Items:
             merge_similar=False,
         )
 
-    def below(self, place: Place = ()) -> Iterator[Item]:
+    def below(self, place: Place = (), *, labels: Labels = _NO_LABELS) -> Iterator[Item]:
         """Every item at a place or below it, oldest first."""
-        found = self.wellkept.engine.store.iterate(self.where(place))
-        return (item for memory in found if (item := self._item(memory)))
+        found = self.wellkept.engine.store.iterate(self.where(place, labels))
+        return (item for memory in found if (item := self.item(memory)))
 
     def latest(self, place: Place, *, limit: int) -> list[Item]:
         """The last items at a place or below it, latest first."""
@@ -116,23 +146,25 @@ class Items:
             page = self.wellkept.engine.store.list(
                 self.where(place), limit=min(200, limit - len(items)), cursor=cursor
             )
-            items.extend(item for memory in page if (item := self._item(memory)))
+            items.extend(item for memory in page if (item := self.item(memory)))
             cursor = page.next_cursor
             if cursor is None:
                 break
         return items
 
-    def find(self, query: str, place: Place = (), *, limit: int) -> list[Item]:
+    def find(
+        self, query: str, place: Place = (), *, limit: int, labels: Labels = _NO_LABELS
+    ) -> list[Item]:
         """The items at a place or below it that fit a question, best first."""
         found = self.wellkept.recall(
             query,
-            tags=self._tag(place),
+            tags=self.where(place, labels).tags,
             limit=min(limit, _MAX_FOUND),
             min_score=0.0,
             read_dates=False,
             neighbours=0,
         )
-        items = (self._item(hit.memory, score=hit.score) for hit in found)
+        items = (self.item(hit.memory, hit=hit) for hit in found)
         return [item for item in items if item]
 
     def places(self) -> list[Place]:
@@ -144,9 +176,10 @@ class Items:
             return sorted({item.place for item in self.below()})
         return sorted(tuple(unquote(part) for part in name.split("/") if part) for name in exact)
 
-    def where(self, place: Place = ()) -> Filter:
+    def where(self, place: Place = (), labels: Labels = _NO_LABELS) -> Filter:
         """The filter for the memories of items at a place or below it."""
-        return Filter(project=self.wellkept.project, include_user=False, tags=(self._tag(place),))
+        tags = (self._tag(place), *self._label_tags(labels))
+        return Filter(project=self.wellkept.project, include_user=False, tags=tags)
 
     # -- Items as memories ------------------------------------------------------------------------
 
@@ -160,14 +193,17 @@ class Items:
         first_kept: datetime | None = None,
         session: str | None = None,
         keyed: bool = False,
+        labels: Labels = _NO_LABELS,
+        author: str | None = None,
     ) -> MemoryDraft:
         address = self._key(place, name)
-        for part in (*place, name):
+        for part in (*place, name, *labels.values()):
             require_plain_name(part)
         return MemoryDraft(
             content=text if text.strip() else name,
             key=address if keyed else None,
-            tags=self._tags(place),
+            tags=(*self._tags(place), *self._label_tags(labels)),
+            author=author,
             scope=Scope.SESSION if session else Scope.GLOBAL,
             session_id=session,
             source=Source.AGENT_EXPLICIT,
@@ -181,7 +217,8 @@ class Items:
             ),
         )
 
-    def _item(self, memory: Memory, *, score: float | None = None) -> Item | None:
+    def item(self, memory: Memory, *, hit: RecallHit | None = None) -> Item | None:
+        """The item that a memory holds; None when it holds none of this framework."""
         kept = memory.payload
         if not isinstance(kept, KeptItem) or kept.framework != self.framework:
             return None
@@ -192,11 +229,12 @@ class Items:
             created_at=kept.first_kept or memory.created_at,
             updated_at=memory.updated_at,
             memory=memory,
-            score=score,
+            hit=hit,
         )
 
     def _key(self, place: Place, name: str) -> str:
-        return self._label(":", f"{_path(place)}#{quote(name, safe='')}")
+        path = "" if self.unique_names else _path(place)
+        return self._label(":", f"{path}#{quote(name, safe='')}")
 
     def _tag(self, place: Place) -> str:
         return self._label(":", _path(place)) if place else self.framework
@@ -204,6 +242,11 @@ class Items:
     def _tags(self, place: Place) -> tuple[str, ...]:
         above = (self._tag(place[:depth]) for depth in range(len(place) + 1))
         return (*above, self._label("@", _path(place)))
+
+    def _label_tags(self, labels: Labels) -> tuple[str, ...]:
+        return tuple(
+            self._label(":", f"{name}={quote(value, safe='')}") for name, value in labels.items()
+        )
 
     def _label(self, mark: str, text: str) -> str:
         if len(text) > _MAX_KEY_CHARS:

@@ -17,6 +17,7 @@ from wellkept.app.wellkept import Wellkept
 from wellkept.integrations.frameworks import framework
 from wellkept.integrations.items import Item as KeptItem
 from wellkept.integrations.items import Items, Place, texts_in
+from wellkept.integrations.recalled import as_async
 from wellkept.integrations.value_filters import fits
 
 with framework("LangGraph", extra="langgraph"):
@@ -44,8 +45,7 @@ class WellkeptStore(BaseStore):
 
     def __init__(self, wellkept: Wellkept | AsyncWellkept) -> None:
         super().__init__()
-        is_async = isinstance(wellkept, AsyncWellkept)
-        self._async = wellkept if is_async else AsyncWellkept(wellkept)
+        self._async = as_async(wellkept)
         self._items = Items(self._async.sync, "langgraph")
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from wellkept.core.records import record
 from wellkept.core.runtime.chat import Message, ModelResponse, assistant_message
-from wellkept.testing.chat_server import shapes
+from wellkept.testing.chat_server import shapes, whole_answers
 from wellkept.testing.chat_server.faults import Fault
 
 if TYPE_CHECKING:
@@ -128,8 +128,11 @@ class _Handler(BaseHTTPRequestHandler):
         fault = answer if isinstance(answer, Fault) else None
         if fault is not None and self._refused(fault, protocol):
             return
-        events = self._events(answer, protocol, str(body.get("model")))
-        self._stream(events, fault, protocol)
+        model = str(body.get("model"))
+        if not body.get("stream"):
+            self._send(200, json.dumps(self._whole(answer, protocol, model)), {})
+            return
+        self._stream(self._events(answer, protocol, model), fault, protocol)
 
     def _has_key(self, api_key: str | None) -> bool:
         given = self.headers.get("x-api-key") or ""
@@ -150,13 +153,14 @@ class _Handler(BaseHTTPRequestHandler):
             return True
         return False
 
+    def _whole(self, answer: Answer, protocol: str, model: str) -> dict[str, Any]:
+        """The answer in one piece."""
+        if protocol == "anthropic":
+            return whole_answers.anthropic_message(_response(answer), model)
+        return whole_answers.openai_completion(_response(answer), model)
+
     def _events(self, answer: Answer, protocol: str, model: str) -> shapes.Events:
-        if isinstance(answer, Fault):
-            answer = answer.answer
-        if isinstance(answer, str):
-            answer = assistant_message(answer)
-        if isinstance(answer, Message):
-            answer = shapes.plain_answer(answer)
+        answer = _response(answer)
         if protocol == "anthropic":
             return shapes.anthropic_events(answer, model)
         return shapes.openai_events(answer, model, self.server.chat.flavour)
@@ -198,3 +202,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(raw)
+
+
+def _response(answer: Answer) -> ModelResponse:
+    if isinstance(answer, Fault):
+        answer = answer.answer
+    if isinstance(answer, str):
+        answer = assistant_message(answer)
+    return shapes.plain_answer(answer) if isinstance(answer, Message) else answer
