@@ -31,7 +31,7 @@ dist: page .venv/dev.stamp  ## Build sdist and wheel, with the page inside, into
 sbom: .venv/dev.stamp  ## Write what the wheel in dist/ is made of (CycloneDX)
 	@scripts/sbom
 
-test: check test-page unit test-integrations  ## Set up and run every check and test
+test: check test-page test-integrations unit  ## Set up and run every check and test
 
 check: lint types contracts features docs docs-site workflows
 
