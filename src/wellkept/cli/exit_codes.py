@@ -33,6 +33,7 @@ EXIT_CODES: Final[Mapping[type[errors.WellkeptError], int]] = MappingProxyType(
         errors.StoreFullError: 53,
         errors.StoreCorruptError: 54,
         errors.StoreVersionError: 55,
+        errors.StoreAwayError: 56,
     }
 )
 

@@ -138,6 +138,10 @@ SECTIONS: Final = MappingProxyType(
                 "run.open_",
                 "Open the page in a browser; start a server when none is running.",
             ),
+            "team": (
+                "team.group",
+                "Run Wellkept for a team: organisations, people, tokens, audit, policies.",
+            ),
             "events": ("run.events", "Show recent activity, or follow it live."),
         },
         "Import and export": {

@@ -7,6 +7,7 @@
     ├── ConflictError     a concurrent write, or an ambiguous name
     │   └── MemoryChangedError   a memory was changed since the caller saw it
     ├── StoreError        the storage engine failed
+    │   ├── StoreAwayError       the database server cannot be reached
     │   ├── StoreBusyError       another process held the write lock too long
     │   ├── StoreReadOnlyError   the database cannot be written
     │   ├── StoreFullError       the disk is full
@@ -72,6 +73,10 @@ class MemoryChangedError(ConflictError):
 
 class StoreError(WellkeptError):
     """The storage engine failed."""
+
+
+class StoreAwayError(StoreError):
+    """The database server cannot be reached; it may be back in a moment."""
 
 
 class StoreBusyError(StoreError):

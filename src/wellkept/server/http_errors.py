@@ -27,6 +27,7 @@ STATUS: Final[Mapping[type[errors.WellkeptError], HTTPStatus]] = MappingProxyTyp
         errors.ConflictError: HTTPStatus.CONFLICT,
         errors.MemoryChangedError: HTTPStatus.CONFLICT,
         errors.StoreError: HTTPStatus.INTERNAL_SERVER_ERROR,
+        errors.StoreAwayError: HTTPStatus.SERVICE_UNAVAILABLE,
         errors.StoreBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
         errors.StoreReadOnlyError: HTTPStatus.FORBIDDEN,
         errors.StoreFullError: HTTPStatus.INSUFFICIENT_STORAGE,

@@ -44,6 +44,11 @@ class OpenProjects:
             if not is_shared:
                 wk.close()
 
+    def require_store(self) -> None:
+        """StoreError when the store does not answer."""
+        with self.of("") as wk:
+            wk.engine.store.get_value("server", "ready")
+
     def close(self) -> None:
         """Flush and close all projects."""
         with self._lock:

@@ -45,3 +45,7 @@ class WorkerThreads:
                 return work(wk)
 
         return await anyio.to_thread.run_sync(call, limiter=self._limit)
+
+    async def require_store(self) -> None:
+        """StoreError when the store does not answer."""
+        await anyio.to_thread.run_sync(self._projects.require_store, limiter=self._limit)

@@ -119,6 +119,26 @@ class Settings:
             high=600000,
         ),
     )
+    team_database: str | None = field(
+        default=None,
+        metadata=_rule(
+            "team.database",
+            str,
+            "Address of a team's PostgreSQL database (postgresql://…), for `wellkept team` and"
+            " `wellkept serve --team`",
+            secret=True,
+        ),
+    )
+    team_max_connections: int = field(
+        default=8,
+        metadata=_rule(
+            "team.max_connections",
+            int,
+            "How many connections to the database one process of a team's server keeps at most",
+            low=1,
+            high=200,
+        ),
+    )
     embedding_provider: str = field(
         default="auto",
         metadata=_rule(

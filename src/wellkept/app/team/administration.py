@@ -7,19 +7,15 @@ over HTTP, whom the database holds to their own organisation.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, TextIO
 
-from wellkept.core.changes import Delete
 from wellkept.core.clock import Clock, system_clock
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import record
 from wellkept.core.team.tokens import Token, new_token
 
 if TYPE_CHECKING:
-    from wellkept.core.memory import Memory
-    from wellkept.core.ports.store import Store
     from wellkept.core.ports.team import TeamStore
     from wellkept.core.team.people import Principal
     from wellkept.core.team.records import TokenInfo
@@ -38,16 +34,6 @@ class IssuedToken:
     id: str
     person: str
     expires_at: datetime | None
-
-
-@record(kw_only=True)
-class RetentionReport:
-    """Memories that a policy of retention deleted, or would."""
-
-    project: str
-    days: int | None
-    ids: tuple[str, ...]
-    is_dry_run: bool
 
 
 class Team:
@@ -116,35 +102,10 @@ class Team:
             raise UsageError(f"A skill has 1 to {MAX_SKILL_CHARS:,} characters.")
         self.store.put_managed_skill(name, text)
 
-    # -- A person's data, and retention -----------------------------------------------------------
+    # -- A person's data --------------------------------------------------------------------------
 
     def export_person(self, person: str, file: TextIO) -> int:
         """Write everything a person wrote as `wellkept export` writes it; returns how many."""
         from wellkept.memory.exchange.jsonl import write_memories
 
         return write_memories(self.store.memories_of(person), file)
-
-    def apply_retention(self, store: Store, project: str, *, dry_run: bool) -> RetentionReport:
-        """Delete what the policy of a project keeps no longer."""
-        from wellkept.app.team.policies import policy_of
-
-        days = policy_of(self.store, project).retention_days
-        ids = () if days is None else tuple(self._outdated(store, project, days))
-        if not dry_run and ids:
-            store.apply([Delete(full_id) for full_id in ids])
-        return RetentionReport(project=project, days=days, ids=ids, is_dry_run=dry_run)
-
-    def _outdated(self, store: Store, project: str, days: int) -> Sequence[str]:
-        from wellkept.core.query import Filter, Validity
-
-        before = self._clock() - timedelta(days=days)
-        where = Filter(project=project, include_user=False, validity=Validity.ANY)
-        return [
-            memory.id
-            for memory in store.iterate(where)
-            if _last_touched(memory) < before and not memory.pinned
-        ]
-
-
-def _last_touched(memory: Memory) -> datetime:
-    return max(memory.created_at, memory.updated_at, memory.accessed_at)

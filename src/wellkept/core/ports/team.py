@@ -114,6 +114,10 @@ class TeamDatabase(Protocol):
         """The organisation as whoever owns the database sees it."""
         ...
 
+    def operator_store(self, tenant: str) -> Store:
+        """All memories of an organisation, as whoever owns the database sees them."""
+        ...
+
     def organisations(self) -> Sequence[Organisation]:
         """Every organisation; for whoever owns the database."""
         ...
@@ -124,6 +128,10 @@ class TeamDatabase(Protocol):
 
     def require_server_role(self) -> None:
         """UsageError when row-level security would not hold for the user of the address."""
+        ...
+
+    def require_answer(self) -> None:
+        """StoreError when the database does not answer."""
         ...
 
     def listen(self, on_activity: Callable[[str], None], *, timeout_s: float) -> None:

@@ -38,8 +38,10 @@ from wellkept.server.http_errors import (
     problem,
     problem_of,
 )
+from wellkept.server.limits import ClientLimits
 from wellkept.server.open_projects import OpenProjects
 from wellkept.server.operations.access import access_of_route, require_access
+from wellkept.server.team_projects import TeamProjects
 from wellkept.server.telemetry.metrics import ServerMetrics
 from wellkept.server.telemetry.requests import OnFinished
 from wellkept.server.threads import Span, WorkerThreads
@@ -120,11 +122,12 @@ def make_http_app(
     feed = EventFeed(workers, stopping=stopping, pace=pace)
     api = APIRouter(prefix=PREFIX, dependencies=[Depends(_let_in)])
     add_readiness(api, workers, metrics=metrics, stopping=stopping)
-    api.include_router(page_routes(workers, feed))
+    team = projects if isinstance(projects, TeamProjects) else None
+    api.include_router(page_routes(workers, feed, team))
     api.include_router(operation_routes(workers))
     api.include_router(sync_routes(workers))
     app.include_router(api)
-    app.include_router(metrics_route(metrics))
+    app.include_router(metrics_route(metrics), dependencies=[Depends(_let_in)])
     if mcp is not None:
         from wellkept.server.mcp.streamable_http import mcp_app
 
@@ -138,6 +141,7 @@ def guarded_app(
     token: str | Callable[[], str] | None,
     hosts: frozenset[str],
     people: Callable[[str], Principal | None] | None = None,
+    limits: ClientLimits | None = None,
     on_finished: Iterable[OnFinished] = (),
 ) -> App:
     """The application with access control: by the one token of this machine, or by those of
@@ -150,7 +154,7 @@ def guarded_app(
         open_folder=ASSETS,
         takes_cookies=people is None,
     )
-    return guarded(app, access, on_finished=on_finished)
+    return guarded(app, access, limits=limits, on_finished=on_finished)
 
 
 def openapi_document() -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
 from fastapi import APIRouter
@@ -20,9 +20,6 @@ from wellkept.core.errors import StoreError
 from wellkept.server.http.records import AliveOutput
 from wellkept.server.telemetry.metrics import MEDIA_TYPE, ServerMetrics
 from wellkept.server.threads import WorkerThreads
-
-if TYPE_CHECKING:
-    from wellkept.app import Wellkept
 
 READY_PATH: Final = "/ready"
 METRICS_PATH: Final = "/metrics"
@@ -53,7 +50,7 @@ def metrics_route(metrics: ServerMetrics) -> APIRouter:
     """The counters, for a scrape with the token."""
     router = APIRouter()
 
-    @router.get(METRICS_PATH, include_in_schema=False)
+    @router.get(METRICS_PATH, operation_id="metrics", include_in_schema=False)
     async def scrape() -> Response:
         return Response(metrics.text(), media_type=MEDIA_TYPE)
 
@@ -62,13 +59,9 @@ def metrics_route(metrics: ServerMetrics) -> APIRouter:
 
 async def _store_fault(workers: WorkerThreads) -> str | None:
     """Why the store does not answer; None when it does. The reason names no address."""
-
-    def look(wk: Wellkept) -> None:
-        wk.engine.store.get_value("server", "ready")
-
     try:
         with anyio.fail_after(LIMIT_S):
-            await workers.run("", look)
+            await workers.require_store()
     except TimeoutError:
         return f"The store did not answer within {LIMIT_S:g} s."
     except StoreError:

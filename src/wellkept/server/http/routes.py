@@ -13,6 +13,7 @@ from fastapi.responses import StreamingResponse
 
 from wellkept import __version__
 from wellkept.core.errors import UsageError
+from wellkept.core.team.people import Role
 from wellkept.server.http.chat import add_chat
 from wellkept.server.http.export import add_export
 from wellkept.server.http.injections import MemoryDetail, add_injections
@@ -34,6 +35,9 @@ from wellkept.server.http.records import (
     SessionPage,
 )
 from wellkept.server.http.sse import EventFeed, Subscription, read_event_id
+from wellkept.server.http.team import add_team
+from wellkept.server.operations.access import Access, require_access
+from wellkept.server.team_projects import TeamProjects
 from wellkept.server.threads import WorkerThreads
 
 if TYPE_CHECKING:
@@ -57,7 +61,9 @@ Name = Annotated[str, Path(description="A full id, a short id, a prefix of one, 
 AllProjects = Annotated[bool, Query(description="Of every project.")]
 
 
-def page_routes(workers: WorkerThreads, feed: EventFeed) -> APIRouter:
+def page_routes(
+    workers: WorkerThreads, feed: EventFeed, team: TeamProjects | None = None
+) -> APIRouter:
     """Every route beyond the operations."""
     router = APIRouter()
     _add_memories(router, workers)
@@ -68,6 +74,7 @@ def page_routes(workers: WorkerThreads, feed: EventFeed) -> APIRouter:
     add_jobs(router, workers)
     add_chat(router, workers)
     add_export(router, workers)
+    add_team(router, team)
     return router
 
 
@@ -153,6 +160,8 @@ def _edit(wk: Wellkept, name: str, edit: MemoryEdit) -> Memory:
     changes = edit.changes()
     if not changes:
         raise UsageError("No fields to update.", hint="Pass at least one.")
+    if not edit.model_fields_set.isdisjoint({"user_verified", "needs_review"}):
+        require_access(Access(role=Role.REVIEWER), what="Vouching for a memory")
     return wk.edit(name, if_updated_at=edit.if_updated_at, **changes)
 
 

@@ -19,6 +19,7 @@ from wellkept.app.activity import ActivityItem, read_activity
 from wellkept.core.activity import ActivityRange
 from wellkept.core.errors import StoreBusyError, UsageError, WellkeptError
 from wellkept.core.records import record
+from wellkept.server.asking import asking
 from wellkept.server.http.records import NewsRecord
 from wellkept.server.http_errors import problem_of
 from wellkept.server.threads import WorkerThreads
@@ -64,8 +65,7 @@ class EventFeed:
         self._pace = pace or FeedIntervals()
         self._subscribers = 0
         self._poll_lock = anyio.Lock()
-        self._polled_at: float | None = None
-        self._newest = 0
+        self._newest: dict[str, tuple[float, int]] = {}
 
     async def subscribe(self, subscription: Subscription) -> AsyncGenerator[bytes]:
         """The lines of a subscription; errors are raised here, before the first line."""
@@ -149,13 +149,14 @@ class EventFeed:
         )
 
     async def _newest_number(self) -> int:
-        """The newest number, polled once for all subscribers."""
+        """The newest number, polled once for all subscribers of a tenant."""
+        tenant = asking().tenant
         async with self._poll_lock:
-            polled = self._polled_at
-            if polled is None or monotonic() - polled >= self._pace.look_every_s:
-                self._newest = (await self._workers.run("", _activity_range)).newest
-                self._polled_at = monotonic()
-        return self._newest
+            polled_s, newest = self._newest.get(tenant, (None, 0))
+            if polled_s is None or monotonic() - polled_s >= self._pace.look_every_s:
+                newest = (await self._workers.run("", _activity_range)).newest
+                self._newest[tenant] = monotonic(), newest
+        return newest
 
 
 class _Seat:

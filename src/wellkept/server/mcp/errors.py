@@ -38,6 +38,7 @@ ADVICE: Final[Mapping[type[errors.WellkeptError], str]] = MappingProxyType(
         errors.ConflictError: "Look at what is there now, then call again with a full id.",
         errors.MemoryChangedError: "Read the memory again, then decide anew.",
         errors.StoreError: "Go on without memory and tell the person to run `wellkept doctor`.",
+        errors.StoreAwayError: "Go on without memory and tell the person that it is away.",
         errors.StoreBusyError: "Another process is writing. Call again once; else go on without.",
         errors.StoreReadOnlyError: "Reading still works. Tell the person that nothing is kept.",
         errors.StoreFullError: "The disk is full. Tell the person that nothing is kept.",

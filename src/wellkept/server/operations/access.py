@@ -31,6 +31,7 @@ class Access:
 ROUTES: Final[Mapping[str, Access]] = MappingProxyType(
     {
         "health": Access(role=None),
+        "metrics": Access(role=Role.ADMIN),
         "ready": Access(role=None),
         "list_memories": Access(role=Role.READER),
         "get_memory": Access(role=Role.READER),
@@ -55,7 +56,23 @@ ROUTES: Final[Mapping[str, Access]] = MappingProxyType(
         "sync_push": Access(role=Role.WRITER),
         "sync_decide": Access(role=Role.REVIEWER),
         "reindex": Access(role=Role.ADMIN),
+        "reindex": Access(role=Role.ADMIN, on_files=True),
         "build_graph": Access(role=Role.ADMIN, on_files=True),
+        "team_me": Access(role=Role.READER),
+        "team_people": Access(role=Role.READER),
+        "team_put_person": Access(role=Role.ADMIN),
+        "team_remove_person": Access(role=Role.ADMIN),
+        "team_tokens": Access(role=Role.READER),
+        "team_issue_token": Access(role=Role.ADMIN),
+        "team_rotate_token": Access(role=Role.ADMIN),
+        "team_rotate_own_token": Access(role=Role.READER),
+        "team_revoke_token": Access(role=Role.ADMIN),
+        "team_audit": Access(role=Role.READER),
+        "team_policy": Access(role=Role.READER),
+        "team_put_policy": Access(role=Role.ADMIN),
+        "team_skills": Access(role=Role.READER),
+        "team_put_skill": Access(role=Role.ADMIN),
+        "team_remove_skill": Access(role=Role.ADMIN),
     }
 )
 """Routes beyond the table of operations, by operation id."""

@@ -7,7 +7,6 @@ import logging
 import os
 import shlex
 import socket
-import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.util import find_spec
@@ -21,7 +20,6 @@ from wellkept.app.settings import paths
 from wellkept.cli import options, output
 from wellkept.cli.background import ServerProcess, background_services
 from wellkept.cli.client_setup import InstalledClients
-from wellkept.cli.commands.run.mcp import mcp_options
 from wellkept.core.errors import UsageError
 
 DEFAULT_PORT = 7437
@@ -44,6 +42,12 @@ DEFAULT_PORT = 7437
     help="Additional host name allowed in requests. Repeatable.",
 )
 @click.option("--open", "browse", is_flag=True, help="Open the page in a browser.")
+@click.option(
+    "--database",
+    metavar="URL",
+    help="Serve the team in this PostgreSQL database; people come with tokens of their own.",
+)
+@click.option("--team", is_flag=True, help="Serve the team in the database of the settings.")
 @click.option("--verbose", "-v", is_flag=True, help="Log request ids to stderr.")
 @click.option(
     "--log",
@@ -61,6 +65,8 @@ def serve(
     port: int,
     hosts: tuple[str, ...],
     browse: bool,
+    database: str | None,
+    team: bool,
     verbose: bool,
     log_format: str,
 ) -> None:
@@ -68,6 +74,9 @@ def serve(
 
     Runs until stopped. Listens on loopback unless --host is given. The printed address opens the
     page: its token is exchanged for a cookie. Programs send the token from the printed file.
+
+    With --database it serves a team: everybody sends a token of their own (`wellkept team token
+    issue`), and any number of such servers may run side by side.
     """
     require_extra()
     from wellkept.server.auth import LOOPBACK_HOSTS
@@ -76,6 +85,14 @@ def serve(
 
     _log_requests(verbose=verbose, as_json=log_format == "json")
     data, folder = paths.data_folder(os.environ), paths.current_folder()
+    if database or team:
+        from wellkept.cli.team_server import serve_team
+
+        is_json = log_format == "json"
+        serve_team(
+            database, host=host, port=port, hosts=hosts, folder=data / "team", is_json=is_json
+        )
+        return
     token = TokenFile(data)
     token()  # make it, or say now why it cannot be used
     with listening(host, port) as listener:
@@ -91,9 +108,8 @@ def serve(
             if browse:
                 click.launch(page)
 
-        _Server(cast("str | None", ctx.find_root().obj), folder, address).run(
-            listener, token=token, hosts=allowed, on_ready=ready
-        )
+        server = _Server(cast("str | None", ctx.find_root().obj), folder, address)
+        server.run(listener, token=token, hosts=allowed, on_ready=ready)
     if log_format == "text":
         click.echo("Stopped.")
 
@@ -140,37 +156,22 @@ class _Server:
         on_ready: Callable[[], None],
     ) -> None:
         """Serve until the process is stopped."""
-        from wellkept.server.http.app import guarded_app, make_http_app
-        from wellkept.server.mcp.handlers import ServerLocation
-        from wellkept.server.mcp.server import make_server
+        from wellkept.cli.http_server import run_server
         from wellkept.server.open_projects import OpenProjects
-        from wellkept.server.run import serve_app
-        from wellkept.server.telemetry.metrics import ServerMetrics
-        from wellkept.server.telemetry.traces import open_traces
 
-        stopping = threading.Event()
         projects = OpenProjects(self._open_in, folder=self._folder)
-        location, options = ServerLocation(folder=self._folder), mcp_options(self._folder)
-        mcp = make_server(projects, location, options)
-        metrics, traces = ServerMetrics(), open_traces(os.environ)
-        span = nullcontext if traces is None else traces.span
-        app = make_http_app(projects, mcp=mcp, stopping=stopping, metrics=metrics, span=span)
         process = ServerProcess(kind="serve", folder=self._folder, address=self._address)
         # Captured events belong to the default store: do not drain them into another one.
         services = nullcontext() if self._store else background_services(process, self._open_in)
-        try:
-            with services:
-                guarded = guarded_app(
-                    app if traces is None else traces.around(app),
-                    token=token,
-                    hosts=hosts,
-                    on_finished=(metrics.request_finished,),
-                )
-                serve_app(guarded, listener, stopping=stopping, on_ready=on_ready)
-        finally:
-            projects.close()
-            if traces is not None:
-                traces.close()
+        with services:
+            run_server(
+                projects,
+                listener,
+                folder=self._folder,
+                token=token,
+                hosts=hosts,
+                on_ready=on_ready,
+            )
 
     def _open_in(self, folder: Path, project: str | None = None) -> wellkept.Wellkept:
         wk = wellkept.open(self._store, project=project, cwd=folder)

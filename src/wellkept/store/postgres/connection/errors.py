@@ -14,6 +14,7 @@ from psycopg import errors as pg
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from wellkept.core.errors import (
+    StoreAwayError,
     StoreBusyError,
     StoreCorruptError,
     StoreError,
@@ -35,10 +36,10 @@ _DAMAGED = (pg.DataCorrupted, pg.IndexCorrupted, pg.UndefinedTable, pg.Undefined
 _AWAY = "Check that the server runs and that the address, user and password are right."
 
 
-def away(place: str, reason: object) -> StoreError:
+def away(place: str, reason: object) -> StoreAwayError:
     """The error for a server that cannot be reached."""
     text = str(reason).strip().splitlines()
-    return StoreError(
+    return StoreAwayError(
         f"PostgreSQL at {place} cannot be reached: {text[-1] if text else 'no answer'}.",
         hint=_AWAY,
     )

@@ -19,6 +19,7 @@ from wellkept.store.postgres.connection.database import Database
 from wellkept.store.postgres.connection.pool import MAX_CONNECTIONS, Pool, Raw, Session
 from wellkept.store.postgres.migrations import migrate
 from wellkept.store.postgres.search.vector_index import LARGE_PROJECT
+from wellkept.store.postgres.store import PostgresStore
 from wellkept.store.postgres.tables.activity import CHANNEL
 from wellkept.store.postgres.team.guarded_store import GuardedStore
 from wellkept.store.postgres.team.schema import GRANTS, NOT_TO_BE_UPDATED
@@ -86,6 +87,10 @@ class PostgresTeams:
         """The organisation as whoever owns the database sees it."""
         return PostgresTeam(self._database(tenant), clock=self._clock)
 
+    def operator_store(self, tenant: str) -> Store:
+        """All memories of an organisation, as whoever owns the database sees them."""
+        return PostgresStore(self._database(tenant), clock=self._clock)
+
     def organisations(self) -> Sequence[Organisation]:
         """Every organisation; for whoever owns the database."""
         with self._pool.borrowed(_OPERATOR) as raw:
@@ -133,6 +138,11 @@ class PostgresTeams:
                 " database's own rules do not hold back.",
                 hint="Run `wellkept team init` as its owner, and serve with the role that makes.",
             )
+
+    def require_answer(self) -> None:
+        """StoreError when the database does not answer."""
+        with self._pool.borrowed(_OPERATOR) as raw:
+            raw.execute("SELECT 1")
 
     def listen(self, on_activity: Callable[[str], None], *, timeout_s: float) -> None:
         """Call with the tenant at each commit that logged activity, until the time is over."""

@@ -1,0 +1,1 @@
+"""`wellkept team`: organisations, people, tokens, audit and policies. Open `group.py` first."""

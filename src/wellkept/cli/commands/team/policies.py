@@ -1,0 +1,125 @@
+"""`wellkept team policy`, `skill` and `retain`: what an organisation decides for its projects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from wellkept.app.team.policies import policy_of
+from wellkept.app.team.retention import apply_retention
+from wellkept.cli import options, output
+from wellkept.cli.commands.team.common import opened, opened_team, team_options
+from wellkept.cli.groups import Group
+from wellkept.core.team.records import TeamPolicy, policy_to_json, read_types
+
+_project_option = click.option(
+    "--project", default="", metavar="ID", help="One project. Default: the organisation."
+)
+
+
+@click.group(cls=Group)
+def policy() -> None:
+    """Show and set what holds for a project, or for all."""
+
+
+@policy.command("show")
+@_project_option
+@team_options
+@options.json_option
+def show(*, project: str, database: str | None, org: str | None, as_json: bool) -> None:
+    """Show the policy that holds."""
+    with opened_team(database, org) as team:
+        found = policy_of(team.store, project)
+    if as_json:
+        output.print_json(policy_to_json(found))
+        return
+    types = "as usual" if found.injected_types is None else ", ".join(found.injected_types)
+    click.echo(f"Types told to agents unasked: {types}")
+    days = found.retention_days
+    click.echo(f"Retention: {'kept for good' if days is None else f'{days} days without use'}")
+
+
+@policy.command("set")
+@_project_option
+@click.option(
+    "--injected-types", metavar="TYPES", help="Separated by commas; 'usual' removes the limit."
+)
+@click.option("--retention-days", type=click.IntRange(0), help="0 keeps memories for good.")
+@team_options
+def put(
+    *,
+    project: str,
+    injected_types: str | None,
+    retention_days: int | None,
+    database: str | None,
+    org: str | None,
+) -> None:
+    """Set the policy; what is not named stays as it is."""
+    with opened_team(database, org) as team:
+        old = team.store.policy(project) or TeamPolicy()
+        types = old.injected_types
+        if injected_types is not None:
+            names = [name for name in injected_types.split(",") if name.strip()]
+            types = None if injected_types == "usual" else read_types(names)
+        days = old.retention_days if retention_days is None else retention_days or None
+        team.store.put_policy(project, TeamPolicy(injected_types=types, retention_days=days))
+    click.echo("Set; it holds from the next request on.")
+
+
+@click.group(cls=Group)
+def skill() -> None:
+    """Skills that the organisation gives to everybody."""
+
+
+@skill.command("put")
+@click.argument("name")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@team_options
+def put_skill(*, name: str, file: Path, database: str | None, org: str | None) -> None:
+    """Give everybody the skill in a SKILL.md, or replace it."""
+    with opened_team(database, org) as team:
+        team.put_skill(name, file.read_text("utf-8"))
+    click.echo(f"Everybody gets {name}.")
+
+
+@skill.command("list")
+@team_options
+@options.json_option
+def list_skills(*, database: str | None, org: str | None, as_json: bool) -> None:
+    """List the organisation's skills."""
+    with opened_team(database, org) as team:
+        found = team.store.managed_skills()
+    if as_json:
+        output.print_json(found)
+        return
+    rows = [(one.name, f"{one.updated_at:%Y-%m-%d}", one.updated_by) for one in found]
+    output.print_table(("skill", "changed", "by"), rows)
+
+
+@skill.command("remove")
+@click.argument("name")
+@team_options
+def remove_skill(*, name: str, database: str | None, org: str | None) -> None:
+    """Take a skill away."""
+    with opened_team(database, org) as team:
+        team.store.remove_managed_skill(name)
+    click.echo(f"{name} is no longer given to anybody.")
+
+
+@click.command()
+@options.dry_run_option
+@team_options
+@options.json_option
+def retain(*, dry_run: bool, database: str | None, org: str | None, as_json: bool) -> None:
+    """Delete memories that a policy of retention keeps no longer. Run it daily."""
+    with opened(database) as teams, opened_team(database, org) as team:
+        found = apply_retention(teams, team.store, tenant=team.tenant, dry_run=dry_run)
+    if as_json:
+        output.print_json(found)
+        return
+    for one in found:
+        said = "would go" if one.is_dry_run else "deleted"
+        click.echo(f"{one.project}: {len(one.ids)} {said} ({one.days} days without use)")
+    if not found:
+        click.echo("No policy names a retention.")

@@ -1,0 +1,70 @@
+"""`wellkept serve --database`: the server of a team."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from wellkept.app.settings.paths import make_private_folder
+from wellkept.app.settings.sources import SettingSources, load_settings
+from wellkept.app.team.memories import TeamMemories
+from wellkept.app.team.open import open_team_database
+from wellkept.cli import output
+
+# A reverse proxy is one client: it brings everybody's requests.
+_MAX_REQUESTS = 480
+
+
+def serve_team(
+    database: str | None,
+    *,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    folder: Path,
+    is_json: bool = False,
+) -> None:
+    """Serve the team of a database until the process is stopped; with `is_json`, say so in the
+    log."""
+    from wellkept.cli.http_server import run_server
+    from wellkept.server.auth import LOOPBACK_HOSTS
+    from wellkept.server.limits import ClientLimits
+    from wellkept.server.run import address_of, listening
+    from wellkept.server.team_projects import TeamProjects
+
+    make_private_folder(folder)
+    settings = load_settings(SettingSources.of(os.environ, cwd=folder))
+    teams = open_team_database(database, settings)
+    teams.require_server_role()
+    memories = TeamMemories(teams, settings=settings, folder=folder, environment=os.environ)
+    with listening(host, port) as listener:
+        run_server(
+            TeamProjects(memories, folder=folder),
+            listener,
+            folder=folder,
+            token=None,
+            people=teams.authenticate,
+            hosts=frozenset({*LOOPBACK_HOSTS, *(name.lower() for name in (host, *hosts))}),
+            limits=ClientLimits(max_requests=_MAX_REQUESTS),
+            on_ready=_said(address_of(listener), host=host, is_json=is_json),
+        )
+    if not is_json:
+        click.echo("Stopped.")
+
+
+def _said(address: str, *, host: str, is_json: bool) -> Callable[[], None]:
+    def ready() -> None:
+        if is_json:
+            logging.getLogger("wellkept.server").info("Wellkept is at %s", address)
+            return
+        click.secho(f"Wellkept for your team is at {address}", bold=True)
+        click.echo("People send their token: Authorization: Bearer TOKEN")
+        click.echo(f'  curl -H "Authorization: Bearer $TOKEN" {address}/api/team/me')
+        if host not in ("127.0.0.1", "localhost", "::1"):
+            output.note("Put a proxy with TLS in front: tokens are sent unencrypted.")
+
+    return ready

@@ -1,0 +1,113 @@
+"""Open projects of a team's server: one for each person and project, over one pool.
+
+Nothing of this process is needed by the next request, so any number of such servers run side by
+side. Invariant: what a person is given was opened with their own credential; a request without a
+person is refused, and so is a project that names a folder of the server.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, TypeAlias
+
+from wellkept.core.errors import ForbiddenError, UsageError
+from wellkept.server.asking import asking
+from wellkept.server.open_projects import OpenProjects
+
+if TYPE_CHECKING:
+    from wellkept.app import Wellkept
+    from wellkept.app.team.memories import TeamMemories
+    from wellkept.core.team.people import Principal
+
+MAX_OPEN = 64
+
+_Key: TypeAlias = "tuple[Principal, str]"
+
+
+class _Opened:
+    """A project that is open, and how many calls use it."""
+
+    def __init__(self, wk: Wellkept) -> None:
+        self.wk = wk
+        self.calls = 0
+
+
+class TeamProjects(OpenProjects):
+    """The open projects of all people who ask."""
+
+    def __init__(self, memories: TeamMemories, *, folder: Path) -> None:
+        super().__init__(_no_folder, folder=folder)
+        self.memories = memories
+        self._people: OrderedDict[_Key, _Opened] = OrderedDict()
+        self._people_lock = Lock()
+
+    @contextmanager
+    def of(self, project: str, *, folder: Path | None = None) -> Generator[Wellkept]:  # noqa: ARG002
+        """The project of this name, for whoever asks; a folder of the caller means nothing here."""
+        principal = asking()
+        if principal.is_local:
+            raise ForbiddenError("A team's server answers people with a token only.")
+        opened = self._enter((principal, _name_of(project)))
+        try:
+            yield opened.wk
+        finally:
+            self._leave(opened)
+
+    def require_store(self) -> None:
+        """StoreError when the database does not answer; asks as nobody."""
+        self.memories.teams.require_answer()
+
+    def close(self) -> None:
+        """Flush and close all projects, and the pool."""
+        with self._people_lock:
+            opened, self._people = list(self._people.values()), OrderedDict()
+        for one in opened:
+            one.wk.close()
+        self.memories.teams.close()
+        super().close()
+
+    def _enter(self, key: _Key) -> _Opened:
+        with self._people_lock:
+            known = self._people.get(key)
+            if known is None:
+                known = self._people[key] = _Opened(self.memories.open(*key))
+                # Services are created on first use, which two calls must not do at once.
+                _ = known.wk.project, known.wk.engine
+            self._people.move_to_end(key)
+            known.calls += 1
+            unused = self._unused()
+        for one in unused:
+            one.wk.close()
+        return known
+
+    def _unused(self) -> list[_Opened]:
+        """Take out the projects that nobody used for longest, down to the limit."""
+        out: list[_Opened] = []
+        for key, one in list(self._people.items()):
+            if len(self._people) <= MAX_OPEN:
+                break
+            if not one.calls:
+                out.append(self._people.pop(key))
+        return out
+
+    def _leave(self, opened: _Opened) -> None:
+        with self._people_lock:
+            opened.calls -= 1
+
+
+def _name_of(project: str) -> str:
+    name = project.strip()
+    if name.startswith(("/", "~", "\\", ".")) or name[1:3] in (":\\", ":/"):
+        raise UsageError(
+            f"{name!r} is a folder; a team's server knows projects by name.",
+            hint="Name it as `wellkept projects` lists it, such as git:github.com/owner/name.",
+        )
+    return name
+
+
+def _no_folder(folder: Path, project: str | None) -> Wellkept:
+    raise AssertionError(f"a team's server opens no folder: {folder}, {project}")
