@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import wellkept
 from tests.store.postgres.tenants import open_tenant
 from wellkept.core.changes import Insert
 from wellkept.core.clock import system_clock
@@ -342,3 +343,54 @@ def test_servers_of_two_versions_work_on_one_database_while_it_is_upgraded(
             store.apply([samples.insert("again", key="two")])
         assert store.check(deep=True) == []
         store.close()
+
+
+def _scans(url: str) -> dict[str, int]:
+    """How often each partition was read, by any way."""
+    with closing(psycopg.connect(url, autocommit=True)) as db:
+        rows = db.execute(
+            "SELECT relname, coalesce(seq_scan, 0) + coalesce(idx_scan, 0)"
+            " FROM pg_stat_user_tables WHERE schemaname = 'wellkept'"
+        ).fetchall()
+    return dict(rows)
+
+
+@pytest.mark.feature("T1")
+def test_a_recall_reads_the_partitions_of_its_project_and_of_the_person_only(
+    empty_postgres_url: str,
+) -> None:
+    """So a server that holds other projects is not asked."""
+    with wellkept.open(empty_postgres_url, project="shop", embedder="static") as wk:
+        for number in range(30):
+            wk.remember(
+                f"Rule {number}: the {number} blue deploy needs a ticket", type="convention"
+            )
+        wk.remember("I prefer short answers", scope="user")
+        home = wk.project
+    with closing(psycopg.connect(empty_postgres_url, autocommit=True)) as db:
+        db.execute("ANALYZE")
+        used = {
+            str(name)
+            for table in ("memories", "texts", "vectors", "fragments", "labels")
+            for (name,) in db.execute(
+                f"SELECT DISTINCT tableoid::regclass::text FROM wellkept.{table}"
+                " WHERE home IN (%s, '')".encode(),
+                (home,),
+            )
+        }
+
+    def cost(times: int) -> dict[str, int]:
+        before = _scans(empty_postgres_url)
+        with wellkept.open(empty_postgres_url, project="shop", embedder="static") as wk:
+            for _ in range(times):
+                assert wk.recall("which deploy needs a ticket?", count_access=False)
+        after = _scans(empty_postgres_url)
+        return {name: after[name] - before.get(name, 0) for name in after}
+
+    # What opening reads falls out.
+    once, often = cost(1), cost(4)
+    read = {name for name in often if name.rpartition("_")[2].isdigit()} & {
+        name for name in often if often[name] > once[name]
+    }
+    assert {name.rpartition("_")[0] for name in read} >= {"memories", "texts", "vectors"}
+    assert read <= {name.removeprefix("wellkept.") for name in used}

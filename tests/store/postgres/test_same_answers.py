@@ -130,3 +130,23 @@ def test_with_more_matches_than_are_scored_the_rare_words_decide(
     assert cheap == exact
     assert len(wide) == 50
     store.close()
+
+
+@pytest.mark.feature("B1")
+def test_scoring_the_rare_words_first_leaves_the_answer_as_it_is(
+    pair: tuple[Store, PostgresStore],
+) -> None:
+    """Memories with common words only are scored where they could still be among the best."""
+    from wellkept.store.postgres.search.fulltext import search_fulltext
+    from wellkept.store.sqlite.search.fulltext import SearchEffort
+
+    sqlite, postgres = pair
+    little = SearchEffort(scored_rows=10, ubiquitous_rows=60, first_pass=20)
+    chance = random.Random(93)
+    with postgres._database.snapshot() as db:  # pyright: ignore[reportPrivateUsage]
+        for _ in range(25):
+            terms = chance.sample(WORDS, k=chance.randint(2, 6))
+            for limit in (3, 10, 40):
+                exact = sqlite.search_fulltext(terms, HERE, limit=limit)
+                cheap = search_fulltext(db, terms, HERE, limit=limit, effort=little)
+                _same(exact, cheap, within=1e-9)

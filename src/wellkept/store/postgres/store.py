@@ -12,6 +12,7 @@ from wellkept.store.postgres.search.vector_index import LARGE_PROJECT, VectorInd
 from wellkept.store.postgres.tables.activity import PostgresActivityLog
 from wellkept.store.postgres.tables.injections import PostgresInjections
 from wellkept.store.postgres.tables.key_values import PostgresKeyValues
+from wellkept.store.postgres.tables.known_homes import KnownHomes
 from wellkept.store.postgres.tables.memories import PostgresMemories
 from wellkept.store.postgres.tables.projects import PostgresProjects
 from wellkept.store.postgres.tables.reports import PostgresReports
@@ -49,6 +50,7 @@ class PostgresStore(
     ) -> None:
         super().__init__(database, clock=clock)
         self._accesses = AccessBuffer()
+        self._homes = KnownHomes()
         self._vector_indexes = VectorIndexes(least=large_project)
 
     @classmethod

@@ -3,7 +3,8 @@
 `texts` holds the words of each memory in order, `term_counts` in how many memories each stands.
 A GIN index finds the memories with any of the words; the statement counts the words in each and
 sums the scores. When the terms of a query stand in more memories than `SearchEffort.scored_rows`,
-only memories with one of the rarer terms are scored, still by all terms, as in SQLite.
+memories with one of the rarer terms are scored first, by all terms; those with common terms only
+follow where they could still be among the best. Beyond `_MOST_SCORED` the first answer stands.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _K1: Final = 1.2
 _B: Final = 0.75
 _MIN_IDF: Final = 1e-6
 _FIRST_PASS: Final = DEFAULT_EFFORT.first_pass
+_MOST_SCORED: Final = 30_000
 
 
 @record
@@ -35,9 +37,10 @@ class _Term:
     tokens: tuple[int, ...]
     holding: int
 
-    def idf(self, memories: int) -> float:
-        """How much a match is worth."""
-        return max(math.log((memories - self.holding + 0.5) / (self.holding + 0.5)), _MIN_IDF)
+    def weight(self, memories: int) -> float:
+        """What a match can add to a score at most."""
+        share = (memories - self.holding + 0.5) / (self.holding + 0.5)
+        return max(math.log(share), _MIN_IDF) * (_K1 + 1)
 
 
 def search_fulltext(
@@ -64,22 +67,37 @@ def search_fulltext(
         return []
     usual_length = tokens / memories or 1.0
     query = _Query(db, condition(where), limit, memories, usual_length)
-    rare, common = _split(found, memories, limit=limit, effort=effort)
-    hits = query.best(having=rare, scored=[*rare, *common])
-    if len(hits) < limit and len(rare) < len(found):
-        return query.best(having=found, scored=found)
-    return hits
+    rare = _rarer(found, memories, limit=limit, effort=effort)
+    hits = query.best(having=rare, scored=found)
+    if len(hits) < limit:
+        return hits if len(rare) == len(found) else query.best(having=found, scored=found)
+    needed = _needed(found, memories, least=hits[-1].score)
+    if set(needed) <= set(rare) or sum(term.holding for term in needed) > _MOST_SCORED:
+        return hits
+    return query.best(having=needed, scored=found)
 
 
-def _split(
+def _rarer(
     terms: Sequence[_Term], memories: int, *, limit: int, effort: SearchEffort
-) -> tuple[list[_Term], list[_Term]]:
-    """Terms whose memories are scored, and those that only add to scores. All of a small store."""
+) -> list[_Term]:
+    """Terms whose memories are scored first: the rarer ones, or all of a small store."""
     if memories <= effort.scored_rows:
-        return list(terms), []
+        return list(terms)
     rows = {n: min(term.holding, effort.ubiquitous_rows) for n, term in enumerate(terms)}
-    rare, common = split_terms(rows, least=limit, effort=effort)
-    return [terms[n] for n in rare], [terms[n] for n in common]
+    return [terms[n] for n in split_terms(rows, least=limit, effort=effort)[0]]
+
+
+def _needed(terms: Sequence[_Term], memories: int, *, least: float) -> list[_Term]:
+    """Terms of which a memory must have one to score better than `least`.
+
+    A term adds less than its weight, whatever the memory: the terms that weigh no more than `least`
+    together cannot lift a memory above it.
+    """
+    needed = sorted(terms, key=lambda term: term.weight(memories))
+    total = 0.0
+    while needed and total + needed[0].weight(memories) <= least:
+        total += needed.pop(0).weight(memories)
+    return needed
 
 
 def _holding(
@@ -152,7 +170,7 @@ class _Query:
         params |= {"usual": self.usual_length, "wide": max(_FIRST_PASS, 4 * self.limit)}
         for number, term in enumerate(scored):
             params[f"p{number}"] = list(term.tokens)
-            params[f"w{number}"] = term.idf(self.memories) * (_K1 + 1)
+            params[f"w{number}"] = term.weight(self.memories)
         params["heads"] = [term.tokens[0] for term in having]
         matches = self._matches(scored, self._tests(having, params))
         rows = self.db.rows(

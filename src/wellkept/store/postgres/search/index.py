@@ -17,33 +17,36 @@ from wellkept.store.sqlite.search.candidates import merged_spans
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Vector
     from wellkept.store.postgres.search.vector_index import VectorIndexes
+    from wellkept.store.postgres.tables.known_homes import KnownHomes
 
 
 class PostgresSearch(Component):
     """Finds memories by words, fragments, vectors and links."""
 
     _vector_indexes: VectorIndexes
+    _homes: KnownHomes
 
     def search_fulltext(
         self, terms: Sequence[str], where: Filter, *, limit: int
     ) -> list[RetrieverHit]:
         require_limit(limit)
         with self._database.reading() as db:
-            return fulltext.search_fulltext(db, terms, where, limit=limit)
+            return self._learned(fulltext.search_fulltext(db, terms, where, limit=limit), where)
 
     def search_substrings(
         self, substrings: Sequence[str], where: Filter, *, limit: int
     ) -> list[RetrieverHit]:
         require_limit(limit)
         with self._database.reading() as db:
-            return fragments.search_substrings(db, substrings, where, limit=limit)
+            found = fragments.search_substrings(db, substrings, where, limit=limit)
+        return self._learned(found, where)
 
     def search_vectors(
         self, vector: Vector, *, model_id: str, where: Filter, limit: int
     ) -> list[RetrieverHit]:
         require_limit(limit)
         with self._database.reading() as db:
-            return vectors.nearest(
+            found = vectors.nearest(
                 db,
                 vector,
                 model_id=model_id,
@@ -51,12 +54,22 @@ class PostgresSearch(Component):
                 limit=limit,
                 indexes=self._vector_indexes,
             )
+        return self._learned(found, where)
 
     def similarities(
         self, vector: Vector, *, model_id: str, ids: Sequence[str]
     ) -> dict[str, float]:
         with self._database.reading() as db:
-            return vectors.similarities(db, vector, model_id=model_id, ids=ids)
+            return self._homes.read(
+                ids,
+                lambda wanted, homes: vectors.similarities(
+                    db, vector, model_id=model_id, ids=wanted, homes=homes
+                ),
+            )
+
+    def _learned(self, found: list[RetrieverHit], where: Filter) -> list[RetrieverHit]:
+        self._homes.learn(found, condition(where).homes)
+        return found
 
     def search_links(
         self, *, files: Sequence[str], modules: Sequence[str], where: Filter, limit: int
@@ -80,7 +93,9 @@ class PostgresSearch(Component):
                 values=[index_key(bindable(value)) for _, value in links],
                 limit=limit,
             )
-        return [RetrieverHit(to_candidate(row), float(row[-1])) for row in rows]
+        return self._learned(
+            [RetrieverHit(to_candidate(row), float(row[-1])) for row in rows], where
+        )
 
     def session_neighbours(
         self, positions: Sequence[SessionPosition], where: Filter, *, span: int
@@ -103,4 +118,6 @@ class PostgresSearch(Component):
                 firsts=[first for _, first, _ in spans],
                 lasts=[last for _, _, last in spans],
             )
-        return list(map(to_candidate, rows))
+        found = list(map(to_candidate, rows))
+        self._homes.learn(found, filter_sql.homes)
+        return found

@@ -145,9 +145,14 @@ class _Search(NamedTuple):
 
 
 def similarities(
-    db: Connection, vector: Vector, *, model_id: str, ids: Sequence[str]
+    db: Connection,
+    vector: Vector,
+    *,
+    model_id: str,
+    ids: Sequence[str],
+    homes: Sequence[str] | None = None,
 ) -> dict[str, float]:
-    """The cosine with each of the memories that have a vector of the model."""
+    """The cosine with each of the memories that have a vector of the model, in these homes."""
     model = require_model(db, vector, model_id)
     if model is None or not ids:
         return {}
@@ -155,7 +160,9 @@ def similarities(
         db.rows(
             "SELECT m.id, 1 - (v.codes <=> %(query)s::halfvec) FROM memories m JOIN vectors v"
             " ON v.tenant = m.tenant AND v.home = m.home AND v.number = m.number"
-            " AND v.model = %(model)s WHERE m.tenant = %(tenant)s AND m.id = ANY(%(ids)s)",
+            " AND v.model = %(model)s WHERE m.tenant = %(tenant)s AND m.id = ANY(%(ids)s)"
+            + ("" if homes is None else " AND m.home = ANY(%(homes)s)"),
+            homes=homes,
             query=query_text(vector),
             model=model[0],
             ids=all_bindable(ids),

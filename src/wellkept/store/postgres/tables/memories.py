@@ -22,6 +22,7 @@ from wellkept.store.postgres.connection.database import (
 )
 from wellkept.store.postgres.tables.filters import Condition, condition
 from wellkept.store.postgres.tables.index_keys import index_key
+from wellkept.store.postgres.tables.known_homes import KnownHomes
 from wellkept.store.postgres.tables.memory_rows import SELECTED, to_memory
 from wellkept.store.sqlite.connection import pagination as paging
 from wellkept.store.sqlite.tables.access_counts import AccessBuffer, AccessCount
@@ -39,6 +40,7 @@ class PostgresMemories(Component):
     """Reads and writes whole memories."""
 
     _accesses: AccessBuffer
+    _homes: KnownHomes
 
     def apply(self, changes: Sequence[Change]) -> None:
         from wellkept.store.postgres.tables.apply_changes import apply_changes
@@ -53,25 +55,23 @@ class PostgresMemories(Component):
             raise
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
+        if not ids:
+            return []
         with self._database.reading() as db:
-            rows = db.rows(
-                f"SELECT {SELECTED} FROM memories m"
-                " WHERE m.tenant = %(tenant)s AND m.id = ANY(%(ids)s)",
-                ids=all_bindable(ids),
-            )
-        found = {memory.id: memory for memory in map(to_memory, rows)}
+
+            def look_up(wanted: Sequence[str], homes: list[str] | None) -> dict[str, Memory]:
+                rows = _by_id(db, SELECTED, wanted, homes)
+                return {memory.id: memory for memory in map(to_memory, rows)}
+
+            found = self._homes.read(ids, look_up)
         return [found[full_id] for full_id in ids if full_id in found]
 
     def contents(self, ids: Sequence[str]) -> dict[str, str]:
         if not ids:
             return {}
         with self._database.reading() as db:
-            return dict(
-                db.rows(
-                    "SELECT id, content FROM memories"
-                    " WHERE tenant = %(tenant)s AND id = ANY(%(ids)s)",
-                    ids=all_bindable(ids),
-                )
+            return self._homes.read(
+                ids, lambda wanted, homes: dict(_by_id(db, "m.id, m.content", wanted, homes))
             )
 
     def resolve(self, text: str, *, project: str | None) -> list[str]:
@@ -172,6 +172,19 @@ class PostgresMemories(Component):
                 write_accesses(db, accesses)
         except StoreError:
             self._accesses.add(accesses.items())
+
+
+def _by_id(
+    db: Connection, selected: str, ids: Sequence[str], homes: Sequence[str] | None
+) -> list[Row]:
+    """Rows of memories by id, in some homes or in all."""
+    where = "" if homes is None else " AND m.home = ANY(%(homes)s)"
+    return db.rows(
+        f"SELECT {selected} FROM memories m"
+        f" WHERE m.tenant = %(tenant)s AND m.id = ANY(%(ids)s){where}",
+        ids=all_bindable(ids),
+        homes=homes,
+    )
 
 
 def write_accesses(db: Connection, accesses: dict[str, AccessCount]) -> None:
