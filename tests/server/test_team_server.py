@@ -22,6 +22,7 @@ from wellkept.server.asking import asked_by
 from wellkept.server.mcp.handlers import ServerLocation
 from wellkept.server.team_projects import MAX_OPEN, TeamProjects
 from wellkept.store import open_teams
+from wellkept.store.postgres.team.team_database import PostgresTeams
 
 pytestmark = pytest.mark.feature("T2")
 
@@ -180,3 +181,42 @@ def test_an_unreachable_database_is_said_plainly_and_recovers(tmp_path: Path) ->
 
     with pytest.raises(StoreError, match="cannot be reached"):
         projects_of("postgresql://nobody:secret@127.0.0.1:9/none", tmp_path / "data")
+
+
+@pytest.mark.feature("T1")
+def test_live_events_reach_their_organisation_from_another_process(
+    web: list[Served], team: Team, new_team: NewTeam
+) -> None:
+    first, second = web
+    other = new_team()
+
+    def headers(of: Team) -> dict[str, str]:
+        token = of.tokens[Role.WRITER].text
+        return {"Authorization": f"Bearer {token}", "Wellkept-Project": "shop"}
+
+    with second.events(headers=headers(team)) as mine:
+        for of, text in ((other, "Theirs"), (team, "Ours, one"), (team, "Ours, two")):
+            Person(first, of.tokens[Role.WRITER].text).told(
+                "POST", "memory_store", content=f"{text} is new", type="fact"
+            )
+        titles = [mine.next()[2]["title"] for _ in range(2)]
+    assert titles == ["Ours, one is new", "Ours, two is new"]
+
+
+@pytest.mark.feature("T5")
+def test_a_server_goes_on_after_the_database_ended_its_connections(
+    web: list[Served], team: Team, owner: PostgresTeams, server_url: str
+) -> None:
+    import psycopg
+
+    writer = Person(web[0], team.tokens[Role.WRITER].text)
+    writer.told("POST", "memory_store", content="Before the restart", type="fact")
+    role = server_url.split("//")[1].split("@", maxsplit=1)[0]
+    with psycopg.connect(owner.url, autocommit=True) as db:
+        db.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (role,)
+        )
+    assert writer.told("GET", "memories")["total"] == 1
+    reader = Person(web[1], team.tokens[Role.READER].text)
+    assert reader.told("GET", "memories")["total"] == 1
+    assert reader.ask("POST", "memory_store", content="x", type="fact").status_code == 403

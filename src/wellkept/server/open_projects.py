@@ -44,6 +44,11 @@ class OpenProjects:
             if not is_shared:
                 wk.close()
 
+    def activity_count(self, tenant: str) -> int | None:  # noqa: ARG002
+        """How often activity of a tenant was told so far; None where nobody tells and the store
+        must be asked."""
+        return None
+
     def require_store(self) -> None:
         """StoreError when the store does not answer."""
         with self.of("") as wk:

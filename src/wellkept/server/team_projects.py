@@ -7,14 +7,14 @@ person is refused, and so is a project that names a folder of the server.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeAlias
 
-from wellkept.core.errors import ForbiddenError, UsageError
+from wellkept.core.errors import ForbiddenError, StoreError, UsageError
 from wellkept.server.asking import asking
 from wellkept.server.open_projects import OpenProjects
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wellkept.core.team.people import Principal
 
 MAX_OPEN = 64
+_AGAIN_S = 1.0
 
 _Key: TypeAlias = "tuple[Principal, str]"
 
@@ -44,6 +45,10 @@ class TeamProjects(OpenProjects):
         self.memories = memories
         self._people: OrderedDict[_Key, _Opened] = OrderedDict()
         self._people_lock = Lock()
+        self._told: Counter[str] = Counter()
+        self._is_listening = False
+        self._closing = Event()
+        self._listener = Thread(target=self._listen, name="wellkept-listen", daemon=True)
 
     @contextmanager
     def of(self, project: str, *, folder: Path | None = None) -> Generator[Wellkept]:  # noqa: ARG002
@@ -57,14 +62,40 @@ class TeamProjects(OpenProjects):
         finally:
             self._leave(opened)
 
+    def activity_count(self, tenant: str) -> int | None:
+        """How often the database told of activity; None while it cannot be heard."""
+        with self._people_lock:
+            if self._listener.ident is None and not self._closing.is_set():
+                self._listener.start()
+            return self._told[tenant] if self._is_listening else None
+
+    def _listen(self) -> None:
+        """Hear of activity for as long as the server runs; begin again after a fault."""
+
+        def ready() -> None:
+            self._is_listening = True
+
+        def tell(tenant: str) -> None:
+            self._told[tenant] += 1
+
+        while not self._closing.is_set():
+            try:
+                self.memories.teams.listen(tell, on_ready=ready, until=self._closing.is_set)
+            except StoreError:
+                self._is_listening = False
+                self._closing.wait(_AGAIN_S)
+
     def require_store(self) -> None:
         """StoreError when the database does not answer; asks as nobody."""
         self.memories.teams.require_answer()
 
     def close(self) -> None:
         """Flush and close all projects, and the pool."""
+        self._closing.set()
         with self._people_lock:
             opened, self._people = list(self._people.values()), OrderedDict()
+        if self._listener.ident is not None:
+            self._listener.join()
         for one in opened:
             one.wk.close()
         self.memories.teams.close()

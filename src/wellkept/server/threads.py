@@ -46,6 +46,10 @@ class WorkerThreads:
 
         return await anyio.to_thread.run_sync(call, limiter=self._limit)
 
+    def activity_count(self, tenant: str) -> int | None:
+        """How often activity of a tenant was told so far; None where nobody tells."""
+        return self._projects.activity_count(tenant)
+
     async def require_store(self) -> None:
         """StoreError when the store does not answer."""
         await anyio.to_thread.run_sync(self._projects.require_store, limiter=self._limit)

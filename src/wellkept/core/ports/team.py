@@ -134,8 +134,15 @@ class TeamDatabase(Protocol):
         """StoreError when the database does not answer."""
         ...
 
-    def listen(self, on_activity: Callable[[str], None], *, timeout_s: float) -> None:
-        """Call with the tenant at each commit that logged activity, until the time is over."""
+    def listen(
+        self,
+        on_activity: Callable[[str], None],
+        *,
+        on_ready: Callable[[], None],
+        until: Callable[[], bool],
+    ) -> None:
+        """Call with the tenant at each commit that logged activity, from `on_ready` on, until told
+        to end. Holds a connection of its own; StoreError when that is lost."""
         ...
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import AsyncGenerator
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_SUBSCRIBERS: Final = 64
 PAGE: Final = 100
+QUIET_S: Final = 5.0
 _GREETING = b"retry: 2000\n: wellkept\n\n"
 _HEARTBEAT = b": alive\n\n"
 
@@ -50,6 +51,15 @@ class Subscription:
     after: int | None = None
 
 
+class _Polled(NamedTuple):
+    """When the newest number of a tenant was asked for, what it was, and how often activity had
+    been told by then."""
+
+    at_s: float
+    newest: int
+    told: int | None
+
+
 class EventFeed:
     """The events of a server, for any number of subscribers."""
 
@@ -65,7 +75,7 @@ class EventFeed:
         self._pace = pace or FeedIntervals()
         self._subscribers = 0
         self._poll_lock = anyio.Lock()
-        self._newest: dict[str, tuple[float, int]] = {}
+        self._newest: dict[str, _Polled] = {}
 
     async def subscribe(self, subscription: Subscription) -> AsyncGenerator[bytes]:
         """The lines of a subscription; errors are raised here, before the first line."""
@@ -152,11 +162,14 @@ class EventFeed:
         """The newest number, polled once for all subscribers of a tenant."""
         tenant = asking().tenant
         async with self._poll_lock:
-            polled_s, newest = self._newest.get(tenant, (None, 0))
-            if polled_s is None or monotonic() - polled_s >= self._pace.look_every_s:
+            known, told = self._newest.get(tenant), self._workers.activity_count(tenant)
+            # Where the database tells of activity, it is asked when it did, and now and then.
+            is_quiet = known is not None and told is not None and told == known.told
+            wait_s = QUIET_S if is_quiet else self._pace.look_every_s
+            if known is None or monotonic() - known.at_s >= wait_s:
                 newest = (await self._workers.run("", _activity_range)).newest
-                self._newest[tenant] = monotonic(), newest
-        return newest
+                known = self._newest[tenant] = _Polled(monotonic(), newest, told)
+        return known.newest
 
 
 class _Seat:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import monotonic
 from typing import LiteralString, cast
 
 from psycopg import sql
@@ -26,6 +25,7 @@ from wellkept.store.postgres.team.schema import GRANTS, NOT_TO_BE_UPDATED
 from wellkept.store.postgres.team.team_store import PostgresTeam, to_organisation
 
 _OPERATOR = Session()
+_LOOK_S = 0.5
 
 
 class PostgresTeams:
@@ -144,13 +144,20 @@ class PostgresTeams:
         with self._pool.borrowed(_OPERATOR) as raw:
             raw.execute("SELECT 1")
 
-    def listen(self, on_activity: Callable[[str], None], *, timeout_s: float) -> None:
-        """Call with the tenant at each commit that logged activity, until the time is over."""
-        end_s = monotonic() + timeout_s
+    def listen(
+        self,
+        on_activity: Callable[[str], None],
+        *,
+        on_ready: Callable[[], None],
+        until: Callable[[], bool],
+    ) -> None:
+        """Call with the tenant at each commit that logged activity, from `on_ready` on, until told
+        to end. Holds a connection of its own; StoreError when that is lost."""
         with self._pool.alone(_OPERATOR) as raw:
             raw.execute(f"LISTEN {CHANNEL}")
-            while (left_s := end_s - monotonic()) > 0:
-                for told in raw.notifies(timeout=left_s, stop_after=1):
+            on_ready()
+            while not until():
+                for told in raw.notifies(timeout=_LOOK_S):
                     on_activity(told.payload)
 
     def close(self) -> None:
