@@ -19,6 +19,7 @@ LIST_SKILLS: Final = Operation(
     takes=skill_records.NoInput,
     gives=skill_records.SkillPromptsOutput,
     run=skill_verbs.skill_prompts,
+    on_files=True,
 )
 RUN_SKILL: Final = Operation(
     name="get prompt",
@@ -27,6 +28,7 @@ RUN_SKILL: Final = Operation(
     takes=skill_records.RunSkillInput,
     gives=skill_records.SkillTextOutput,
     run=skill_verbs.run_prompt,
+    on_files=True,
 )
 
 

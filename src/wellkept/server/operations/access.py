@@ -55,7 +55,6 @@ ROUTES: Final[Mapping[str, Access]] = MappingProxyType(
         "sync_handoff": Access(role=Role.WRITER),
         "sync_push": Access(role=Role.WRITER),
         "sync_decide": Access(role=Role.REVIEWER),
-        "reindex": Access(role=Role.ADMIN),
         "reindex": Access(role=Role.ADMIN, on_files=True),
         "build_graph": Access(role=Role.ADMIN, on_files=True),
         "team_me": Access(role=Role.READER),
