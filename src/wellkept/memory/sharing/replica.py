@@ -188,6 +188,7 @@ class _Replica:
                 needs_review=known.needs_review or asked,
                 updated_at=max(self.now, known.updated_at),
             )
+            opened = self._with_decision(opened, change, base)
             self._apply([Replace(opened, None, known.updated_at)])
             self.changed.append(known.id)
             self._note(change, shared)
@@ -230,17 +231,25 @@ class _Replica:
         if told is not None and told not in evidence:
             kept = (one for one in evidence if (one.kind, one.note) != (told.kind, told.note))
             evidence = (*kept, told)
-        before = set(base.rivals) if base else set[str]()
+        # What the server no longer names is decided; links that it never knew stay.
+        before = {
+            one.target_id
+            for one in memory.relations
+            if one.type is RelationType.CONFLICTS_WITH
+            and one.target_id is not None
+            and (base is not None or self.bases.get(one.target_id) is not None)
+        }
         links = tuple(
             one
             for one in memory.relations
-            if one.type is not RelationType.CONFLICTS_WITH or one.target_id not in before
+            if one.type is not RelationType.CONFLICTS_WITH
+            or one.target_id not in before
+            or one.target_id in entry.rivals
         )
-        here = {one.target_id for one in links if one.type is RelationType.CONFLICTS_WITH}
         links += tuple(
             Relation(RelationType.CONFLICTS_WITH, target_id=one)
             for one in entry.rivals
-            if one not in here
+            if one not in before
         )
         review = memory.needs_review
         if set(entry.rivals) - before:
