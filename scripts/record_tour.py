@@ -31,7 +31,7 @@ import pyte
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PICTURE: Final = ROOT / "docs" / "images" / "tour.svg"
-COLUMNS: Final = 88
+COLUMNS: Final = 96
 # Higher than any single output: a screen is read after each command and never scrolls.
 ROWS: Final = 60
 
@@ -39,16 +39,14 @@ REMARK, COMMAND = "remark", "command"
 SCRIPT: Final = (
     (REMARK, "# In your project: read what it says about itself"),
     (COMMAND, "wellkept init"),
+    (COMMAND, 'wellkept recall "how do I run one test file?" --limit 1'),
     (REMARK, "# You correct your agent, once, in plain words"),
     (COMMAND, 'wellkept apply "no, we use pnpm here, not npm"'),
     (REMARK, "# Things change: the old belief is closed, and stays in the history"),
     (COMMAND, 'wellkept remember "The API server listens on port 8080"'),
     (COMMAND, 'wellkept remember "The API server listens on port 9090"'),
-    (COMMAND, 'wellkept remember "Amounts are integer cents" --type gotcha --file src/ledger.py'),
     (REMARK, "# The next session, in any client, begins with this"),
     (COMMAND, "wellkept context --moment session"),
-    (REMARK, "# And you can ask"),
-    (COMMAND, 'wellkept recall "how do I run one test file?" --limit 1'),
 )
 PROJECT: Final = {
     "README.md": "# Shop\n\nSells fruit, and keeps a ledger.\n\n## Tests\n\n"
@@ -58,13 +56,8 @@ PROJECT: Final = {
 }
 FIXED_DATE: Final = "2026-12-01"
 FIXED_IDS: Final = (
-    "7k2mx9qa",
-    "c4t8ezw1",
-    "hn5rv3yd",
-    "pb6gs0jf",
-    "w9a3dk7x",
-    "e1yq5zmt",
-    "r8vf2cnh",
+    *("7k2mx9qa", "c4t8ezw1", "hn5rv3yd", "pb6gs0jf", "w9a3dk7x", "e1yq5zmt", "r8vf2cnh"),
+    *("2dj4wq8s", "t6mz1kxa", "9fhc3evp", "y0gn7rbk", "q5xs2tda", "k3wv8ehz", "m7pj4cyf"),
 )
 
 # Seconds.
@@ -186,7 +179,10 @@ def _ids(project: Path, environment: dict[str, str]) -> list[str]:
     """The short ids of this recording, oldest first."""
     line = ["wellkept", "list", "--validity", "any", "--limit", "50", "--json"]
     done = subprocess.run(line, cwd=project, env=environment, check=True, capture_output=True)
-    return [one["short"] for one in reversed(json.loads(done.stdout)["items"])]
+    found = [one["short"] for one in reversed(json.loads(done.stdout)["items"])]
+    if len(found) > len(FIXED_IDS):
+        raise SystemExit(f"{len(found)} memories, but only {len(FIXED_IDS)} fixed ids; add some.")
+    return found
 
 
 def _stable(line: Sequence[Run], known: list[str]) -> tuple[Run, ...]:
@@ -194,8 +190,8 @@ def _stable(line: Sequence[Run], known: list[str]) -> tuple[Run, ...]:
     today = datetime.now(UTC).date().isoformat()
 
     def fixed(text: str) -> str:
-        for number, short in enumerate(known):
-            text = text.replace(short, FIXED_IDS[number % len(FIXED_IDS)])
+        for short, fixed_id in zip(known, FIXED_IDS, strict=False):
+            text = text.replace(short, fixed_id)
         return text.replace(today, FIXED_DATE)
 
     return tuple(Run(run.column, fixed(run.text), run.ink, run.bold) for run in line)
@@ -204,7 +200,7 @@ def _stable(line: Sequence[Run], known: list[str]) -> tuple[Run, ...]:
 def timed(steps: Sequence[tuple[str, str, list[tuple[Run, ...]]]]) -> tuple[list[Line], float]:
     """All lines with their moments, and how long the whole takes."""
     lines: list[Line] = []
-    now = 0.6
+    now = 0.0
     for kind, text, printed in steps:
         if kind == REMARK:
             if lines:
@@ -258,6 +254,8 @@ def _styles(lines: Sequence[Line], total_s: float) -> Iterator[str]:
         if not line.runs:
             continue
         start = 100 * line.at_s / total_s
+        if not start:
+            continue
         yield f"#l{number}{{animation-name:l{number}}}"
         yield (
             f"@keyframes l{number}{{0%,{start - 0.01:.2f}%{{opacity:0}}"
