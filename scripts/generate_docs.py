@@ -64,7 +64,8 @@ _INSTALLED = ("client", "path", "changed", "dry_run", "diff", "files", "notes")
 _DOWNLOADED = ("name", "kind", "folder", "files", "dimension")
 JSON_FIELDS = {
     "init": (
-        *("documents", "commits", "links", "new", "changed", "unchanged", "closed", "skipped"),
+        *("documents", "commits", "links", "new", "changed", "unchanged", "closed"),
+        *("replaced", "kinds", "skipped"),
         "history",
     ),
     "demo": ("project", "home", "sessions", "events", "memories", "lines_given"),
