@@ -59,7 +59,13 @@ def test_the_modules_of_app_import_each_other_without_a_cycle() -> None:
 @pytest.mark.feature("A3")
 def test_helpers_do_not_import_the_wellkept_class() -> None:
     """They take `Services` or parts of it. Only modules that open memories need the class."""
-    opening = {"wellkept.app", "wellkept.app.background", "wellkept.app.hook_context"}
+    opening = {
+        "wellkept.app",
+        "wellkept.app.async_wellkept",
+        "wellkept.app.background",
+        "wellkept.app.hook_context",
+        "wellkept.app.team.memories",
+    }
     # They run whole operations on a memory, and on those of other projects.
     running = {"wellkept.app.observer.ingest", "wellkept.app.skills.learn"}
     importing = {

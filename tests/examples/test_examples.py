@@ -122,8 +122,9 @@ def test_only_the_memory_with_another_framework(run: Run, project: Path) -> None
 
 
 def test_every_example_is_run_here_and_listed() -> None:
-    adapters = Path(__file__).parents[1] / "integrations"
-    tests = [Path(__file__), *adapters.rglob("test_*.py")]
+    root = Path(__file__).parents[1]
+    adapters = (root / "integrations").rglob("test_*.py")
+    tests = [Path(__file__), root / "clients" / "test_generic.py", *adapters]
     own = "".join(path.read_text("utf-8") for path in tests)
     listed = (EXAMPLES / "README.md").read_text("utf-8")
     for path in EXAMPLES.glob("*.py"):

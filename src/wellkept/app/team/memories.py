@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from wellkept.app.team.policies import policy_of
+from wellkept.app.team.view import TeamView
 from wellkept.app.wiring.services import DATABASE_NAME, Services
 from wellkept.core.clock import Clock, system_clock
 from wellkept.core.team.people import Principal
@@ -16,24 +16,10 @@ if TYPE_CHECKING:
     from wellkept.app.settings.model import Settings
     from wellkept.app.wellkept import Wellkept
     from wellkept.core.ports.models import Embedder
-    from wellkept.core.ports.store import Store
-    from wellkept.core.ports.team import TeamDatabase, TeamStore
-    from wellkept.core.team.records import TeamPolicy
+    from wellkept.core.ports.team import TeamDatabase
 
 GENERAL: Final = "general"
 """The project of those who name none."""
-
-
-class TeamView:
-    """What one person of a team sees: the store, and the policies."""
-
-    def __init__(self, teams: TeamDatabase, principal: Principal) -> None:
-        self._team: TeamStore = teams.team_of(principal)
-        self.store: Store = teams.store_of(principal)
-
-    def policy(self, project: str) -> TeamPolicy:
-        """The policy that holds for a project, as of now."""
-        return policy_of(self._team, project)
 
 
 class TeamMemories:

@@ -31,7 +31,7 @@ from wellkept.memory.engine import Engine, Thresholds
 if TYPE_CHECKING:
     from wellkept.app.projects.resolver import ProjectIdentity
     from wellkept.app.settings.model import Settings
-    from wellkept.app.team.memories import TeamView
+    from wellkept.app.team.view import TeamView
     from wellkept.app.views.client_setup import ClientSetup
     from wellkept.core.ports.models import ChatModel, Embedder, Reranker, TextModel
     from wellkept.core.ports.store import Store
