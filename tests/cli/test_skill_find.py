@@ -76,3 +76,38 @@ def test_detect_with_a_prompt_shows_what_an_agent_would_be_given(cli: Cli) -> No
         "zorblax"
     ]
     assert cli("skill", "detect", "thanks", "--inject").code == 1
+
+
+@pytest.mark.feature("F11")
+def test_a_skill_is_forced_for_one_prompt_or_one_session(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli("skill", "detect", "thanks").code == 1
+    forced = cli("skill", "detect", "thanks", "--force", "zorblax")
+    assert forced.out.startswith("zorblax\t")
+    assert "forced for this session" in forced.out
+    assert "no session" in cli("skill", "force", "zorblax").err
+    told = cli("skill", "force", "zorblax", "--session", "s1", "--json").json
+    assert told == {"session": "s1", "forced": ["zorblax"]}
+    assert "Step one." in cli("skill", "detect", "thanks", "--inject", "--session", "s1").out
+    assert cli("skill", "detect", "thanks", "--inject", "--session", "s2").code == 1
+    assert cli("skill", "force", "zorblax", "--off", "--session", "s1").code == 2
+    assert cli("skill", "force", "--off", "--session", "s1").out == ""
+    assert cli("skill", "detect", "thanks", "--inject", "--session", "s1").code == 1
+    monkeypatch.setenv("WELLKEPT_SKILLS_FORCE", "zorblax")
+    assert "Step one." in cli("skill", "detect", "thanks", "--inject").out
+
+
+@pytest.mark.feature("F11")
+def test_skills_of_the_organisation_are_listed_as_managed(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "policy" / "zorblax"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(SKILL, "utf-8")
+    monkeypatch.setenv("WELLKEPT_SKILLS_MANAGED", str(folder.parent))
+    (item,) = cli("skill", "list", "--source", "managed", "--json").json["items"]
+    assert (item["name"], item["priority"]) == ("zorblax", 350)
+    refused = cli("skill", "disable", "zorblax")
+    assert refused.code == 2
+    assert "cannot be switched off" in refused.err

@@ -13,6 +13,7 @@ import pytest
 
 from tests.postgres_team import NewTeam, Team
 from tests.server.http_serving import Served, served
+from tests.server.laptops import Laptop
 from wellkept.app.settings.model import Settings
 from wellkept.app.team.memories import TeamMemories
 from wellkept.core.clock import system_clock
@@ -139,6 +140,36 @@ def test_an_administrator_looks_after_people_tokens_policies_and_skills(
     (skill,) = reader.told("GET", "team/skills")["items"]
     assert (skill["name"], skill["updated_by"]) == ("release", "admin")
     assert admin.ask("PUT", "team/policy", injected_types=["nothing"]).status_code == 400
+
+
+@pytest.mark.feature("F11")
+def test_a_laptop_has_the_skills_of_its_organisation_after_a_sync(
+    web: list[Served], team: Team, tmp_path: Path
+) -> None:
+    admin = Person(web[0], team.tokens[Role.ADMIN].text)
+    admin.told("PUT", "team/skills/release", text="# Release\nTag it.")
+    laptop = Laptop(tmp_path / "kim", "kim")
+    try:
+        token = team.tokens[Role.READER].text
+        added = laptop.wk.remote.add(web[1].address, token=token)
+        assert added.report.problem is None, added.report.problem
+        (skill,) = laptop.wk.skills.list(source="managed")
+        assert (skill.name, skill.source.name) == ("release", "team")
+        assert "Tag it." in skill.body
+        with pytest.raises(UsageError, match="cannot be switched off"):
+            laptop.wk.skills.disable("release")
+        admin.told("PUT", "team/skills/release", text="# Release\nTag it twice.")
+        laptop.sync()
+        assert "twice" in laptop.wk.skills.get("release").body
+        admin.told("DELETE", "team/skills/release")
+        laptop.sync()
+        assert laptop.wk.skills.list(source="managed") == []
+        admin.told("PUT", "team/skills/release", text="# Release\nTag it.")
+        laptop.sync()
+        laptop.wk.remote.remove()
+        assert laptop.wk.skills.list(source="managed") == []
+    finally:
+        laptop.wk.close()
 
 
 def test_a_policy_says_which_types_agents_are_told_unasked(web: list[Served], team: Team) -> None:

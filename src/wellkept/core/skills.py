@@ -30,6 +30,8 @@ class SkillKind(StrEnum):
     GENERATED = "generated"
     USER = "user"
     PROJECT = "project"
+    MANAGED = "managed"
+    """Given by an organisation; nobody can switch it off."""
 
 
 PRIORITY_RANGES: Mapping[SkillKind, tuple[int, int]] = {
@@ -40,6 +42,7 @@ PRIORITY_RANGES: Mapping[SkillKind, tuple[int, int]] = {
     SkillKind.GENERATED: (51, 100),
     SkillKind.USER: (101, 200),
     SkillKind.PROJECT: (201, 300),
+    SkillKind.MANAGED: (301, 400),
 }
 """The lowest and highest priority of each kind; on a name clash the higher wins."""
 
@@ -248,6 +251,17 @@ class SkillClash:
     covered: tuple[Skill, ...]
 
 
+@record(kw_only=True)
+class SkillLimits:
+    """How much of the skills an agent is given, as a list of skills says; None where it is silent.
+
+    `skills` is for one prompt, `lines` for one skill.
+    """
+
+    skills: int | None = None
+    lines: int | None = None
+
+
 @record
 class SkillIndex:
     """All skills of one project: one for each name, highest priority first, disabled ones too.
@@ -259,6 +273,7 @@ class SkillIndex:
     clashes: tuple[SkillClash, ...] = ()
     findings: tuple[SkillFinding, ...] = ()
     sources: tuple[SkillSource, ...] = ()
+    limits: SkillLimits = SkillLimits()
     _by_name: dict[str, Skill] = field(
         default_factory=dict[str, "Skill"], repr=False, compare=False
     )  # filled on first use

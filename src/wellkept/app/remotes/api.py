@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.app.handoff import Handoff, write_handoff
 from wellkept.app.remotes.connection import TeamConnection, checked_url
+from wellkept.app.remotes.managed_skills import keep_managed_skills
 from wellkept.app.remotes.state import (
     Condition,
     Remote,
@@ -121,10 +122,12 @@ class Remotes:
         return [self._state(name, remote) for name, remote in sorted(found.items())]
 
     def remove(self) -> Remote:
-        """Share nothing any more. Memories stay, here and on the server."""
+        """Share nothing any more. Memories stay, here and on the server; the skills that it gave
+        go."""
         store, name = self._services.store, self._services.project
         remote = self._need()
         put_remote(store, name, None)
+        keep_managed_skills(store, name, {})
         Bases(self._services.engine, name).clear()
         if all(one.url != remote.url for one in all_remotes(store).values()):
             drop_token(self._services.environment, remote.url)

@@ -13,9 +13,11 @@ from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.records import record
 from wellkept.memory.sharing.team_entry import Pulled, PushItem, PushResult, TeamChange
-from wellkept.providers.http.client import NO_RETRIES, Endpoint, post_json
+from wellkept.providers.http.client import NO_RETRIES, Endpoint, get_json, post_json
 
 TIMEOUT_S = 20.0
+_NOT_FOUND = 404
+_MAX_SKILLS = 500
 _Record = TypeVar("_Record")
 
 
@@ -93,6 +95,20 @@ class TeamConnection:
         if not isinstance(found, dict):
             raise _unusable("no object")
         return {branch: str(text) for branch, text in found.items()}
+
+    def managed_skills(self) -> dict[str, str]:
+        """The skills that the organisation gives to everybody; none on a server of one person."""
+        try:
+            answer = get_json(self._endpoint, "/api/team/skills")
+        except ProviderError as error:
+            if error.status == _NOT_FOUND:
+                return {}
+            raise
+        items = cast("dict[str, Json]", answer).get("items") if isinstance(answer, dict) else None
+        if not isinstance(items, list):
+            raise _unusable("no list")
+        found = [one for one in items[:_MAX_SKILLS] if isinstance(one, dict)]
+        return {str(one.get("name", "")): str(one.get("text", "")) for one in found}
 
     def hand_over(self, text: str) -> None:
         """Send a hand-over."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from wellkept.app.file_locks import lock, open_lock
 from wellkept.app.remotes.connection import TIMEOUT_S, TeamConnection
 from wellkept.app.remotes.handoffs import keep_handoffs
+from wellkept.app.remotes.managed_skills import keep_managed_skills
 from wellkept.app.remotes.state import (
     Condition,
     Remote,
@@ -170,10 +171,11 @@ class _Sync:
         self._bases = Bases(engine, project)
 
     def run(self) -> None:
-        """Pull, push, and pull what the push brought about."""
+        """Pull, push, pull what the push brought about, and fetch the organisation's skills."""
         self._pull()
         if self._push():
             self._pull()
+        keep_managed_skills(self._engine.store, self._project, self._connection.managed_skills())
 
     # -- Pulling ----------------------------------------------------------------------------------
 

@@ -479,6 +479,24 @@ class Settings:
             choices=("on", "off"),
         ),
     )
+    skills_managed: Path | None = field(
+        default=None,
+        metadata=_rule(
+            "skills.managed",
+            Path,
+            "Folder of skills that the organisation gives, besides the one of this machine"
+            " (/etc/wellkept/skills); they win over all others and cannot be switched off",
+        ),
+    )
+    skills_force: str = field(
+        default="",
+        metadata=_rule(
+            "skills.force",
+            str,
+            "Skills that are always given to agents, by name, with commas between; usually set for"
+            " one session, as a variable",
+        ),
+    )
     skills_generated: str = field(
         default="review",
         metadata=_rule(

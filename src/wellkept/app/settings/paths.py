@@ -43,6 +43,13 @@ def models_folder(environment: Mapping[str, str]) -> Path:
     return data_folder(environment) / "models"
 
 
+def managed_skills_folder(environment: Mapping[str, str]) -> Path:
+    """The folder in which an administrator of this machine puts skills for everybody."""
+    if sys.platform == "win32":
+        return _folder(environment, "PROGRAMDATA", "C:/ProgramData") / _APP / "skills"
+    return Path("/etc") / _APP / "skills"
+
+
 def project_file(start: Path) -> Path | None:
     """The settings file of the project that a folder belongs to, if there is one.
 

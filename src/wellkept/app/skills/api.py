@@ -13,7 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from wellkept.app.remotes.managed_skills import TeamSkills
 from wellkept.app.settings import paths
+from wellkept.app.skills.forced import ForcedSkills
 from wellkept.app.skills.library import GeneratedSkills, LibraryOverview
 from wellkept.app.skills.remote import FetchedSkill, RemoteSkills
 from wellkept.app.skills.selection import Detection, SkillChooser, announce_detected
@@ -28,7 +30,7 @@ from wellkept.skills.authoring.validate import ValidationReport, validate_path
 from wellkept.skills.safe_paths import is_inside
 from wellkept.skills.sources.catalog import SkillCatalog
 from wellkept.skills.sources.remote_copies import RemoteCopies
-from wellkept.skills.sources.stored import PromptScanner, StoredSkillScanner
+from wellkept.skills.sources.stored import TEAM_SOURCE, PromptScanner, StoredSkillScanner
 
 if TYPE_CHECKING:
     from wellkept.app.skills.builtin_commands import MemoryAccess
@@ -91,11 +93,19 @@ class Skills:
         self.copies = RemoteCopies(paths.data_folder(services.environment) / "remote-skills")
         self._remote = RemoteSkills(self.copies, fetcher)
         self._switches = StoredSkillSwitches(services.store, services.project)
-        scanners = scanners_of(
-            services.environment, root=self.root, own_folder=self._own_folder, copies=self.copies
+        self._forced = ForcedSkills(
+            services.store, services.project, always=services.settings.skills_force
         )
+        scanners = scanners_of(
+            services.environment,
+            root=self.root,
+            own_folder=self._own_folder,
+            copies=self.copies,
+            managed=services.settings.skills_managed,
+        )
+        team = StoredSkillScanner(TeamSkills(services.store, services.project), TEAM_SOURCE)
         self._catalogue = SkillCatalog(
-            [*scanners, StoredSkillScanner(stored)], switches=self._switches
+            [*scanners, team, StoredSkillScanner(stored)], switches=self._switches
         )
         engine = services.engine
         self._chooser = chooser = SkillChooser(
@@ -104,9 +114,10 @@ class Skills:
             embedder=lambda: services.skill_embedder,
             clock=engine.clock,
             count_tokens=engine.count_tokens,
+            forced=self._forced.names,
         )
         self.select, self.search, self.hint = chooser.select, chooser.search, chooser.hint
-        self.injection = chooser.injection
+        self.injection, self.forced = chooser.injection, chooser.forced
 
     # -- Reading ----------------------------------------------------------------------------------
 
@@ -208,6 +219,7 @@ class Skills:
             memory=self._memory,
             search=self.search,
             on_use=self._used,
+            forced=lambda session: {one.skill.name for one in self.forced(session)},
         )
 
     def _used(self, name: str, session: str, by: str) -> None:
@@ -248,8 +260,30 @@ class Skills:
         """Disable a skill in this project; its file stays as it is."""
         return self._switch(name, on=False)
 
+    def force(self, *names: str, session: str) -> tuple[Skill, ...]:
+        """Give these skills to agents in one session whatever the prompt, also those that are off;
+        they replace the ones before, and without names nothing is forced any more."""
+        skills = tuple(self.get(name) for name in names)
+        self._forced.put(session, [skill.name for skill in skills])
+        return skills
+
+    def latest_session(self) -> str:
+        """The session of this project that was active last."""
+        found = self._services.store.sessions(project=self._services.project, limit=1)
+        if not found:
+            raise NotFoundError(
+                "This project has no session yet.",
+                hint="Name one, or set WELLKEPT_SKILLS_FORCE for the client you start.",
+            )
+        return found[0].id
+
     def _switch(self, name: str, *, on: bool) -> Skill:
         skill = self.get(name)
+        if skill.source.kind is SkillKind.MANAGED and not on:
+            raise UsageError(
+                f"{skill.name!r} is managed by {skill.source.name}; it cannot be switched off.",
+                hint="Ask whoever manages it.",
+            )
         if skill.source.kind is SkillKind.GENERATED and self._stored is self.library:
             self.library.switch(skill.name, on=on)
         else:

@@ -7,7 +7,7 @@ a built-in command. Uses are counted. A skill runs only once at a time, in all p
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,7 +20,8 @@ from wellkept.core.errors import (
     StoreReadOnlyError,
     UsageError,
 )
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
+from wellkept.core.skills import SkillIndex
 from wellkept.core.types import parse_choice
 from wellkept.skills.commands.arguments import Arguments, TypedCommand, read_command
 from wellkept.skills.commands.rendering import (
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from wellkept.app.skills.builtin_commands import MemoryAccess
     from wellkept.app.wiring.services import Services
     from wellkept.core.ports.skills import SkillUse
-    from wellkept.core.skills import Skill, SkillIndex
+    from wellkept.core.skills import Skill
     from wellkept.skills.selection.select import SkillSelection
 
 LOCK_WAIT_S: Final = 0.2
@@ -109,12 +110,14 @@ class SkillCommands:
         memory: MemoryAccess,
         search: Callable[[str], SkillSelection],
         on_use: Callable[[str, str, str], None] = lambda _name, _session, _by: None,
+        forced: Callable[[str | None], Collection[str]] = lambda _session: (),
     ) -> None:
         self._services = services
         self._index = index
         self._memory = memory
         self._search = search
         self._on_use = on_use
+        self._forced = forced
         self._lock = RunLock(services.path.parent / "skill-runs")
         self._table: tuple[SkillIndex, CommandTable] | None = None
 
@@ -202,7 +205,7 @@ class SkillCommands:
         Built-in commands may run concurrently."""
         parsed = _parse(typed, arguments)
         invoker = _invoker(by)
-        command = self.table.get(parsed.name, by=invoker)
+        command = self._command(parsed.name, by=invoker, session=session)
         budget = PromptBudget(
             max_chars=MAX_CHARS if max_chars is None else max_chars,
             max_tokens=max_tokens,
@@ -213,6 +216,16 @@ class SkillCommands:
             result = _result(command, call, budget, served)
             self._note(command, session, invoker)
             yield result
+
+    def _command(self, name: str, *, by: Invoker, session: str | None) -> Command:
+        """The command, ready to run. A skill that is forced in the session counts as switched on,
+        also for models."""
+        found = self.table.find(name)
+        if found is None or found.skill is None or found.skill.name not in self._forced(session):
+            return self.table.get(name, by=by)
+        invocation = replace(found.skill.invocation, disable_model_invocation=False)
+        forced = replace(found.skill, enabled=True, invocation=invocation)
+        return CommandTable(SkillIndex((forced,))).get(forced.name, by=by)
 
     def is_running(self, name: str) -> bool:
         """Whether a command of this project is running in any process."""

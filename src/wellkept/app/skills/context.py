@@ -1,9 +1,9 @@
-"""Skill hints for the context pack: at most one, by name, where it clearly fits the prompt.
+"""Skill hints for the context pack: those that are forced, and at most one that clearly fits.
 
 An agent reads the skill in full (`skill_run`, or the client's own way), so a hint costs a few dozen
-tokens. At a session's start nothing is asked yet, so nothing is named. Invariants: with a deadline
-there is always an answer in time, with a skill or without; no failure of skills affects the memory
-context.
+tokens. At a session's start nothing is asked yet, so only forced skills are named. Invariants: with
+a deadline there is always an answer in time, with a skill or without; no failure of skills affects
+the memory context.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ class SkillContextSource:
         self._busy = threading.Lock()
 
     def offers(self, request: ContextRequest) -> tuple[ExtraLine, ...]:
-        """The skill for a moment, unless it was shown before."""
+        """The skills for a moment, unless they were shown before."""
         if request.moment not in _PHASES:
             return ()
         try:
             if request.moment is Moment.SESSION:
                 self._detect()  # logs changes for subscribers
+            forced = self._chooser.forced(request.session)
             chosen = self._chooser.hint(
                 request.query, phase=_PHASES[request.moment], files=request.files
             )
         except (WellkeptError, OSError):
             return ()
-        offered = () if chosen is None else (_extra(chosen),)
-        return tuple(extra for extra in offered if extra.id not in request.shown)
+        offered = {one.id: one for one in map(_extra, (*forced, *([chosen] if chosen else [])))}
+        return tuple(extra for extra in offered.values() if extra.id not in request.shown)
 
     def offers_within(self, seconds: float, request: ContextRequest) -> tuple[ExtraLine, ...]:
         """The same, if it is ready in time; else nothing. The work continues in its thread, so that

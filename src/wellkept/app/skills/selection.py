@@ -49,7 +49,7 @@ class SkillChooser:
     """Detection and selection over the current skills.
 
     `index` returns the skills, the same object while nothing changed; `embedder` returns the model,
-    or None.
+    or None; `forced` the names that are forced in a session.
     """
 
     def __init__(
@@ -60,12 +60,14 @@ class SkillChooser:
         embedder: Callable[[], Embedder | None] = lambda: None,
         clock: Clock = system_clock,
         count_tokens: Callable[[str], int] = estimate_tokens,
+        forced: Callable[[str | None], Sequence[str]] = lambda _session: (),
     ) -> None:
         self._index = index
         self._root = root
         self._embedder = embedder
         self._clock = clock
         self._count_tokens = count_tokens
+        self._forced = forced
         self._search: tuple[SkillIndex, SkillSearch] | None = None
         self._detected: tuple[SkillIndex, _Fingerprint, datetime, Detection] | None = None
 
@@ -88,21 +90,43 @@ class SkillChooser:
         exclude_tags: Sequence[str] = (),
         limit: int | None = None,
         profile: str | None = None,
+        force: Sequence[str] = (),
+        session: str | None = None,
     ) -> SkillSelection:
-        """The few skills worth adding to an agent's context for a prompt, best first."""
+        """The few skills worth adding to an agent's context for a prompt, best first. Those in
+        `force`, and those that are forced in the session, come before all others."""
         from wellkept.skills.selection.select import DEFAULT_LIMIT, SelectionPolicy, select_skills
 
+        if limit is None:
+            limit = self._index().limits.skills
         policy = SelectionPolicy(
             limit=DEFAULT_LIMIT if limit is None else limit,
             include_tags=tuple(include_tags),
             exclude_tags=tuple(exclude_tags),
             phase=_phase(phase),
             profile=profile or "default",
+            forced=self._forced_names(force, session),
         )
         detected = self._detection().found
         return select_skills(
             self._searcher(), prompt, policy=policy, files=files, detected=detected
         )
+
+    def forced(self, session: str | None = None) -> tuple[SkillChoice, ...]:
+        """The skills that are forced in a session."""
+        from wellkept.skills.selection.select import SelectionPolicy, select_skills
+
+        names = self._forced_names((), session)
+        if not names:
+            return ()
+        policy = SelectionPolicy(limit=0, forced=names)
+        return select_skills(self._searcher(), "", policy=policy).choices
+
+    def _forced_names(self, force: Sequence[str], session: str | None) -> tuple[str, ...]:
+        """Names as the index has them, of names, aliases and ids; unknown ones as they are."""
+        index = self._index()
+        found = ((name, index.get(name)) for name in (*force, *self._forced(session)))
+        return tuple(dict.fromkeys(name if one is None else one.name for name, one in found))
 
     def hint(
         self, prompt: str, *, phase: str | None = None, files: Sequence[str] = ()
@@ -148,16 +172,24 @@ class SkillChooser:
         files: Sequence[str] = (),
         max_tokens: int | None = None,
         max_chars: int | None = None,
+        force: Sequence[str] = (),
+        session: str | None = None,
     ) -> SkillPack:
         """The text of the skills for a prompt, within a budget."""
-        from wellkept.skills.selection.injection import MAX_CHARS, InjectionBudget, render_skills
+        from wellkept.skills.selection.injection import (
+            MAX_CHARS,
+            MAX_LINES,
+            InjectionBudget,
+            render_skills,
+        )
 
         budget = InjectionBudget(
+            max_lines=self._index().limits.lines or MAX_LINES,
             max_chars=MAX_CHARS if max_chars is None else max_chars,
             max_tokens=max_tokens,
             count_tokens=self._count_tokens,
         )
-        chosen = self.select(prompt, phase=phase, files=files)
+        chosen = self.select(prompt, phase=phase, files=files, force=force, session=session)
         return render_skills(chosen.choices, budget=budget)
 
     def _searcher(self) -> SkillSearch:

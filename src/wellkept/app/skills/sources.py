@@ -11,7 +11,12 @@ from wellkept.app.settings import paths
 from wellkept.core.text import clean
 from wellkept.skills.sources.claude_plugins import PluginScanner
 from wellkept.skills.sources.list_scanner import ListScanner
-from wellkept.skills.sources.locations import builtin_location, project_locations, user_locations
+from wellkept.skills.sources.locations import (
+    builtin_location,
+    managed_locations,
+    project_locations,
+    user_locations,
+)
 from wellkept.skills.sources.remote_copies import RemoteCopies, RemoteScanner
 from wellkept.skills.sources.scanner import FolderScanner
 
@@ -38,13 +43,23 @@ class StoredSkillSwitches:
 
 
 def scanners_of(
-    environment: Mapping[str, str], *, root: Path, own_folder: Path, copies: RemoteCopies
+    environment: Mapping[str, str],
+    *,
+    root: Path,
+    own_folder: Path,
+    copies: RemoteCopies,
+    managed: Path | None = None,
 ) -> list[Scanner]:
     """A scanner for every location of a project and a user."""
     home = _home(environment)
     given = environment.get("CLAUDE_CONFIG_DIR")
     claude = Path(given) if given else home / ".claude"
-    locations = (*project_locations(root), *user_locations(home, own_folder), builtin_location())
+    locations = (
+        *managed_locations(paths.managed_skills_folder(environment), managed),
+        *project_locations(root),
+        *user_locations(home, own_folder),
+        builtin_location(),
+    )
     lists: list[tuple[Path, Path | None]] = [
         (root / "external-skills.json", root),
         (root / ".plan-cascade" / "skills.json", root),

@@ -123,12 +123,16 @@ class SkillSwitches(Protocol):
         ...
 
 
-class StoredSkills(Protocol):
-    """Skills in a store, such as generated ones."""
+class SkillDocuments(Protocol):
+    """Skills that are no files."""
 
     def documents(self) -> Sequence[StoredSkill]:
         """All of this project."""
         ...
+
+
+class StoredSkills(SkillDocuments, Protocol):
+    """Skills in a store, such as generated ones."""
 
     def remove(self, name: str) -> bool:
         """Remove one permanently; returns whether it existed."""

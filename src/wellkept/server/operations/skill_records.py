@@ -70,7 +70,9 @@ class SkillNameInput(Input):
 class ListSkillsInput(Input):
     """Which skills to list."""
 
-    source: Literal["", "builtin", "external", "mcp", "plugin", "generated", "user", "project"] = ""
+    source: Literal[
+        "", "builtin", "external", "mcp", "plugin", "generated", "user", "project", "managed"
+    ] = ""
     enabled_only: bool = False
 
 

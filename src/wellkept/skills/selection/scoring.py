@@ -27,6 +27,7 @@ DEFAULT_PROFILE: Final = "default"
 
 WORDS, MEANING, FILES, DETECTED, OTHER_PROJECT = 1.0, 4.8, 1.25, 1.0, -1.0
 _DETECTED_FIRST = 1_000.0
+FORCED: Final = 10_000.0
 _NOTHING: Mapping[int, WordMatch] = MappingProxyType({})
 
 

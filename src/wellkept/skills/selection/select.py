@@ -1,8 +1,8 @@
 """Selects the few skills that help with a prompt, with reasons.
 
 Invariant: never more than the limit; tag filters apply; a skill that is disabled, empty, or
-reserved for users is never selected; the same input gives the same result. Knows nothing of
-sources, files or text budgets.
+reserved for users is never selected, unless a person forced it; the same input gives the same
+result. Knows nothing of sources, files or text budgets.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from wellkept.skills.globs import mentioned_paths
 from wellkept.skills.selection.detection import DetectedSkill, allows_phase
 from wellkept.skills.selection.scoring import (
     DEFAULT_PROFILE,
+    FORCED,
     Profile,
     SkillQuery,
     SkillScorePart,
@@ -44,6 +45,9 @@ class SelectionPolicy:
     phase: InjectionPhase | None = None
     profile: str = DEFAULT_PROFILE
     for_people: bool = False
+    forced: tuple[str, ...] = ()
+    """Skills that are selected first whatever the prompt, by name: also those that are switched off
+    or reserved for users. They count towards the limit, but none is left out for it."""
 
 
 @record
@@ -92,16 +96,40 @@ def select_skills(
     open_to = _Allowed(policy)
     positions = [position for position, skill in enumerate(search.skills) if open_to.has(skill)]
     min_score = _min_score(policy, profile, search) if prompt.strip() else 0.0
-    above = [position for position in positions if ranking.scores[position] >= min_score]
+    forced = _forced_positions(search, policy.forced)
+    above = [p for p in positions if ranking.scores[p] >= min_score and p not in forced]
     above.sort(
         key=lambda p: (-ranking.scores[p], -search.skills[p].priority, search.skills[p].name)
     )
+    room = max(0, policy.limit - len(forced))
     choices = (
         _choice(search.skills[position], ranking.scores[position], ranking.parts(position))
-        for position in above[: policy.limit]
+        for position in above[:room]
         if ranking.scores[position] > 0
     )
-    return SkillSelection(tuple(choices), len(positions), _notes(search))
+    return SkillSelection(
+        (*(_forced_choice(search.skills[position]) for position in forced), *choices),
+        len(positions),
+        (*_notes(search), *_not_forced(search, policy.forced)),
+    )
+
+
+def _forced_positions(search: SkillSearch, names: Sequence[str]) -> list[int]:
+    """Where the forced skills are, in the order in which they were named."""
+    if not names:
+        return []
+    known = {skill.name: at for at, skill in enumerate(search.skills) if skill.is_usable}
+    return [known[name] for name in dict.fromkeys(names) if name in known]
+
+
+def _forced_choice(skill: Skill) -> SkillChoice:
+    part = SkillScorePart("forced", 1.0, FORCED, "forced for this session")
+    return SkillChoice(skill, part.effect, (part.detail,), (part,))
+
+
+def _not_forced(search: SkillSearch, names: Sequence[str]) -> tuple[str, ...]:
+    usable = {skill.name for skill in search.skills if skill.is_usable} if names else set[str]()
+    return tuple(f"There is no skill {name!r} to force." for name in names if name not in usable)
 
 
 def _check(policy: SelectionPolicy) -> None:

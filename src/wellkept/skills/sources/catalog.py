@@ -13,7 +13,14 @@ from typing import Protocol
 
 from wellkept.core.ports.skills import SkillSwitches
 from wellkept.core.records import replace
-from wellkept.core.skills import Skill, SkillClash, SkillFinding, SkillIndex
+from wellkept.core.skills import (
+    Skill,
+    SkillClash,
+    SkillFinding,
+    SkillIndex,
+    SkillKind,
+    SkillLimits,
+)
 from wellkept.skills.documents.finding_codes import finding
 from wellkept.skills.sources.scanner import ScannedSkill, ScanResult
 
@@ -85,7 +92,21 @@ def merge(results: Iterable[ScanResult]) -> SkillIndex:
     findings = [found for result in results for found in result.findings]
     findings += [_clash_finding(clash) for clash in clashes]
     sources = dict.fromkeys(source for result in results for source in result.sources)
-    return SkillIndex(tuple(winners), tuple(clashes), tuple(findings), tuple(sources))
+    return SkillIndex(
+        tuple(winners),
+        tuple(clashes),
+        tuple(findings),
+        tuple(sources),
+        _limits([result.limits for result in results]),
+    )
+
+
+def _limits(said: Sequence[SkillLimits]) -> SkillLimits:
+    """The first that says something about each limit."""
+    return SkillLimits(
+        skills=next((one.skills for one in said if one.skills is not None), None),
+        lines=next((one.lines for one in said if one.lines is not None), None),
+    )
 
 
 def _distinct(results: list[ScanResult]) -> list[Skill]:
@@ -142,8 +163,10 @@ def _with_switches(index: SkillIndex, switched: Mapping[str, bool]) -> SkillInde
     if not switched:
         return index
     skills = tuple(_switched(skill, switched.get(skill.key)) for skill in index.skills)
-    return SkillIndex(skills, index.clashes, index.findings, index.sources)
+    return replace(index, skills=skills, _by_name={})
 
 
 def _switched(skill: Skill, on: bool | None) -> Skill:
-    return skill if on is None or on == skill.enabled else replace(skill, enabled=on)
+    if on is None or on == skill.enabled or skill.source.kind is SkillKind.MANAGED:
+        return skill
+    return replace(skill, enabled=on)

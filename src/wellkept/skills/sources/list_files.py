@@ -3,6 +3,10 @@
 The first maps names to skills inside named sources; the second is a list of skills with a path or a
 URL. Each skill has detection rules, injection phases and a priority. A file of a project can only
 name paths inside that project.
+
+`priority_ranges` move the ranges of the kinds for the skills of that file, never up to those that
+an organisation manages. `settings` say how many skills and lines an agent is given, and whether the
+file may be cached.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeGuard, cast
 
 from wellkept.core.records import record, replace
 from wellkept.core.skills import (
@@ -19,6 +23,7 @@ from wellkept.core.skills import (
     SkillDetection,
     SkillFinding,
     SkillKind,
+    SkillLimits,
     SkillSource,
 )
 from wellkept.core.text import clean
@@ -28,7 +33,17 @@ from wellkept.skills.safe_paths import is_inside
 from wellkept.skills.sources.locations import EXTERNAL_PRIORITY, LISTED_USER_PRIORITY
 
 MAX_LIST_BYTES: Final = 1 << 20
+MAX_SKILLS: Final = 20
+MAX_LINES: Final = 2_000
+_TOP: Final = PRIORITY_RANGES[SkillKind.MANAGED][0] - 1
+_RANGE_KINDS: Final = {
+    "builtin": SkillKind.BUILTIN,
+    "submodule": SkillKind.EXTERNAL,
+    "external": SkillKind.EXTERNAL,
+    "user": SkillKind.USER,
+}
 _KINDS: Final = {"builtin": SkillKind.BUILTIN, "user": SkillKind.USER, "local": SkillKind.USER}
+_USUAL: Final = {SkillKind.EXTERNAL: EXTERNAL_PRIORITY, SkillKind.USER: LISTED_USER_PRIORITY}
 
 
 @record(kw_only=True)
@@ -50,6 +65,8 @@ class SkillList:
 
     skills: tuple[ListedSkill, ...] = ()
     findings: tuple[SkillFinding, ...] = ()
+    limits: SkillLimits = SkillLimits()
+    is_cached: bool = True
 
 
 def read_list(data: bytes, *, path: Path, boundary: Path | None) -> SkillList:
@@ -57,15 +74,19 @@ def read_list(data: bytes, *, path: Path, boundary: Path | None) -> SkillList:
     it, links resolved."""
     reader = _ListReader(path, boundary)
     skills = tuple(reader.read(data))
-    return SkillList(skills, tuple(replace(found, path=path) for found in reader.findings))
+    findings = tuple(replace(found, path=path) for found in reader.findings)
+    return SkillList(skills, findings, reader.limits, reader.is_cached)
 
 
 class _ListReader:
     def __init__(self, path: Path, boundary: Path | None) -> None:
         self.findings: list[SkillFinding] = []
+        self.limits = SkillLimits()
+        self.is_cached = True
         self._folder = path.parent
         self._boundary = boundary
         self._sources: Mapping[str, object] = {}
+        self._ranges = dict(PRIORITY_RANGES)
 
     def read(self, data: bytes) -> Iterator[ListedSkill]:
         try:
@@ -79,9 +100,42 @@ class _ListReader:
             yield from self._by_list(cast("list[object]", skills))
         elif table is not None and isinstance(skills, dict):
             self._sources = _table(table.get("sources")) or {}
+            self._read_ranges(_table(table.get("priority_ranges")) or {})
+            self._read_settings(_table(table.get("settings")) or {})
             yield from self._by_name(cast("dict[str, object]", skills))
         else:
             self._report("source-broken", 'There is no "skills".')
+
+    def _read_ranges(self, ranges: Mapping[str, object]) -> None:
+        for label, value in ranges.items():
+            kind, given = _RANGE_KINDS.get(label), _table(value)
+            low, high = (given.get("min"), given.get("max")) if given else (None, None)
+            if kind is None or not _is_number(low) or not _is_number(high) or not 1 <= low <= high:
+                message = f"priority_ranges has no use for {label[:40]!r}: name min and max."
+                self._report("field-value", message)
+                continue
+            if high > _TOP:
+                self._report("priority-range", f"A list may give priorities up to {_TOP}.")
+            self._ranges[kind] = (min(low, _TOP), min(high, _TOP))
+
+    def _read_settings(self, settings: Mapping[str, object]) -> None:
+        self.limits = SkillLimits(
+            skills=self._limit(settings, "max_skills_per_story", high=MAX_SKILLS),
+            lines=self._limit(settings, "max_content_lines", high=MAX_LINES),
+        )
+        cached = settings.get("cache_enabled", True)
+        if not isinstance(cached, bool):
+            self._report("field-value", "cache_enabled is neither true nor false.")
+        self.is_cached = cached is not False
+
+    def _limit(self, settings: Mapping[str, object], name: str, *, high: int) -> int | None:
+        value = settings.get(name)
+        if value is None:
+            return None
+        if not _is_number(value) or not 1 <= value <= high:
+            self._report("field-value", f"{name} must be 1 to {high:,}.")
+            return None
+        return value
 
     def _by_list(self, skills: list[object]) -> Iterator[ListedSkill]:
         """`skills.json`: each item has a name and a path or a URL."""
@@ -106,7 +160,7 @@ class _ListReader:
             inner = _text(entry, "skill_path") or "."
             base, url = _text(source, "path"), _text(source, "url")
             path = f"{base}/{inner}" if base else None
-            yield from self._skill(name, entry, _source(label, source, self._folder), path, url)
+            yield from self._skill(name, entry, self._source(label, source), path, url)
 
     def _skill(
         self,
@@ -148,13 +202,19 @@ class _ListReader:
 
     def _priority(self, entry: Mapping[str, object], source: SkillSource) -> int:
         priority = entry.get("priority")
-        if not isinstance(priority, int) or isinstance(priority, bool):
+        if not _is_number(priority):
             return source.priority
-        low, high = PRIORITY_RANGES[source.kind]
+        low, high = self._ranges[source.kind]
         if not low <= priority <= high:
             message = f"The priority of {source.kind.value} skills is {low} to {high}."
             self._report("priority-range", message)
         return min(max(priority, low), high)
+
+    def _source(self, label: str, source: Mapping[str, object]) -> SkillSource:
+        kind = _KINDS.get(_text(source, "type") or "", SkillKind.EXTERNAL)
+        low, high = self._ranges[kind]
+        usual = _USUAL.get(kind, PRIORITY_RANGES[kind][1])
+        return SkillSource(kind, label, min(max(usual, low), high), self._folder)
 
     def _phases(self, entry: Mapping[str, object]) -> tuple[InjectionPhase, ...]:
         known = {phase.value: phase for phase in InjectionPhase}
@@ -168,10 +228,8 @@ class _ListReader:
         self.findings.append(finding(code, message))
 
 
-def _source(label: str, source: Mapping[str, object], folder: Path) -> SkillSource:
-    kind = _KINDS.get(_text(source, "type") or "", SkillKind.EXTERNAL)
-    defaults = {SkillKind.EXTERNAL: EXTERNAL_PRIORITY, SkillKind.USER: LISTED_USER_PRIORITY}
-    return SkillSource(kind, label, defaults.get(kind, PRIORITY_RANGES[kind][1]), folder)
+def _is_number(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _expanded(path: Path) -> Path:

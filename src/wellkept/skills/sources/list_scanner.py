@@ -32,7 +32,7 @@ class ListScanner:
     def scan(self) -> ScanResult:
         """The skills of the listed folders, and the accepted copies of listed URLs."""
         fingerprint = current_fingerprint(str(self._path))
-        is_new = fingerprint != self._fingerprint
+        is_new = fingerprint != self._fingerprint or not self._list.is_cached
         if is_new:
             self._fingerprint = fingerprint
             self._list = self._read()
@@ -83,7 +83,9 @@ class ListScanner:
                 else:
                     skills.append(_as_listed(copy, listed))
         sources = dict.fromkeys(scanned.skill.source for scanned in skills)
-        return ScanResult(tuple(skills), tuple(findings), sources=tuple(sources))
+        return ScanResult(
+            tuple(skills), tuple(findings), sources=tuple(sources), limits=self._list.limits
+        )
 
     def _copy(self, listed: ListedSkill) -> ScannedSkill | None:
         """The accepted copy of a URL."""

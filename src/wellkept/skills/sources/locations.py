@@ -59,6 +59,9 @@ MCP_PRIORITY: Final = 60
 PLUGIN_PRIORITY: Final = 85
 GENERATED_PRIORITY: Final = 95
 BUILTIN_PRIORITY: Final = 25
+MANAGED_PRIORITY: Final = 350
+"""Of folders; those of a team's server come after them."""
+TEAM_PRIORITY: Final = 340
 
 
 def project_locations(root: Path) -> tuple[SkillLocation, ...]:
@@ -90,6 +93,19 @@ def builtin_location() -> SkillLocation:
     """The built-in skills."""
     source = SkillSource(SkillKind.BUILTIN, "wellkept", BUILTIN_PRIORITY, BUILTIN_FOLDER)
     return SkillLocation(source, BUILTIN_FOLDER, FolderShape.FOLDERS)
+
+
+def managed_locations(*folders: Path | None) -> tuple[SkillLocation, ...]:
+    """Folders that an organisation puts on its machines."""
+    return tuple(
+        SkillLocation(
+            SkillSource(SkillKind.MANAGED, str(folder), MANAGED_PRIORITY, folder),
+            folder,
+            FolderShape.MIXED,
+        )
+        for folder in dict.fromkeys(folders)
+        if folder is not None
+    )
 
 
 def plugin_location(name: str, folder: Path) -> SkillLocation:

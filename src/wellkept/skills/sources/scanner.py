@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from wellkept.core.records import record, replace
-from wellkept.core.skills import Skill, SkillFinding, SkillFormat, SkillSource
+from wellkept.core.skills import Skill, SkillFinding, SkillFormat, SkillLimits, SkillSource
 from wellkept.core.text import clean
 from wellkept.skills.documents import skill_toml
 from wellkept.skills.documents.finding_codes import finding
@@ -62,12 +62,14 @@ class ScannedSkill:
 
 @record
 class ScanResult:
-    """The skills of one location; `fingerprints` are the paths that were read."""
+    """The skills of one location; `fingerprints` are the paths that were read, `limits` what a list
+    says of how much is given."""
 
     skills: tuple[ScannedSkill, ...] = ()
     findings: tuple[SkillFinding, ...] = ()
     fingerprints: Fingerprints = ()
     sources: tuple[SkillSource, ...] = ()
+    limits: SkillLimits = SkillLimits()
 
 
 @record

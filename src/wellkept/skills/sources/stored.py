@@ -7,23 +7,25 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
-from wellkept.core.ports.skills import PromptDefinition, PromptSource, StoredSkill, StoredSkills
+from wellkept.core.ports.skills import PromptDefinition, PromptSource, SkillDocuments, StoredSkill
 from wellkept.core.records import replace
 from wellkept.core.skills import Skill, SkillFormat, SkillInvocation, SkillKind, SkillSource
 from wellkept.core.text import clean
 from wellkept.skills.documents.reader import read_skill
 from wellkept.skills.documents.spec_rules import usable_name
-from wellkept.skills.sources.locations import GENERATED_PRIORITY, MCP_PRIORITY
+from wellkept.skills.sources.locations import GENERATED_PRIORITY, MCP_PRIORITY, TEAM_PRIORITY
 from wellkept.skills.sources.scanner import ScannedSkill, ScanResult
 
 GENERATED_SOURCE: Final = SkillSource(SkillKind.GENERATED, "store", GENERATED_PRIORITY)
+TEAM_SOURCE: Final = SkillSource(SkillKind.MANAGED, "team", TEAM_PRIORITY)
 
 
 class StoredSkillScanner:
     """Skills in a store as a source."""
 
-    def __init__(self, stored: StoredSkills) -> None:
+    def __init__(self, stored: SkillDocuments, source: SkillSource = GENERATED_SOURCE) -> None:
         self._stored = stored
+        self._source = source
         self._documents: Sequence[StoredSkill] = ()
         self._last = ScanResult()
 
@@ -32,24 +34,23 @@ class StoredSkillScanner:
         documents = tuple(self._stored.documents())
         if documents != self._documents:
             self._documents = documents
-            skills = tuple(ScannedSkill(_stored_skill(document)) for document in documents)
-            self._last = ScanResult(skills, sources=(GENERATED_SOURCE,))
+            skills = tuple(ScannedSkill(self._skill(document)) for document in documents)
+            self._last = ScanResult(skills, sources=(self._source,))
         return self._last
 
     def forget(self) -> None:
         """Read everything again next time."""
         self._documents, self._last = (), ScanResult()
 
-
-def _stored_skill(document: StoredSkill) -> Skill:
-    skill = read_skill(
-        document.text.encode("utf-8", errors="replace"),
-        source=GENERATED_SOURCE,
-        format=SkillFormat.FULL,
-        name=document.name,
-        modified_ns=document.modified_ns,
-    )
-    return replace(skill, name=document.name, enabled=document.enabled, note=document.note)
+    def _skill(self, document: StoredSkill) -> Skill:
+        skill = read_skill(
+            document.text.encode("utf-8", errors="replace"),
+            source=self._source,
+            format=SkillFormat.FULL,
+            name=document.name,
+            modified_ns=document.modified_ns,
+        )
+        return replace(skill, name=document.name, enabled=document.enabled, note=document.note)
 
 
 class PromptScanner:

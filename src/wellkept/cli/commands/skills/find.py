@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import exit_codes, options, output
+from wellkept.cli.names import SESSION, SKILL
 from wellkept.core.skills import InjectionPhase
 from wellkept.core.text import shorten
 
@@ -71,6 +72,8 @@ def search(
     "--explain", is_flag=True, help="Show files and patterns, or the parts of each score."
 )
 @click.option("--inject", is_flag=True, help="Print the text injected for an agent.")
+@click.option("--force", multiple=True, type=SKILL, help="A skill to select anyway. Repeatable.")
+@click.option("--session", type=SESSION, help="Session, for what is forced in it.")
 @options.project_option
 @options.json_option
 def detect(
@@ -79,6 +82,8 @@ def detect(
     phase: str | None,
     explain: bool,
     inject: bool,
+    force: tuple[str, ...],
+    session: str | None,
     project: str | None,
     as_json: bool,
 ) -> int:
@@ -89,9 +94,10 @@ def detect(
     prompt = output.read_input(words, what="prompt")
     with options.open_wellkept(project) as wk:
         if inject:
-            return _print_pack(wk.skills.injection(prompt, phase=phase), as_json=as_json)
-        if prompt.strip():
-            chosen = wk.skills.select(prompt, phase=phase)
+            pack = wk.skills.injection(prompt, phase=phase, force=force, session=session)
+            return _print_pack(pack, as_json=as_json)
+        if prompt.strip() or force or session:
+            chosen = wk.skills.select(prompt, phase=phase, force=force, session=session)
             if as_json:
                 output.print_json(_plain_selection(chosen))
             else:

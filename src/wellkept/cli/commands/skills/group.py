@@ -13,8 +13,8 @@ def skill() -> None:
     """Find, run, validate, write, enable and disable skills.
 
     Skills come from the project (.skills, .claude/skills, .agents/skills, .opencode/skills,
-    CLAUDE.md and similar files), your home folder, plugins, lists, and Wellkept itself. On a name
-    clash, project skills win over user skills, and user skills over all others.
+    CLAUDE.md and similar files), your home folder, plugins, lists, your organisation, and Wellkept
+    itself. On a name clash, those of the organisation win, then project skills, then user skills.
     """
 
 
@@ -32,6 +32,7 @@ for command in (
     write.edit,
     write.enable,
     write.disable,
+    write.force,
     write.delete,
     write.export,
     remote.add,

@@ -1,4 +1,4 @@
-"""`wellkept skill new`, `edit`, `enable`, `disable`, `delete` and `export`."""
+"""`wellkept skill new`, `edit`, `enable`, `disable`, `force`, `delete` and `export`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from wellkept.app.skills.api import CLIENT_FOLDERS, NEW_FOLDERS
 from wellkept.cli import options, output
 from wellkept.cli.commands.skills.inspect import plain_skill, print_findings
-from wellkept.cli.names import SKILL
+from wellkept.cli.names import SESSION, SKILL
 from wellkept.core.errors import UsageError
 from wellkept.core.skills import Skill
 from wellkept.skills.authoring.edit_fields import FieldValue
@@ -139,6 +139,35 @@ def disable(*, name: str, project: str | None, as_json: bool) -> None:
     with options.open_wellkept(project) as wk:
         skill = wk.skills.disable(name)
     _print_skill(skill, "Disabled", as_json=as_json)
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...", type=SKILL)
+@click.option("--session", type=SESSION, help="Session; usually the latest of this project.")
+@click.option("--off", is_flag=True, help="Force none any more.")
+@options.project_option
+@options.json_option
+def force(
+    *, names: tuple[str, ...], session: str | None, off: bool, project: str | None, as_json: bool
+) -> None:
+    """Give skills to the agent of one session, whatever it is asked.
+
+    Also those that are switched off. The names replace those that were forced before; without
+    names, show what is forced.
+    """
+    if off and names:
+        raise UsageError("--off forces none, so no NAME fits.", hint="Leave one of them out.")
+    with options.open_wellkept(project) as wk:
+        chosen = session or wk.skills.latest_session()
+        if names or off:
+            wk.skills.force(*names, session=chosen)
+        forced = [choice.skill.name for choice in wk.skills.forced(chosen)]
+    if as_json:
+        output.print_json({"session": chosen, "forced": forced})
+        return
+    for name in forced:
+        click.echo(output.one_line(name))
+    output.note(f"{len(forced)} skills are forced in session {chosen}.")
 
 
 @click.command()
