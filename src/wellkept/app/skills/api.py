@@ -30,6 +30,7 @@ from wellkept.skills.authoring.validate import ValidationReport, validate_path
 from wellkept.skills.safe_paths import is_inside
 from wellkept.skills.sources.catalog import SkillCatalog
 from wellkept.skills.sources.remote_copies import RemoteCopies
+from wellkept.skills.sources.scanner import SKILL_FILES
 from wellkept.skills.sources.stored import TEAM_SOURCE, PromptScanner, StoredSkillScanner
 
 if TYPE_CHECKING:
@@ -191,7 +192,8 @@ class Skills:
 
     def _validated(self, target: str | Path, *, strict: bool) -> ValidationReport:
         path = paths.expanded(target)
-        if not path.exists() and isinstance(target, str) and (known := self.index().get(target)):
+        is_document = path.is_file() or any((path / name).is_file() for name in SKILL_FILES)
+        if not is_document and isinstance(target, str) and (known := self.index().get(target)):
             if known.path is None:
                 return ValidationReport(None, known, known.findings)
             path = known.path
