@@ -3,7 +3,8 @@
     python -m bench.sync [--laptops 20] [--rounds 20] [--seed 1] [--bad 0.3] [--json]
 
 Each laptop has its own SQLite file and a clock up to nine days off; connections are cut or doubled
-at random. In the end all must say the same, or it fails.
+at random. In the end all must say the same, or it fails and prints what differs: each memory with
+its record on the server, and what each group of laptops holds.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ from datetime import timedelta
 from pathlib import Path
 from time import perf_counter, process_time
 
+import wellkept
+from bench.bad_line import BadLine
+from bench.laptop_work import Simulation, settle
+from bench.laptops import PROJECT, Laptop, team_server
 from bench.report import finish, parser, table
-from tests.server.laptops import BadLine, Laptop, team_server
-from tests.server.test_sync_laptops import Simulation, settle
+from wellkept.core.team.shared_records import SharedRecord
+from wellkept.memory.sharing.bases import Bases
 from wellkept.testing.fakes import ManualClock
 
 
@@ -57,6 +62,7 @@ def main(arguments: Sequence[str]) -> int:
         line.bad = 0.0
         settle(laptops, laptops[0])
         views = {frozenset(one.view()) for one in laptops}
+        told = _differences(laptops, _records(folder, clock)) if len(views) > 1 else []
         figures = {
             "laptops": chosen.laptops,
             "rounds": chosen.rounds,
@@ -69,9 +75,47 @@ def main(arguments: Sequence[str]) -> int:
             "processor_seconds": round(process_time() - cpu, 1),
             "different_views": len(views),
         }
+    print("\n".join(told), file=sys.stderr, end="\n" if told else "")
     rows = [[name, str(value)] for name, value in figures.items()]
     finish("sync", dict(figures), as_json=chosen.json, lines=table(["figure", "value"], rows))
     return 0 if len(views) == 1 else 1
+
+
+def _records(folder: Path, clock: ManualClock) -> dict[str, SharedRecord]:
+    """The records of the server, by id."""
+    with wellkept.open(
+        folder / "server.db",
+        project=PROJECT,
+        cwd=folder,
+        embedder="none",
+        clock=clock,
+        environment={"WELLKEPT_HOME": str(folder / "s")},
+    ) as server:
+        found = server.engine.store.shared_changes(
+            server.project, after=0, limit=100_000, seen_by=None
+        )
+    return {one.id: one for one in found}
+
+
+def _differences(laptops: list[Laptop], records: dict[str, SharedRecord]) -> list[str]:
+    """Each memory that is not the same everywhere: on the server, and by what laptops hold."""
+    held = [{str(row[0]): row for row in one.view()} for one in laptops]
+    lines: list[str] = []
+    for memory_id in sorted({name for view in held for name in view}):
+        groups: dict[object, list[Laptop]] = {}
+        for laptop, view in zip(laptops, held, strict=True):
+            groups.setdefault(view.get(memory_id), []).append(laptop)
+        if len(groups) == 1:
+            continue
+        lines += [f"{memory_id} differs", f"  server: {records.get(memory_id)}"]
+        for group in groups.values():
+            first = group[0].wk
+            lines += [
+                f"  {', '.join(one.name for one in group)}:",
+                f"    memory: {next(iter(first.engine.store.get([memory_id])), None)}",
+                f"    base: {Bases(first.engine, first.project).get(memory_id)}",
+            ]
+    return lines
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.laptops import team_server
 from scripts.generate_docs import JSON_FIELDS
 from tests.cli.conftest import Cli, Outcome
-from tests.server.laptops import team_server
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("T3")

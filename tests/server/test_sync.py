@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.http_serving import Served
-from tests.server.laptops import Laptop, team_server
+from bench.laptops import Laptop, TeamServer, team_server
 from wellkept.app.handoff import Handoff
 from wellkept.app.sharing import handed_over_to
 from wellkept.core.changes import IndexEntry, Replace
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.feature("T3")
 class Team:
     """A server and laptops."""
 
-    def __init__(self, served: Served, folder: Path, clock: ManualClock) -> None:
+    def __init__(self, served: TeamServer, folder: Path, clock: ManualClock) -> None:
         self.served = served
         self.clock = clock
         self._folder = folder

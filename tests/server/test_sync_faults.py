@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.laptops import BadLine, Laptop, team_server
+from bench.bad_line import BadLine
+from bench.laptops import Laptop, team_server
 from wellkept.app.remotes.background import sync_due
 from wellkept.app.remotes.state import (
     Condition,

@@ -65,6 +65,8 @@ class Remote:
     """How far the server's changes were taken in."""
     looked_at: int = -1
     """How far the local activity was looked at; -1 means to look at everything."""
+    again: tuple[str, ...] = ()
+    """Memories to look at again: somebody said the same, but theirs does not hold here yet."""
     condition: Condition = Condition.NEW
     problem: str | None = None
     failures: int = 0

@@ -169,6 +169,7 @@ class _Sync:
         self._connection = connection
         self._report = report
         self._bases = Bases(engine, project)
+        self._again: list[str] = []
 
     def run(self) -> None:
         """Pull, push, pull what the push brought about, and fetch the organisation's skills."""
@@ -240,15 +241,17 @@ class _Sync:
             refused=self._report.refused,
         )
         ids = self._changed_ids()
-        items = outgoing.of_everything() if ids is None else outgoing.of_these(ids)
+        again = self.remote.again
+        items = outgoing.of_everything() if ids is None else outgoing.of_these((*ids, *again))
         is_any = False
+        self._again = []
         for batch in _batches(items):
             is_any = True
             answer = self._connection.push(batch)
             for item, result in zip(batch, answer.results, strict=True):
                 self._note(item, result)
             self._keep(log=answer.log or self.remote.log)
-        self._keep(looked_at=newest)
+        self._keep(looked_at=newest, again=tuple(self._again))
         return is_any
 
     def _changed_ids(self) -> list[str] | None:
@@ -281,7 +284,8 @@ class _Sync:
                 return
             case PushOutcome.SAME:
                 report.pushed += 1
-                self._give_way(item.id, result.same_as or "")
+                if not self._give_way(item.id, result.same_as or ""):
+                    self._again.append(item.id)
                 return
             case PushOutcome.ACCEPTED | PushOutcome.WAITS:
                 report.pushed += 1
@@ -291,6 +295,8 @@ class _Sync:
             bases.put(
                 item.id, Base(seq=result.seq, mark=item.shared.mark, state=state, rivals=rivals)
             )
+            if result.seq != item.base:  # what others made of it meanwhile is pulled once more
+                self._keep(cursor=min(self.remote.cursor, max(result.seq - 1, 0)))
         elif item.action is PushAction.CLOSE and known is not None:
             asked = result.outcome is PushOutcome.WAITS
             ended = known.state if asked else SharedState.CLOSED
@@ -299,14 +305,17 @@ class _Sync:
             ended = SharedState.ERASED if result.outcome is PushOutcome.ACCEPTED else state
             bases.put(item.id, Base(seq=result.seq, state=ended))
 
-    def _give_way(self, full_id: str, same_as: str) -> None:
-        """Somebody said the same before; theirs is already here, or comes with the next pull."""
+    def _give_way(self, full_id: str, same_as: str) -> bool:
+        """Somebody said the same before: where theirs holds here, ours ends. Else theirs comes
+        with a pull, or ended meanwhile; then ours is pushed again."""
         store = self._engine.store
         ours, theirs = store.get([full_id]), store.get([same_as])
         if ours and theirs and ours[0].is_open and theirs[0].is_open:
             at = max(self._engine.clock(), ours[0].valid_from)
             with suppress(ConflictError):
                 store.apply([Close(full_id, at, same_as, ours[0].updated_at)])
+                return True
+        return False
 
     def _keep(self, **fields: object) -> None:
         changed = replace(self.remote, **fields)

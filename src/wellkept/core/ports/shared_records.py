@@ -36,6 +36,7 @@ class SharedRecordStore(Protocol):
         """Store records in one transaction, each under the next number; returns the last one.
 
         `seq` is the number that the caller saw, 0 for a new record. ConflictError when one was
-        changed since; then nothing is stored.
+        changed since, or when a new one says what an open record says that is not among these;
+        then nothing is stored.
         """
         ...

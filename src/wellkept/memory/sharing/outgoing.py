@@ -62,8 +62,8 @@ class Outgoing:
     def _of_memory(self, memory: Memory, base: Base | None) -> Iterator[PushItem]:
         if memory.project != self.project or (base is not None and base.left):
             return
-        if base is not None and base.erase:  # deleted and brought back
-            base = replace(base, erase=False)
+        if base is not None and base.erase:  # deleted and brought back: it may have changed there
+            base = replace(base, erase=False, mark="")
             self.bases.put(memory.id, base)
         if not memory.is_open:
             is_told = base is None or base.asked or base.state is SharedState.CLOSED

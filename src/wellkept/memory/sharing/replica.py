@@ -70,7 +70,7 @@ class _Replica:
     me: str
     now: datetime
     known: dict[str, Memory] = field(default_factory=dict[str, Memory])
-    twins: dict[str, Memory] | None = None
+    twins: dict[str, list[Memory]] | None = None
     new: list[str] = field(default_factory=list[str])
     changed: list[str] = field(default_factory=list[str])
     closed: list[str] = field(default_factory=list[str])
@@ -95,7 +95,9 @@ class _Replica:
         known, base = self.known.get(change.id), self.bases.get(change.id)
         if known is not None and (known.project != self.project or known.scope is Scope.USER):
             return
-        if base is not None and (base.left or base.erase):
+        if base is not None and base.left and change.state is not SharedState.TEAM:
+            return
+        if base is not None and base.erase and known is None:
             return
         match change.state:
             case SharedState.ERASED:
@@ -119,7 +121,9 @@ class _Replica:
         if known is None or not known.is_open:
             self.bases.put(change.id, Base(seq=change.seq, mark=mark, state=change.state))
             return
-        was_proposal = base is not None and base.state is SharedState.PROPOSED
+        was_proposal = (
+            base is not None and base.state is SharedState.PROPOSED and not entry.was_team
+        )
         if was_proposal and change.owner == self.me and entry.superseded_by is None:
             self._turn_down(change, known)
             return
@@ -159,37 +163,41 @@ class _Replica:
 
     def _insert(self, change: TeamChange, shared: SharedMemory) -> None:
         memory = self._with_decision(self._merge.new_memory(shared), change, None)
-        changes: list[Change] = []
-        twin = self._twin(shared)
-        if twin is not None:
-            memory = replace(
-                memory, key=twin.key, pinned=twin.pinned, user_verified=twin.user_verified
-            )
-            changes.append(Close(twin.id, max(self.now, twin.valid_from), memory.id))
-        self._apply([*changes, self._merge.insert(memory)])
+        twins = self._twins(shared)
+        memory = replace(
+            memory,
+            key=next((one.key for one in twins if one.key), None),
+            pinned=any(one.pinned for one in twins),
+            user_verified=any(one.user_verified for one in twins),
+        )
+        self._apply([*self._giving_way(twins, memory), self._merge.insert(memory)])
         self.new.append(memory.id)
         self.known[memory.id] = memory
         if memory.needs_review:
             self.conflicts.append(memory.id)
-        if twin is not None and self.twins is not None:
-            self.twins.pop(shared.statement, None)
+        self._forget_twins(shared)
 
     def _hold_closed(
         self, change: TeamChange, shared: SharedMemory, known: Memory, base: Base | None
     ) -> None:
-        """Closed here, but the team holds on to it."""
+        """Closed here, but the team holds on to it: then it says here what it says there."""
         asked = base is not None and base.asked
         was_told = base is not None and base.state is SharedState.CLOSED
         if (asked and self.me not in change.entry.withdrawn_by) or was_told:
+            is_same = local_mark(known) == shared.mark
             opened = replace(
-                known,
+                known if is_same else self._merge.theirs(shared, known),
                 valid_to=None,
                 superseded_by=None,
                 needs_review=known.needs_review or asked,
                 updated_at=max(self.now, known.updated_at),
             )
             opened = self._with_decision(opened, change, base)
-            self._apply([Replace(opened, None, known.updated_at)])
+            twins = self._twins(shared)
+            reopened = self._merge.update(opened, known)
+            self._apply([*self._giving_way(twins, opened), reopened])
+            self._forget_twins(shared)
+            self.known[known.id] = opened
             self.changed.append(known.id)
             self._note(change, shared)
         elif base is not None:
@@ -260,20 +268,27 @@ class _Replica:
 
     # -- Writing ----------------------------------------------------------------------------------
 
-    def _twin(self, shared: SharedMemory) -> Memory | None:
-        """A memory of this project that says the same and is not shared yet."""
+    def _twins(self, shared: SharedMemory) -> list[Memory]:
+        """Memories of this project that say the same and are not shared yet."""
         if self.twins is None:
+            self.twins = {}
             where = Filter(project=self.project, types=SHARED_TYPES)
-            self.twins = {
-                shared_statement(m): m
-                for m in self.engine.store.iterate(where)
-                if m.scope is not Scope.USER and m.project == self.project
-            }
-        found = self.twins.get(shared.statement)
-        if found is None or found.id == shared.id:
-            return None
-        base = self.bases.get(found.id)
-        return found if base is None or base.left else None
+            for one in self.engine.store.iterate(where):
+                if one.scope is not Scope.USER and one.project == self.project:
+                    self.twins.setdefault(shared_statement(one), []).append(one)
+        found = (one for one in self.twins.get(shared.statement, ()) if one.id != shared.id)
+        return [one for one in found if self._is_unshared(one)]
+
+    def _is_unshared(self, memory: Memory) -> bool:
+        base = self.bases.get(memory.id)
+        return base is None or base.left
+
+    def _giving_way(self, twins: list[Memory], to: Memory) -> list[Change]:
+        return [Close(one.id, max(self.now, one.valid_from), to.id) for one in twins]
+
+    def _forget_twins(self, shared: SharedMemory) -> None:
+        if self.twins is not None:
+            self.twins.pop(shared.statement, None)
 
     def _note(self, change: TeamChange, shared: SharedMemory, keep_mark: str | None = None) -> None:
         base = Base(

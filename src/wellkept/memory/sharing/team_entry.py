@@ -101,6 +101,8 @@ class TeamEntry:
     reviewed_at: datetime | None = None
     past: tuple[str, ...] = ()
     """Marks of earlier wordings."""
+    was_team: bool = False
+    """Whether it was ever the team's: what ended then was not a mere proposal turned down."""
 
     @property
     def decided_by(self) -> str | None:

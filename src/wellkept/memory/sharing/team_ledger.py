@@ -79,6 +79,8 @@ class TeamLedger:
             body="",
         )
         now = state or old.state
+        if now is SharedState.TEAM and not entry.was_team:
+            entry = replace(entry, was_team=True)
         statement = entry.shared.statement if entry.shared else ""
         waiting = now is SharedState.PROPOSED or (
             now is SharedState.TEAM and bool(entry.withdrawn_by or entry.rivals)
@@ -93,7 +95,7 @@ class TeamLedger:
         )
         self._entries[full_id] = entry
         if statement and now in OPEN:
-            self._twins.setdefault(statement, full_id)
+            self._twins[statement] = self.twin(statement) or full_id
         if made != known:
             self._records[full_id] = made
             self._changed[full_id] = None

@@ -174,6 +174,7 @@ class _Rules:
     def _put_new(self, item: PushItem, shared: SharedMemory) -> PushResult:
         twin = self.ledger.twin(shared.statement)
         if twin is not None:
+            self._take_back(twin)
             self._confirm(twin)
             return PushResult(id=item.id, outcome=PushOutcome.SAME, same_as=twin)
         is_decided = self.by.may_review and item.vouched
@@ -199,7 +200,9 @@ class _Rules:
         is_current = item.base == known.seq
         if known.state is SharedState.CLOSED:
             return self._put_closed(item, is_current=is_current)
-        if shared.mark == there.mark or shared.mark in entry.past:
+        # An earlier wording is an old request come late, unless it is said knowing the latest.
+        is_late = shared.mark in entry.past and not is_current
+        if shared.mark == there.mark or is_late:
             self._confirm(item.id)
         elif shared.statement == there.statement:
             labelled = _labelled(there, shared, united=not is_current)
@@ -222,7 +225,7 @@ class _Rules:
         is_decided = (self.by.may_review and item.vouched) or entry.ended_by == self.by.name
         self.ledger.put(
             item.id,
-            replace(opened, withdrawn_by=()),
+            replace(opened, withdrawn_by=(), was_team=False),
             state=SharedState.TEAM if is_decided else SharedState.PROPOSED,
             owner=self.by.name,
         )
@@ -252,6 +255,12 @@ class _Rules:
         if is_proposed and len(confirmed) >= _ENOUGH:
             self.ledger.put(full_id, self.ledger.entry(full_id), state=SharedState.TEAM)
             self._become_team(full_id)
+
+    def _take_back(self, full_id: str) -> None:
+        """Who says it again withdraws it no longer."""
+        entry = self.ledger.entry(full_id)
+        left = tuple(one for one in entry.withdrawn_by if one != self.by.name)
+        self.ledger.put(full_id, replace(entry, withdrawn_by=left))
 
     def _become_team(self, full_id: str) -> None:
         """Close what it replaces; other heirs of that are its rivals now."""

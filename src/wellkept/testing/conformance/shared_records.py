@@ -72,6 +72,19 @@ class SharedRecordsConformance(ConformanceFixture):
         assert store.put_shared_records("example", []) == 1
 
     @pytest.mark.feature("T3")
+    def test_two_who_say_the_same_at_once_do_not_make_two_records(
+        self, store: Store, other: Store
+    ) -> None:
+        first, second = _record("first", statement="x"), _record("second", statement="x")
+        store.put_shared_records("example", [first])
+        with pytest.raises(ConflictError):
+            other.put_shared_records("example", [_record("more"), second])
+        assert _changes(store) == [("first", 1)]
+        ended = replace(first, seq=1, state=SharedState.CLOSED)
+        assert other.put_shared_records("example", [ended, second]) == 3
+        assert _changes(store) == [("first", 2), ("second", 3)]
+
+    @pytest.mark.feature("T3")
     def test_proposals_are_seen_by_their_owner_and_by_whoever_decides(self, store: Store) -> None:
         mine = _record("mine", SharedState.PROPOSED, waiting=True)
         hers = _record("hers", SharedState.PROPOSED, owner="bea", waiting=True)

@@ -59,5 +59,15 @@ class ModelSharedRecords(ABC):
                 raise ConflictError(f"The shared record {one.id} was changed meanwhile.")
             last += 1
             made[project, one.id] = replace(one, project=project, seq=last)
+        written = {one.id for one in records}
+        said = {
+            one.statement for one in self._team(project) if _holds(one) and one.id not in written
+        }
+        if any(one.statement in said for one in records if not one.seq and _holds(one)):
+            raise ConflictError("Another shared record says the same.")
         self._data.team = made
         return last
+
+
+def _holds(one: SharedRecord) -> bool:
+    return bool(one.statement) and one.state in (SharedState.PROPOSED, SharedState.TEAM)

@@ -10,7 +10,13 @@ from wellkept.store.postgres.connection.database import (
     bindable,
     require_limit,
 )
-from wellkept.store.sqlite.tables.shared_records import COLUMNS, require_seen, to_record
+from wellkept.store.sqlite.tables.shared_records import (
+    COLUMNS,
+    new_statements,
+    require_seen,
+    require_unsaid,
+    to_record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,4 +101,12 @@ class PostgresSharedRecords(Component):
                     body=one.body,
                     seq=last,
                 )
+            for one in new_statements(records):
+                found = db.rows(
+                    f"SELECT id {_HERE} AND statement = %(statement)s"
+                    " AND state IN ('proposed', 'team')",
+                    project=project,
+                    statement=one.statement,
+                )
+                require_unsaid(one, {str(row[0]) for row in found}, records)
         return last

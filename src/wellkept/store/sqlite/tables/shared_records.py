@@ -98,6 +98,13 @@ class SqliteSharedRecords(Component):
                         last,
                     ),
                 )
+            for one in new_statements(records):
+                rows = db.execute(
+                    "SELECT id FROM shared_records WHERE project = ? AND statement = ?"
+                    " AND state IN ('proposed', 'team')",
+                    (project, one.statement),
+                )
+                require_unsaid(one, {str(row[0]) for row in rows}, records)
         return last
 
 
@@ -106,6 +113,20 @@ def require_seen(record: SharedRecord, stored: int) -> None:
     if stored != record.seq:
         raise ConflictError(
             f"The shared record {record.id} was changed meanwhile.", hint="Read it again."
+        )
+
+
+def new_statements(records: Sequence[SharedRecord]) -> list[SharedRecord]:
+    """Those that say something new and hold."""
+    is_open = (SharedState.PROPOSED, SharedState.TEAM)
+    return [one for one in records if not one.seq and one.statement and one.state in is_open]
+
+
+def require_unsaid(record: SharedRecord, said: set[str], written: Sequence[SharedRecord]) -> None:
+    """ConflictError when somebody said the same since the caller looked."""
+    if said - {one.id for one in written}:
+        raise ConflictError(
+            f"Another record says what {record.id} says.", hint="Read it, and confirm that one."
         )
 
 
