@@ -11,9 +11,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from bench.laptops import Laptop
 from tests.postgres_team import NewTeam, Team
 from tests.server.http_serving import Served, served
-from tests.server.laptops import Laptop
 from wellkept.app.settings.model import Settings
 from wellkept.app.team.memories import TeamMemories
 from wellkept.core.clock import system_clock
