@@ -1,7 +1,7 @@
 # The whole developer interface. Only python3 (3.11 or newer), make and git are assumed.
 PY := .venv/bin/python
 
-.PHONY: help run serve tour page wheel dist sbom test check lint types contracts features docs docs-site workflows unit test-page test-integrations test-clients fuzz bench clean
+.PHONY: help run run-team serve tour page wheel dist sbom test check lint types contracts features docs docs-site workflows unit test-page test-integrations test-clients fuzz bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what there is to run
@@ -16,6 +16,9 @@ run: .venv/run.stamp page  ## Set up, then show the page with weeks of a demo pr
 
 serve: tour page  ## Set up, take in this repository, then serve it until stopped
 	@$(HERE) .venv/bin/wellkept serve --port $(PORT)
+
+run-team: .venv/dev.stamp  ## Set up, start PostgreSQL, and serve a team's memory until stopped
+	@$(PY) -m scripts.run_team --port $(PORT)
 
 tour: .venv/run.stamp  ## Set up, take in this repository, show what is known, and end
 	@$(HERE) .venv/bin/wellkept tour --ask "How is the code laid out?" \
