@@ -66,7 +66,7 @@ def _database(server: Any) -> str:
 
 def _admin_token(owner: str, environment: dict[str, str]) -> str:
     there = _wellkept("team", "org", "list", "--database", owner, "--json", environment=environment)
-    names = {one["name"] for one in there}
+    names = {one["tenant"] for one in there["items"]}
     if ORGANISATION not in names:
         words = ("team", "org", "create", ORGANISATION, "--admin", ADMIN)
     else:

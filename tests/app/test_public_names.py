@@ -12,11 +12,11 @@ import pytest
 import wellkept
 
 PUBLIC = """
-    ConflictError ContextPack Embedder Evidence Memory MemoryDraft MemoryType NotFoundError Page
+    AsyncWellkept ConflictError ContextPack Embedder Evidence Memory MemoryDraft MemoryType NotFoundError Page
     PluginError ProviderError RecallHit RecallResult Relation RelationType RememberOutcome
     RememberResult Reranker Scope Settings Source Stats StoreBusyError StoreCorruptError StoreError
     StoreFullError StoreReadOnlyError StoreVersionError TextModel UsageError Wellkept WellkeptError
-    WorkUnitRef __version__ hookimpl open
+    WorkUnitRef __version__ hookimpl open open_async
 """.split()
 
 

@@ -154,6 +154,7 @@ def test_a_payload_can_be_given_anew_and_with_a_new_type(cli: Cli) -> None:
 
 
 VALID_PAYLOADS = {
+    "fact": {"framework": "langgraph", "name": "food"},
     "decision": {"rationale": "r", "alternatives": ["a"]},
     "error_pattern": {"error": "E", "fix": "f"},
     "prefetch_pattern": {"module_trigger": "auth", "always_read_files": ["a.py"]},

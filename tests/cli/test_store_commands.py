@@ -340,6 +340,7 @@ _OWN_TESTS = frozenset(
     | {"share update", "handoff", "hook"}
     | {"move", "remote add", "remote list", "remote status"}
     | {"remote sync", "remote remove", "remote review", "remote approve", "remote reject"}
+    | {command for command in JSON_FIELDS if command.startswith("team ")}
 )
 
 

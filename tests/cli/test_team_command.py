@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from scripts.generate_docs import JSON_FIELDS
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.feature("T2")
@@ -32,7 +33,12 @@ def refused(cli: Cli, *arguments: str) -> str:
 
 
 def told(cli: Cli, *arguments: str) -> Any:
-    return json.loads(done(cli, *arguments, "--json"))
+    """The document that a command prints, whose fields are the documented ones; of a listing its
+    items."""
+    document = json.loads(done(cli, *arguments, "--json"))
+    names = (" ".join(arguments[:count]) for count in (3, 2))
+    assert tuple(document) == next(JSON_FIELDS[name] for name in names if name in JSON_FIELDS)
+    return document.get("items", document)
 
 
 @pytest.fixture
@@ -47,13 +53,13 @@ def test_an_operator_looks_after_an_organisation(cli: Cli, tmp_path: Path) -> No
     made = told(cli, "team", "org", "create", "acme", "--admin", "ada")
     assert made["token"].startswith("wkt_acme.")
     assert "lower-case" in refused(cli, "team", "org", "create", "Acme!", "--admin", "a")
-    done(cli, "team", "user", "add", "kim", "--role", "reader")
-    done(cli, "team", "user", "role", "kim", "writer")
+    assert told(cli, "team", "user", "add", "kim", "--role", "reader")["role"] == "reader"
+    assert told(cli, "team", "user", "role", "kim", "writer")["role"] == "writer"
     people = {one["name"]: one["role"] for one in told(cli, "team", "user", "list")}
     assert people == {"ada": "admin", "kim": "writer"}
     issued = told(cli, "team", "token", "issue", "kim", "--label", "laptop", "--days", "3")
     rotated = told(cli, "team", "token", "rotate", issued["id"])
-    done(cli, "team", "token", "revoke", rotated["id"])
+    assert told(cli, "team", "token", "revoke", rotated["id"])["revoked"]
     listed = told(cli, "team", "token", "list")
     assert issued["token"] not in json.dumps(listed)
     assert {one["person"] for one in listed if one["revoked_at"]} == {"kim"}
@@ -68,21 +74,21 @@ def test_an_operator_looks_after_an_organisation(cli: Cli, tmp_path: Path) -> No
         "--injected-types",
         "gotcha,decision",
     )
-    done(cli, "team", "policy", "set", "--project", "name:shop", "--retention-days", "7")
+    told(cli, "team", "policy", "set", "--project", "name:shop", "--retention-days", "7")
     shown = told(cli, "team", "policy", "show", "--project", "name:shop")
     assert shown == {"injected_types": ["gotcha", "decision"], "retention_days": 7}
     document = tmp_path / "SKILL.md"
     document.write_text("# Release", "utf-8")
-    done(cli, "team", "skill", "put", "release", str(document))
+    told(cli, "team", "skill", "put", "release", str(document))
     assert [one["name"] for one in told(cli, "team", "skill", "list")] == ["release"]
-    done(cli, "team", "skill", "remove", "release")
+    told(cli, "team", "skill", "remove", "release")
     assert told(cli, "team", "retain", "--dry-run") == []
     actions = {one["action"] for one in told(cli, "team", "audit", "--limit", "100")}
     assert {"organisation added", "person changed", "token changed", "skill deleted"} <= actions
     preview = told(cli, "team", "user", "erase", "kim", "--dry-run")
     assert (preview["tokens"], preview["is_dry_run"]) == (2, True)
     assert "kim" in done(cli, "team", "user", "remove", "kim", "--dry-run")
-    done(cli, "team", "user", "remove", "kim")
+    assert told(cli, "team", "user", "remove", "kim")["tokens"] == 0
     assert told(cli, "team", "user", "erase", "kim", "--yes")["is_verified"]
     assert "kim" not in done(cli, "team", "audit", "--limit", "100")
     assert "only administrator" in refused(cli, "team", "user", "remove", "ada")
@@ -133,3 +139,5 @@ def test_a_team_is_served_with_the_role_that_init_makes(
     exported = tmp_path / "ada.jsonl"
     assert "1 memories" in done(cli, "team", "user", "export", "ada", "-o", str(exported))
     assert "Tuesdays" in exported.read_text("utf-8")
+    again = told(cli, "team", "user", "export", "ada", "-o", str(tmp_path / "again.jsonl"))
+    assert again["memories"] == 1

@@ -39,6 +39,9 @@ def known(machine: Machine) -> Machine:
     return machine
 
 
+FLAT = {"cursor": "additional_context", "copilot": "additionalContext", "generic": "context"}
+
+
 def _answerer(machine: Machine) -> HookResponder:
     def open_in(folder: Path) -> Any:
         return open_existing(folder, environment=machine.environment, busy_timeout_ms=1_000)
@@ -48,13 +51,13 @@ def _answerer(machine: Machine) -> HookResponder:
 
 def _told(machine: Machine, client: str, event: str, **payload: Any) -> str:
     """The text that reaches the model."""
-    raw = machine.payload(conversation_id="s-1", **payload)
+    raw = machine.payload(conversation_id="s-1", sessionId="s-1", **payload)
     answer = _answerer(machine)(client, event, raw).decode()
     if not answer or client == "opencode":
         return answer
     document = json.loads(answer)
-    if client == "cursor":
-        return document["additional_context"]
+    if client in FLAT:
+        return document[FLAT[client]]
     assert document["hookSpecificOutput"]["hookEventName"] == event
     return document["hookSpecificOutput"]["additionalContext"]
 
@@ -63,6 +66,24 @@ def _tool(name: str, given: dict[str, Any], **more: object) -> Callable[[Path], 
     def made(project: Path) -> dict[str, Any]:
         filled = {key: str(value).replace("PROJECT", str(project)) for key, value in given.items()}
         return {"tool_name": name, "tool_input": filled, **more}
+
+    return made
+
+
+def _copilot(name: str, given: dict[str, str], **more: object) -> Callable[[Path], dict[str, Any]]:
+    def made(project: Path) -> dict[str, Any]:
+        filled = {key: value.replace("PROJECT", str(project)) for key, value in given.items()}
+        return {"toolName": name, "toolArgs": filled, **more}
+
+    return made
+
+
+def _call(kind: str, given: dict[str, str], **more: object) -> Callable[[Path], dict[str, Any]]:
+    """A tool call in the documented protocol."""
+
+    def made(project: Path) -> dict[str, Any]:
+        filled = {key: value.replace("PROJECT", str(project)) for key, value in given.items()}
+        return {"name": kind, "kind": kind, "input": filled, **more}
 
     return made
 
@@ -131,6 +152,42 @@ MOMENTS: list[tuple[str, str, Callable[[Path], dict[str, Any]], str]] = [
         "opencode",
         "PostToolUse",
         _tool("bash", {"command": "make"}, tool_response=FAILURE, exit_code=1),
+        TRAP,
+    ),
+    ("qwen", "SessionStart", _plain(source="startup"), RULE),
+    ("qwen", "UserPromptSubmit", ASKING, RULE),
+    (
+        "qwen",
+        "PostToolUse",
+        _tool("read_file", {"file_path": "PROJECT/src/pay.py"}, tool_response={"llmContent": "x"}),
+        TRAP,
+    ),
+    (
+        "qwen",
+        "PostToolUseFailure",
+        _tool("run_shell_command", {"command": "make"}, error=f"Exit Code: 1\n{FAILURE}"),
+        TRAP,
+    ),
+    ("copilot", "sessionStart", _plain(source="new"), RULE),
+    ("copilot", "userPromptSubmitted", ASKING, RULE),
+    (
+        "copilot",
+        "postToolUse",
+        _copilot(
+            "edit",
+            {"path": "PROJECT/src/pay.py", "old_str": "a", "new_str": "b"},
+            toolResult={"resultType": "success", "textResultForLlm": "ok"},
+        ),
+        TRAP,
+    ),
+    ("copilot", "postToolUseFailure", _copilot("bash", {"command": "make"}, error=FAILURE), TRAP),
+    ("generic", "session_start", _plain(source="startup"), RULE),
+    ("generic", "prompt", _plain(text="how do we deploy to the staging cluster?"), RULE),
+    ("generic", "tool_call", _call("edit", {"path": "PROJECT/src/pay.py"}, output="ok"), TRAP),
+    (
+        "generic",
+        "tool_call",
+        _call("shell", {"command": "make"}, output=FAILURE, exit_code=1),
         TRAP,
     ),
 ]

@@ -249,7 +249,9 @@ def _asynchronous(opener: Callable[_Given, Wellkept]) -> Callable[_Given, AsyncW
     def opened(*args: _Given.args, **kwargs: _Given.kwargs) -> AsyncWellkept:
         return AsyncWellkept(opener(*args, **kwargs))
 
-    return update_wrapper(opened, opener)
+    update_wrapper(opened, opener)
+    opened.__name__ = opened.__qualname__ = "open_async"
+    return opened
 
 
 open_async = _asynchronous(open)

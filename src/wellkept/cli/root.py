@@ -22,7 +22,7 @@ from wellkept.core.errors import WellkeptError
 SECTIONS: Final = MappingProxyType(
     {
         "Getting started": {
-            "init": ("data.init", "Import this project's documents and git history."),
+            "init": ("data.init", "Learn what this project says about itself."),
             "tour": (
                 "data.tour",
                 "Import this project, show a summary and try three questions.",
@@ -140,7 +140,8 @@ SECTIONS: Final = MappingProxyType(
             ),
             "team": (
                 "team.group",
-                "Run Wellkept for a team: organisations, people, tokens, audit, policies.",
+                "Run Wellkept for a team on PostgreSQL: organisations, people, tokens, audit,"
+                " policies.",
             ),
             "events": ("run.events", "Show recent activity, or follow it live."),
         },
@@ -152,7 +153,7 @@ SECTIONS: Final = MappingProxyType(
             "export": ("data.export_import", "Export memories to JSONL or Markdown."),
             "backup": ("data.backup", "Copy the store to a new file."),
             "restore": ("data.restore", "Replace the store with a backup."),
-            "move": ("data.move", "Copy the store to another engine, and verify the copy."),
+            "move": ("data.move", "Copy the whole store to another engine, and verify the copy."),
             "projects": ("data.projects", "List, merge and join projects."),
             "handoff": ("data.handoff", "Hand a branch over to the next person's agent."),
             "share": ("data.share", "Share memories with your team through git."),

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 
 from wellkept.app.day_one.statement import Statement
 from wellkept.app.projects.commits import Commit
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.core.text import content_words, shorten
 from wellkept.core.types import MemoryType
+from wellkept.memory.text.redaction import redact
 from wellkept.observe.reading.commit_messages import commit_points, says_something
 
 MAX_DECISIONS = 110
@@ -68,6 +69,8 @@ class _Telling:
 
 def history_statements(commits: Sequence[Commit]) -> Iterator[Statement]:
     """Decisions and reverts of commits that are given newest first."""
+    # As a whole: parts of a secret look like nothing.
+    commits = [replace(one, message=redact(one.message).text) for one in commits]
     subjects = {commit.sha: _subject(commit) for commit in commits}
     reverts = [one for commit in commits if (one := _revert(commit, subjects))]
     yield from reverts[:MAX_REVERTS]

@@ -17,6 +17,7 @@ from wellkept.memory.exchange.markdown_document import (
     slugify,
     split_sections,
 )
+from wellkept.memory.text.redaction import redact
 
 LEAD_CHARS = 420
 LIST_CHARS = 1_200
@@ -62,7 +63,8 @@ def document_sections(path: str, text: str) -> list[Section]:
         body = _rst_as_markdown(body)
     elif path.endswith((".adoc", ".asciidoc")):
         body = _adoc_as_markdown(body)
-    return split_sections(body)
+    # As a whole: parts of a secret, such as the later rows of a table, look like nothing.
+    return split_sections(redact(body).text)
 
 
 def document_title(path: str, text: str, sections: Sequence[Section]) -> str:

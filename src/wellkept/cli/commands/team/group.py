@@ -49,8 +49,8 @@ def init(*, database: str | None, server_role: str, as_json: bool) -> None:
     with opened(database) as teams:
         is_new = teams.set_up_server_role(server_role, password=password)
     if as_json:
-        known = {"role": server_role, "is_new": is_new}
-        output.print_json({**known, "password": password} if is_new else known)
+        shown = password if is_new else None
+        output.print_json({"role": server_role, "is_new": is_new, "password": shown})
         return
     click.echo(f"The database is ready; servers connect as {server_role}.")
     if is_new:
@@ -97,7 +97,7 @@ def listed(*, database: str | None, as_json: bool) -> None:
     with opened(database) as teams:
         found = list(teams.organisations())
     if as_json:
-        output.print_json(found)
+        output.print_json({"items": list(found)})
         return
     rows = [(one.tenant, one.title, f"{one.created_at:%Y-%m-%d}") for one in found]
     output.print_table(("organisation", "title", "since"), rows)
@@ -108,7 +108,13 @@ def listed(*, database: str | None, as_json: bool) -> None:
 @click.option("--action", metavar="TEXT", help="How the action begins, such as 'memory read'.")
 @click.option("--subject", metavar="ID", help="Only about this memory (full id), person or token.")
 @click.option("--before", type=int, metavar="NUMBER", help="Only older than this entry.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=50,
+    show_default=True,
+    help="Most entries to list.",
+)
 @team_options
 @options.json_option
 def audit(
@@ -127,7 +133,7 @@ def audit(
     with opened_team(database, org) as known:
         found = known.store.audit(wanted)
     if as_json:
-        output.print_json(found)
+        output.print_json({"items": list(found)})
         return
     rows = [
         (

@@ -47,6 +47,7 @@ def show(*, project: str, database: str | None, org: str | None, as_json: bool) 
 )
 @click.option("--retention-days", type=click.IntRange(0), help="0 keeps memories for good.")
 @team_options
+@options.json_option
 def put(
     *,
     project: str,
@@ -54,6 +55,7 @@ def put(
     retention_days: int | None,
     database: str | None,
     org: str | None,
+    as_json: bool,
 ) -> None:
     """Set the policy; what is not named stays as it is."""
     with opened_team(database, org) as team:
@@ -63,7 +65,11 @@ def put(
             names = [name for name in injected_types.split(",") if name.strip()]
             types = None if injected_types == "usual" else read_types(names)
         days = old.retention_days if retention_days is None else retention_days or None
-        team.store.put_policy(project, TeamPolicy(injected_types=types, retention_days=days))
+        new = TeamPolicy(injected_types=types, retention_days=days)
+        team.store.put_policy(project, new)
+    if as_json:
+        output.print_json(policy_to_json(new))
+        return
     click.echo("Set; it holds from the next request on.")
 
 
@@ -76,10 +82,16 @@ def skill() -> None:
 @click.argument("name")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @team_options
-def put_skill(*, name: str, file: Path, database: str | None, org: str | None) -> None:
+@options.json_option
+def put_skill(
+    *, name: str, file: Path, database: str | None, org: str | None, as_json: bool
+) -> None:
     """Give everybody the skill in a SKILL.md, or replace it."""
     with opened_team(database, org) as team:
         team.put_skill(name, file.read_text("utf-8"))
+    if as_json:
+        output.print_json({"skill": name, "given": True})
+        return
     click.echo(f"Everybody gets {name}.")
 
 
@@ -91,7 +103,7 @@ def list_skills(*, database: str | None, org: str | None, as_json: bool) -> None
     with opened_team(database, org) as team:
         found = team.store.managed_skills()
     if as_json:
-        output.print_json(found)
+        output.print_json({"items": list(found)})
         return
     rows = [(one.name, f"{one.updated_at:%Y-%m-%d}", one.updated_by) for one in found]
     output.print_table(("skill", "changed", "by"), rows)
@@ -100,10 +112,14 @@ def list_skills(*, database: str | None, org: str | None, as_json: bool) -> None
 @skill.command("remove")
 @click.argument("name")
 @team_options
-def remove_skill(*, name: str, database: str | None, org: str | None) -> None:
+@options.json_option
+def remove_skill(*, name: str, database: str | None, org: str | None, as_json: bool) -> None:
     """Take a skill away."""
     with opened_team(database, org) as team:
         team.store.remove_managed_skill(name)
+    if as_json:
+        output.print_json({"skill": name, "given": False})
+        return
     click.echo(f"{name} is no longer given to anybody.")
 
 
@@ -116,7 +132,7 @@ def retain(*, dry_run: bool, database: str | None, org: str | None, as_json: boo
     with opened(database) as teams, opened_team(database, org) as team:
         found = apply_retention(teams, team.store, tenant=team.tenant, dry_run=dry_run)
     if as_json:
-        output.print_json(found)
+        output.print_json({"items": list(found)})
         return
     for one in found:
         said = "would go" if one.is_dry_run else "deleted"

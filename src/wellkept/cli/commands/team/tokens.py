@@ -58,10 +58,14 @@ def rotate(*, id: str, database: str | None, org: str | None, as_json: bool) -> 
 @token.command("revoke")
 @click.argument("id")
 @team_options
-def revoke(*, id: str, database: str | None, org: str | None) -> None:
+@options.json_option
+def revoke(*, id: str, database: str | None, org: str | None, as_json: bool) -> None:
     """End a token at once, also in sessions that are open."""
     with opened_team(database, org) as team:
         team.store.revoke_token(id)
+    if as_json:
+        output.print_json({"id": id, "revoked": True})
+        return
     click.echo(f"{id} is no longer valid.")
 
 
@@ -73,7 +77,7 @@ def listed(*, database: str | None, org: str | None, as_json: bool) -> None:
     with opened_team(database, org) as team:
         found = team.store.tokens()
     if as_json:
-        output.print_json(found)
+        output.print_json({"items": list(found)})
         return
     now = datetime.now(UTC)
     rows = [

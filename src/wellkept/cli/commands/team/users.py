@@ -20,12 +20,18 @@ def user() -> None:
 
 @user.command("add")
 @click.argument("name")
-@click.option("--role", type=ROLE, default=Role.WRITER.value, show_default=True)
+@click.option(
+    "--role", type=ROLE, default=Role.WRITER.value, show_default=True, help="What they may do."
+)
 @team_options
-def add(*, name: str, role: str, database: str | None, org: str | None) -> None:
+@options.json_option
+def add(*, name: str, role: str, database: str | None, org: str | None, as_json: bool) -> None:
     """Add a person."""
     with opened_team(database, org) as team:
         team.store.put_person(name, Role(role))
+    if as_json:
+        output.print_json({"person": name, "role": role})
+        return
     click.echo(f"{name} is {role}.")
     output.note(f"Next: wellkept team token issue {name}")
 
@@ -34,10 +40,16 @@ def add(*, name: str, role: str, database: str | None, org: str | None) -> None:
 @click.argument("name")
 @click.argument("role", type=ROLE)
 @team_options
-def change_role(*, name: str, role: str, database: str | None, org: str | None) -> None:
+@options.json_option
+def change_role(
+    *, name: str, role: str, database: str | None, org: str | None, as_json: bool
+) -> None:
     """Change the role of a person; holds from the next request on."""
     with opened_team(database, org) as team:
         team.store.put_person(name, Role(role))
+    if as_json:
+        output.print_json({"person": name, "role": role})
+        return
     click.echo(f"{name} is {role}.")
 
 
@@ -45,12 +57,18 @@ def change_role(*, name: str, role: str, database: str | None, org: str | None) 
 @click.argument("name")
 @options.dry_run_option
 @team_options
-def remove(*, name: str, dry_run: bool, database: str | None, org: str | None) -> None:
+@options.json_option
+def remove(
+    *, name: str, dry_run: bool, database: str | None, org: str | None, as_json: bool
+) -> None:
     """End a membership and all tokens of the person; what they wrote stays."""
     with opened_team(database, org) as team:
         held = [one for one in team.store.tokens() if one.person == name and not one.revoked_at]
         if not dry_run:
             team.store.remove_person(name)
+    if as_json:
+        output.print_json({"person": name, "tokens": len(held), "dry_run": dry_run})
+        return
     said = "would be removed" if dry_run else "was removed"
     click.echo(f"{name} {said}, with {len(held)} valid tokens.")
 
@@ -63,7 +81,7 @@ def listed(*, database: str | None, org: str | None, as_json: bool) -> None:
     with opened_team(database, org) as team:
         found = team.store.people()
     if as_json:
-        output.print_json(found)
+        output.print_json({"items": list(found)})
         return
     rows = [
         (
@@ -83,8 +101,14 @@ def listed(*, database: str | None, org: str | None, as_json: bool) -> None:
     "--output", "-o", "file", type=click.Path(path_type=Path), help="File. Default: stdout."
 )
 @team_options
-def export(*, name: str, file: Path | None, database: str | None, org: str | None) -> None:
-    """Write everything a person wrote as JSON lines, personal memories too."""
+@options.json_option
+def export(
+    *, name: str, file: Path | None, database: str | None, org: str | None, as_json: bool
+) -> None:
+    """Write everything a person wrote as JSON lines, personal memories too.
+
+    With --json and a file the count is printed as a document.
+    """
     with opened_team(database, org) as team:
         if file is None:
             team.export_person(name, sys.stdout)
@@ -93,6 +117,9 @@ def export(*, name: str, file: Path | None, database: str | None, org: str | Non
 
         with new_file(file) as out:
             count = team.export_person(name, out)
+    if as_json:
+        output.print_json({"person": name, "file": file, "memories": count})
+        return
     click.echo(f"{count} memories of {name} in {file}")
 
 
