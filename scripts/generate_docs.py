@@ -134,6 +134,7 @@ JSON_FIELDS = {
     "skill edit": ("skill",),
     "skill enable": ("skill",),
     "skill disable": ("skill",),
+    "skill force": ("session", "forced"),
     "skill show": ("skill", "covers", "uses"),
     "skill list": ("items", "clashes", "findings"),
     "skill commands": ("items", "clashes"),

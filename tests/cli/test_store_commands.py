@@ -384,6 +384,7 @@ def test_the_documented_json_fields_are_the_ones_printed(cli: Cli) -> None:
         "skill edit": ["tidy-up", "--body", "Do so at once."],
         "skill enable": ["tidy-up"],
         "skill disable": ["commit-message"],
+        "skill force": ["tidy-up", "--session", SESSION],
         "skill show": ["tidy-up"],
         "skill detect": ["tidy up"],
         "skill search": ["tidy"],
