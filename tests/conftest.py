@@ -43,7 +43,8 @@ def _refuse_outside(event: str, arguments: tuple[object, ...]) -> None:
             raise ConnectionRefusedError(f"Tests may only talk to loopback, not {host}.")
 
 
-# What a test must not see: keys of the person, and the marks of the `make` that started the tests.
+# What a test must not see: keys of the person, traces that are switched on or off elsewhere, and the
+# marks of the `make` that started the tests.
 _LEFT_OUT = {"OPENAI_API_KEY", "OLLAMA_HOST", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"}
 
 sys.addaudithook(_refuse_outside)
@@ -55,7 +56,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A separate home for each test; no file of the person running the tests is read."""
     folder = tmp_path / "wellkept-home"
     for name in [*os.environ]:
-        if name.startswith("WELLKEPT_") or name in _LEFT_OUT:
+        if name.startswith(("WELLKEPT_", "OTEL_")) or name in _LEFT_OUT:
             monkeypatch.delenv(name)
     monkeypatch.setenv("WELLKEPT_HOME", str(folder))
     monkeypatch.setenv(VARIABLE, "1")
