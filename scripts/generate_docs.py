@@ -231,6 +231,7 @@ JSON_FIELDS = {
         *("closed", "conflicts", "refused"),
     ),
     "remote remove": ("removed",),
+    "remote rotate": ("rotated",),
     "remote review": ("items",),
     "remote approve": ("results",),
     "remote reject": ("results",),

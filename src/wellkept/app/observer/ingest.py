@@ -34,7 +34,9 @@ def drain_and_learn(
         database=wk.path,
     )
     learned = learn_skills(wk, summarize_and_learn(wk, report), environment=environment)
-    sync_due(wk.engine, environment=os.environ if environment is None else environment)
+    env = os.environ if environment is None else environment
+    # What an ended session taught is shared now: perhaps nothing runs here for days.
+    sync_due(wk.engine, environment=env, at_once=bool(report.due))
     return learned
 
 

@@ -20,6 +20,7 @@ from wellkept.app.remotes.state import (
 )
 from wellkept.app.remotes.sync import SyncReport, connection_of, sync_project
 from wellkept.app.sharing import person
+from wellkept.app.team.policies import keep_policy
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
 from wellkept.core.ids import is_full_id, normalise_short, short_id
 from wellkept.core.records import record, replace
@@ -128,10 +129,16 @@ class Remotes:
         remote = self._need()
         put_remote(store, name, None)
         keep_managed_skills(store, name, {})
+        keep_policy(store, name, None)
         Bases(self._services.engine, name).clear()
         if all(one.url != remote.url for one in all_remotes(store).values()):
             drop_token(self._services.environment, remote.url)
         return remote
+
+    def rotate(self) -> None:
+        """Exchange the token for a new one, which is kept in its place; the old one ends."""
+        token = self._connection().rotate_token()
+        put_token(self._services.environment, self._need().url, token)
 
     def waiting(self) -> tuple[TeamChange, ...]:
         """What waits on the server for a second person or a reviewer."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from wellkept.app.remotes.state import all_remotes, is_due
+from wellkept.app.remotes.state import Condition, all_remotes, is_due
 from wellkept.app.remotes.sync import LONGEST_WAIT, sync_project
 from wellkept.core.errors import WellkeptError
 
@@ -22,10 +22,12 @@ def sync_due(
     *,
     environment: Mapping[str, str],
     within_s: float = DRAIN_S,
+    at_once: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[str]:
     """Sync every project whose time has come; returns the projects that were looked at.
 
+    `at_once` does not wait for the next round where the last one went well.
     A project that fails says so in its remote and does not keep the others from it. Cheap when no
     project is shared. No new project is begun after `within_s`.
     """
@@ -34,7 +36,8 @@ def sync_due(
     for project, remote in all_remotes(engine.store).items():
         if stop() or monotonic() >= end:
             break
-        if not is_due(remote, engine.clock(), longest=LONGEST_WAIT):
+        is_wanted = at_once and remote.condition in (Condition.NEW, Condition.OK)
+        if not is_wanted and not is_due(remote, engine.clock(), longest=LONGEST_WAIT):
             continue
         try:
             sync_project(engine, project, environment=environment, timeout_s=REQUEST_S)

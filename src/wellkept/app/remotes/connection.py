@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.records import record
+from wellkept.core.team.records import TeamPolicy, policy_from_json
 from wellkept.memory.sharing.team_entry import Pulled, PushItem, PushResult, TeamChange
 from wellkept.providers.http.client import NO_RETRIES, Endpoint, get_json, post_json
 
@@ -37,6 +38,7 @@ class PullAnswer:
     page: Pulled
     person: str
     role: str
+    policy: TeamPolicy | None
 
 
 class TeamConnection:
@@ -58,10 +60,12 @@ class TeamConnection:
         """What changed after a number."""
         answer = self._ask("pull", {"after": after, "limit": limit, "person": self._person})
         person, role = answer.pop("person", ""), answer.pop("role", "")
+        policy = answer.pop("policy", None)
         return PullAnswer(
             page=_read(Pulled, answer),
             person=str(person),
             role=str(role),
+            policy=policy_from_json(policy) if isinstance(policy, dict) else None,
         )
 
     def push(self, items: Sequence[PushItem]) -> PushAnswer:
@@ -109,6 +113,14 @@ class TeamConnection:
             raise _unusable("no list")
         found = [one for one in items[:_MAX_SKILLS] if isinstance(one, dict)]
         return {str(one.get("name", "")): str(one.get("text", "")) for one in found}
+
+    def rotate_token(self) -> str:
+        """Exchange the token that is asked with for a new one; the old one ends at once."""
+        answer = post_json(self._endpoint, "/api/team/tokens/rotate", {})
+        token = cast("dict[str, Json]", answer).get("token") if isinstance(answer, dict) else None
+        if not isinstance(token, str):
+            raise _unusable("no token")
+        return token
 
     def hand_over(self, text: str) -> None:
         """Send a hand-over."""

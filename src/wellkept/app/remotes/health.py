@@ -5,7 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from wellkept.app.remotes.state import NEEDS_PERSON, Condition, Remote, all_remotes
+from wellkept.app.remotes.state import (
+    NEEDS_PERSON,
+    Condition,
+    Remote,
+    advice,
+    all_remotes,
+)
 from wellkept.app.remotes.sync import SKEW_WORTH_TELLING_S
 from wellkept.core.query import Finding
 from wellkept.core.types import Severity
@@ -36,7 +42,7 @@ def _told(remote: Remote, now: datetime) -> list[str]:
     is_long = remote.synced_at is None or now - remote.synced_at > _LONG_AGO
     is_bad = remote.condition not in (Condition.OK, Condition.NEW)
     if remote.condition in NEEDS_PERSON:
-        told.append(f"{remote.problem} Log in again: wellkept remote add {remote.url}")
+        told.append(f"{remote.problem} {advice(remote)}")
     elif is_bad and (is_long or remote.condition is Condition.LOCAL):
         told.append(f"{remote.problem} It is tried again by itself.")
     if abs(remote.skew_s) > SKEW_WORTH_TELLING_S:

@@ -47,6 +47,7 @@ class Condition(StrEnum):
 
 
 NEEDS_PERSON = (Condition.LOGIN, Condition.FORBIDDEN)
+READER = "reader"
 
 
 @record(kw_only=True)
@@ -78,6 +79,23 @@ class Remote:
     """The mark of the hand-overs that were fetched."""
     refused: tuple[str, ...] = ()
     """Memories that may not leave, with the reason."""
+
+
+def advice(remote: Remote) -> str | None:
+    """What somebody has to do; None when it goes on by itself."""
+    match remote.condition:
+        case Condition.LOGIN:
+            return (
+                "The token is not accepted: it expired, was exchanged or was revoked. Nothing is"
+                f" lost. With a new one: wellkept remote add {remote.url}"
+            )
+        case Condition.FORBIDDEN:
+            return (
+                "The role of the token does not suffice. Nothing is lost. Ask an administrator,"
+                f" then: wellkept remote add {remote.url}"
+            )
+        case _:
+            return None
 
 
 def get_remote(store: KeyValueStore, project: str) -> Remote | None:

@@ -27,6 +27,7 @@ from wellkept.app.remotes.state import (
     put_remote,
 )
 from wellkept.app.settings import paths
+from wellkept.app.team.policies import keep_policy
 from wellkept.core.changes import Close
 from wellkept.core.errors import (
     ConflictError,
@@ -172,7 +173,8 @@ class _Sync:
         self._again: list[str] = []
 
     def run(self) -> None:
-        """Pull, push, pull what the push brought about, and fetch the organisation's skills."""
+        """Pull, push, pull what the push brought about, and fetch the organisation's skills. Its
+        policy comes with every pull."""
         self._pull()
         if self._push():
             self._pull()
@@ -224,6 +226,7 @@ class _Sync:
             role=answer.role,
             skew_s=round((page.at - self._engine.clock()).total_seconds(), 1),
         )
+        keep_policy(self._engine.store, self._project, answer.policy)
         return page
 
     # -- Pushing ----------------------------------------------------------------------------------

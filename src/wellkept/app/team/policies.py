@@ -28,9 +28,11 @@ def policy_of(team: TeamStore, project: str) -> TeamPolicy:
     )
 
 
-def keep_policy(store: KeyValueStore, project: str, policy: TeamPolicy) -> None:
-    """Keep the team's policy for a project on this machine."""
-    store.put_value(_SPACE, project, policy_to_json(policy))
+def keep_policy(store: KeyValueStore, project: str, policy: TeamPolicy | None) -> None:
+    """Keep the team's policy for a project on this machine; None forgets it. Nothing is written
+    when it is the same."""
+    if kept_policy(store, project) != policy:
+        store.put_value(_SPACE, project, None if policy is None else policy_to_json(policy))
 
 
 def kept_policy(store: KeyValueStore, project: str) -> TeamPolicy | None:

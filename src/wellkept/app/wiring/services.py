@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from wellkept.app.views.client_setup import ClientSetup
     from wellkept.core.ports.models import ChatModel, Embedder, Reranker, TextModel
     from wellkept.core.ports.store import Store
+    from wellkept.core.team.records import TeamPolicy
     from wellkept.core.types import MemoryType
     from wellkept.providers.chat.settings import ChatChoice
     from wellkept.providers.embedders.settings import EmbeddingChoice
@@ -165,14 +166,18 @@ class Services:
         return self._team is None
 
     @property
-    def injected_types(self) -> frozenset[MemoryType] | None:
-        """Types of memories that a team's policy lets agents be given unasked; None for all."""
+    def policy(self) -> TeamPolicy | None:
+        """The team's policy for the project: as of now on its server, elsewhere as of the last
+        sync; None where there is no team."""
         from wellkept.app.team.policies import kept_policy
 
         team = self._team
-        policy = (
-            kept_policy(self.store, self.project) if team is None else team.policy(self.project)
-        )
+        return kept_policy(self.store, self.project) if team is None else team.policy(self.project)
+
+    @property
+    def injected_types(self) -> frozenset[MemoryType] | None:
+        """Types of memories that a team's policy lets agents be given unasked; None for all."""
+        policy = self.policy
         types = None if policy is None else policy.injected_types
         return None if types is None else frozenset(types)
 

@@ -17,6 +17,7 @@ from wellkept.core.team.people import Role
 from wellkept.memory.sharing.team_rules import Person
 from wellkept.server.asking import asking
 from wellkept.server.http.operation_routes import ProjectHeader
+from wellkept.server.http.team import PolicyRecord
 from wellkept.server.threads import WorkerThreads
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class PulledOutput(BaseModel):
     handoffs: str
     person: str
     role: str
+    policy: PolicyRecord | None
 
 
 class PushedOutput(BaseModel):
@@ -121,7 +123,13 @@ def sync_routes(workers: WorkerThreads) -> APIRouter:
         def work(wk: Wellkept) -> PulledOutput:
             page = wk.team_memory.pull(after=request.after, limit=request.limit, by=by)
             plain: dict[str, Any] = record_to_json(page)
-            return PulledOutput(**plain, person=by.name, role=asking().role.value)
+            policy = wk.services.policy
+            return PulledOutput(
+                **plain,
+                person=by.name,
+                role=asking().role.value,
+                policy=None if policy is None else PolicyRecord.model_validate(policy),
+            )
 
         return await workers.run(unquote(in_project), work)
 

@@ -133,6 +133,22 @@ def remove(*, yes: bool, as_json: bool) -> None:
 
 @remote.command()
 @options.json_option
+def rotate(*, as_json: bool) -> None:
+    """Exchange your token for a new one. The old one ends at once; the expiry stays.
+
+    The new token is kept on this machine only and never shown.
+    """
+    with options.open_wellkept() as wk:
+        wk.remote.rotate()
+        state = wk.remote.state()
+    if as_json:
+        output.print_json({"rotated": None if state is None else state.remote.url})
+    else:
+        click.echo("The token was exchanged and kept. Other machines with the old one log in anew.")
+
+
+@remote.command()
+@options.json_option
 def review(*, as_json: bool) -> None:
     """Show what waits on the server for a second person or a reviewer."""
     with options.open_wellkept() as wk:
@@ -204,6 +220,8 @@ def _print_report(report: SyncReport) -> None:
 
 
 def _print_state(state: RemoteState) -> None:
+    from wellkept.app.remotes.state import READER, advice
+
     known = state.remote
     who = f" as {known.person} ({known.role})" if known.person else ""
     click.echo(f"{known.url}{output.safe(who)}: {known.condition.value}")
@@ -216,6 +234,10 @@ def _print_state(state: RemoteState) -> None:
     if known.problem:
         again = f" Next try {known.next_at:%H:%M} UTC." if known.next_at else ""
         click.secho(output.safe(known.problem + again), fg="yellow")
+    if told := advice(known):
+        click.secho(told, fg="yellow")
+    if known.role == READER:
+        click.echo("You are a reader: nothing is pushed from here.")
     if abs(known.skew_s) > _SHORT_WAIT_S:
         click.secho(f"This machine's clock is {_ago(known.skew_s)} the server's.", fg="yellow")
     if state.conflicts:
