@@ -1,8 +1,9 @@
 """Vector search: every vector of a small project is compared, a large one has an HNSW index.
 
-Which way is taken depends on the number of vectors in the project and on whether its partition has
-the index (`vector_index`). An HNSW scan filters afterwards and may end too early, so it continues
-on its own (iterative scan); if it still finds fewer than asked for, every vector is compared.
+Which way is taken depends on how many memories pass the filter, on the number of vectors in the
+project and on whether its partition has the index (`vector_index`). An HNSW scan filters afterwards
+and may end too early, so it continues on its own (iterative scan); if it still finds fewer than
+asked for, every vector is compared.
 Invariant: a search never returns fewer than asked for while there are more.
 """
 
@@ -50,13 +51,14 @@ def nearest(
         return []
     filter_sql = condition(where)
     search = _Search(db, filter_sql, _Model(*model), query_text(vector), limit)
-    if filter_sql.homes is not None:
-        for home in filter_sql.homes:
-            partition = indexes.partition_of(db, home, model=model[0])
-            if partition is not None:
-                with db.raw.transaction():
-                    hits = search.through_index(partition, home)
-                return hits if len(hits) >= limit else search.among_all()
+    if indexes.is_narrow(db, where):
+        return search.among_few()
+    for home in filter_sql.homes or ():
+        partition = indexes.partition_of(db, home, model=model[0])
+        if partition is not None:
+            with db.raw.transaction():
+                hits = search.through_index(partition, home)
+            return hits if len(hits) >= limit else search.among_all()
     return search.narrowed() or search.among_all()
 
 
@@ -80,6 +82,17 @@ class _Search(NamedTuple):
         )
         return hits if len(hits) >= self.limit else []
 
+    def among_few(self) -> list[RetrieverHit]:
+        """The few memories that pass the filter first, then their vectors."""
+        return self._hits(
+            f"WITH few AS MATERIALIZED (SELECT {SELECTED_CANDIDATE}, m.home AS at_home,"
+            f" m.number AS at_number FROM memories m WHERE {self.filter_sql.sql})"
+            " SELECT few.*, 1 - v.distance FROM few CROSS JOIN LATERAL (SELECT v.number,"
+            f" v.codes <=> %(query)s::halfvec AS distance FROM vectors v"
+            f" WHERE {self.filter_sql.within('v')} AND v.home = few.at_home"
+            " AND v.number = few.at_number AND v.model = %(model)s OFFSET 0) AS v"
+        )
+
     def among_all(self) -> list[RetrieverHit]:
         """Every vector whose memory passes the filter."""
         return self._joined(
@@ -91,15 +104,15 @@ class _Search(NamedTuple):
         """The nearest of a large home by its index, together with those of the other home."""
         kind = f"halfvec({self.model.dimension})"
         beam = min(max(_MIN_WIDTH, 2 * self.limit), _MAX_BEAM)
-        for name, value in (
-            ("hnsw.ef_search", beam),
-            ("hnsw.iterative_scan", "strict_order"),
-            ("hnsw.max_scan_tuples", _MAX_SCANNED),
-            ("enable_seqscan", "off"),
-            ("enable_sort", "off"),
-        ):
-            self.db.run("SELECT set_config(%(name)s, %(value)s, true)", name=name, value=str(value))
-        within = self.filter_sql.within("v")
+        self.db.run(
+            "SELECT set_config('hnsw.ef_search', %(beam)s, true),"
+            " set_config('hnsw.iterative_scan', 'strict_order', true),"
+            " set_config('hnsw.max_scan_tuples', %(most)s, true),"
+            " set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true)",
+            beam=str(beam),
+            most=str(_MAX_SCANNED),
+        )
+        others = [other for other in self.filter_sql.homes or () if other != home]
         # The model is written out, because the index holds the vectors of one model.
         own = (
             f"SELECT v.home, v.number, v.codes::{kind} <=> %(query)s::{kind} AS distance"
@@ -110,9 +123,9 @@ class _Search(NamedTuple):
         )
         rest = (
             "SELECT v.home, v.number, v.codes <=> %(query)s::halfvec AS distance FROM vectors v"
-            f" WHERE {within} AND v.home <> %(large)s AND v.model = %(model)s"
+            " WHERE v.tenant = %(tenant)s AND v.home = ANY(%(others)s) AND v.model = %(model)s"
         )
-        return self._joined(f"({own}) UNION ALL ({rest})", large=home)
+        return self._joined(f"({own}) UNION ALL ({rest})", large=home, others=others)
 
     def _looked_up(self, found: str, **params: Value) -> list[RetrieverHit]:
         """Few vectors: their memories are read one by one."""
