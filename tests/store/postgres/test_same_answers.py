@@ -15,6 +15,7 @@ from wellkept.core.query import Filter, RetrieverHit
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, Scope
 from wellkept.store import open_store
+from wellkept.store.postgres.search.vector_index import LARGE_PROJECT
 from wellkept.store.postgres.store import PostgresStore
 from wellkept.testing.samples import Samples
 
@@ -30,10 +31,16 @@ def _text(chance: random.Random, *, most: int = 14) -> str:
     return " ".join(chance.choices(WORDS, k=chance.randint(1, most)))
 
 
-@pytest.fixture
-def pair(postgres_url: str, tmp_path: Path) -> Iterator[tuple[Store, PostgresStore]]:
-    """Both engines with the same 300 memories, some of them changed, closed and deleted."""
-    sqlite, postgres = open_store(tmp_path / "s.db"), open_tenant(postgres_url, tmp_path)
+@pytest.fixture(params=[LARGE_PROJECT, 100], ids=["few memories", "many memories"])
+def pair(
+    postgres_url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[tuple[Store, PostgresStore]]:
+    """Both engines with the same 300 memories, some of them changed, closed and deleted.
+
+    To one store of PostgreSQL they are few and looked at one by one, to the other they are many.
+    """
+    sqlite = open_store(tmp_path / "s.db")
+    postgres = open_tenant(postgres_url, tmp_path, large_project=request.param)
     samples, chance = Samples(), random.Random(16)
     inserts = [
         samples.insert(

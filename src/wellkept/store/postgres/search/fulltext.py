@@ -17,6 +17,7 @@ from wellkept.core.query import Filter, RetrieverHit
 from wellkept.core.records import record
 from wellkept.core.text import clean
 from wellkept.store.postgres.connection.database import Connection, Value
+from wellkept.store.postgres.search.narrow import few_sql
 from wellkept.store.postgres.tables.filters import Condition, condition
 from wellkept.store.postgres.tables.index_keys import query_tokens
 from wellkept.store.postgres.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
@@ -49,9 +50,13 @@ def search_fulltext(
     where: Filter,
     *,
     limit: int,
+    narrow: bool = False,
     effort: SearchEffort = DEFAULT_EFFORT,
 ) -> list[RetrieverHit]:
-    """The best memories by BM25 that contain any of the terms."""
+    """The best memories by BM25 that contain any of the terms.
+
+    `narrow` says that few memories pass the filter.
+    """
     asked = [tuple(query_tokens(clean(term))) for term in dict.fromkeys(terms) if term.strip()]
     wanted = [tokens for tokens in asked if tokens]
     if not wanted or not limit:
@@ -67,6 +72,8 @@ def search_fulltext(
         return []
     usual_length = tokens / memories or 1.0
     query = _Query(db, condition(where), limit, memories, usual_length)
+    if narrow:
+        return query.among_few(found)
     rare = _rarer(found, memories, limit=limit, effort=effort)
     hits = query.best(having=rare, scored=found)
     if len(hits) < limit:
@@ -166,13 +173,10 @@ class _Query:
         First only the best matches are filtered, and their memories read one by one; when too few
         pass, every match is filtered. Both give the same result.
         """
-        params: dict[str, Value] = {**self.filter_sql.params, "limit": self.limit}
-        params |= {"usual": self.usual_length, "wide": max(_FIRST_PASS, 4 * self.limit)}
-        for number, term in enumerate(scored):
-            params[f"p{number}"] = list(term.tokens)
-            params[f"w{number}"] = term.weight(self.memories)
+        params = self._params(scored)
+        params["wide"] = max(_FIRST_PASS, 4 * self.limit)
         params["heads"] = [term.tokens[0] for term in having]
-        matches = self._matches(scored, self._tests(having, params))
+        matches = self._matches(scored, self._tests(having, params), source=self._source())
         rows = self.db.rows(
             f"WITH b AS MATERIALIZED ({matches} ORDER BY score DESC, number LIMIT %(wide)s)"
             " SELECT m.*, b.score, (SELECT count(*) FROM b) FROM b CROSS JOIN LATERAL"
@@ -191,14 +195,38 @@ class _Query:
         )
         return [RetrieverHit(to_candidate(row), row[-1]) for row in rows]
 
-    def _matches(self, scored: Sequence[_Term], tests: str) -> str:
+    def among_few(self, scored: Sequence[_Term]) -> list[RetrieverHit]:
+        """The best of the few memories that pass the filter."""
+        params = self._params(scored)
+        tests = (
+            f"t.home = few.at_home AND t.number = few.at_number AND ({self._tests(scored, params)})"
+        )
+        rows = self.db.rows(
+            f"{few_sql(self.filter_sql)} SELECT few.*, b.score FROM few"
+            f" CROSS JOIN LATERAL ({self._matches(scored, tests, source='texts')}) AS b"
+            " ORDER BY b.score DESC, few.at_number LIMIT %(limit)s",
+            **params,
+        )
+        return [RetrieverHit(to_candidate(row), row[-1]) for row in rows]
+
+    def _params(self, scored: Sequence[_Term]) -> dict[str, Value]:
+        params: dict[str, Value] = {**self.filter_sql.params}
+        params |= {"limit": self.limit, "usual": self.usual_length}
+        for number, term in enumerate(scored):
+            params[f"p{number}"] = list(term.tokens)
+            params[f"w{number}"] = term.weight(self.memories)
+        return params
+
+    def _source(self) -> str:
+        homes = "NULL" if self.filter_sql.homes is None else "%(homes)s"
+        return _source(self.db, homes, "heads", "any")
+
+    def _matches(self, scored: Sequence[_Term], tests: str, *, source: str) -> str:
         """Texts that pass the tests and have a score, in no order."""
         counts = ", ".join(f"{_count_sql(n, t.tokens)} AS c{n}" for n, t in enumerate(scored))
         score = " + ".join(
             f"%(w{n})s::float8 * c.c{n} / (c.c{n} + c.damping)" for n in range(len(scored))
         )
-        homes = "NULL" if self.filter_sql.homes is None else "%(homes)s"
-        source = _source(self.db, homes, "heads", "any")
         # OFFSET 0 keeps the planner from computing the counts again for the sort.
         return (
             "SELECT home, number, score FROM"

@@ -16,6 +16,7 @@ from wellkept.store.sqlite.search.candidates import merged_spans
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Vector
+    from wellkept.store.postgres.search.narrow import NarrowFilters
     from wellkept.store.postgres.search.vector_index import VectorIndexes
     from wellkept.store.postgres.tables.known_homes import KnownHomes
 
@@ -24,6 +25,7 @@ class PostgresSearch(Component):
     """Finds memories by words, fragments, vectors and links."""
 
     _vector_indexes: VectorIndexes
+    _narrow: NarrowFilters
     _homes: KnownHomes
 
     def search_fulltext(
@@ -31,7 +33,10 @@ class PostgresSearch(Component):
     ) -> list[RetrieverHit]:
         require_limit(limit)
         with self._database.reading() as db:
-            return self._learned(fulltext.search_fulltext(db, terms, where, limit=limit), where)
+            found = fulltext.search_fulltext(
+                db, terms, where, limit=limit, narrow=self._narrow.is_narrow(db, where)
+            )
+        return self._learned(found, where)
 
     def search_substrings(
         self, substrings: Sequence[str], where: Filter, *, limit: int
@@ -53,6 +58,7 @@ class PostgresSearch(Component):
                 where=where,
                 limit=limit,
                 indexes=self._vector_indexes,
+                narrow=self._narrow,
             )
         return self._learned(found, where)
 

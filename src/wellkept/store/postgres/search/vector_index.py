@@ -3,8 +3,7 @@
 An index covers the vectors of one model in one partition. Below `LARGE_PROJECT` vectors a project
 is compared whole, which is exact. The index is made by maintenance, while others read and write
 (`CREATE INDEX CONCURRENTLY`); until then a large project is compared whole, too. What an index
-serves and which filters let few memories pass is remembered for a while, so that a search does not
-ask again. Outdated, it costs time and never a hit.
+serves is remembered for a while, so that a search does not ask the catalogue.
 """
 
 from __future__ import annotations
@@ -15,18 +14,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, LiteralString, cast
 
 from wellkept.store.postgres.schema import PARTITIONS, partition
-from wellkept.store.postgres.tables.filters import condition
 
 if TYPE_CHECKING:
     import psycopg
 
-    from wellkept.core.query import Filter
     from wellkept.store.postgres.connection.database import Connection, Row
 
 LARGE_PROJECT: Final = 50_000
-FEW_MEMORIES: Final = 500
 _REMEMBERED_S: Final = 60.0
-_MOST_FILTERS: Final = 1_000
 
 
 def index_name(table: str, model: int) -> str:
@@ -35,12 +30,11 @@ def index_name(table: str, model: int) -> str:
 
 
 class VectorIndexes:
-    """Remembers which homes an index serves, and which filters are narrow."""
+    """Remembers which homes an index serves."""
 
     def __init__(self, *, least: int = LARGE_PROJECT) -> None:
         self.least = least
         self._known: dict[tuple[str, int], tuple[float, str | None]] = {}
-        self._narrow: dict[Filter, tuple[float, bool]] = {}
 
     def partition_of(self, db: Connection, home: str, *, model: int) -> str | None:
         """The partition whose index serves a home; None when its vectors are compared whole."""
@@ -50,27 +44,9 @@ class VectorIndexes:
             self._known[home, model] = monotonic(), table
         return table
 
-    def is_narrow(self, db: Connection, where: Filter) -> bool:
-        """Whether so few memories pass a filter that they are better compared one by one."""
-        asked_s, narrow = self._narrow.get(where, (-_REMEMBERED_S, False))
-        if monotonic() - asked_s >= _REMEMBERED_S:
-            filter_sql = condition(where)
-            count = db.value(
-                "SELECT count(*) FROM (SELECT 1 FROM memories m"
-                f" WHERE {filter_sql.sql} LIMIT %(few)s) AS counted",
-                **filter_sql.params,
-                few=FEW_MEMORIES,
-            )
-            narrow = count < FEW_MEMORIES
-            if len(self._narrow) >= _MOST_FILTERS:
-                self._narrow.clear()
-            self._narrow[where] = monotonic(), narrow
-        return narrow
-
     def forget(self) -> None:
         """Ask again at the next search."""
         self._known.clear()
-        self._narrow.clear()
 
     def _look_up(self, db: Connection, home: str, model: int) -> str | None:
         vectors = "FROM vectors WHERE tenant = %(tenant)s AND home = %(home)s AND model = %(model)s"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from wellkept.core.query import Filter, RetrieverHit
 from wellkept.store.postgres.connection.database import Connection, Value, all_bindable
+from wellkept.store.postgres.search.narrow import few_sql
 from wellkept.store.postgres.tables.filters import Condition, condition
 from wellkept.store.postgres.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
 from wellkept.store.postgres.tables.text_index import codes_text, find_model
@@ -23,6 +24,7 @@ from wellkept.store.sqlite.search import quantization
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Vector
+    from wellkept.store.postgres.search.narrow import NarrowFilters
     from wellkept.store.postgres.search.vector_index import VectorIndexes
 
 _MIN_WIDTH: Final = 40
@@ -44,6 +46,7 @@ def nearest(
     where: Filter,
     limit: int,
     indexes: VectorIndexes,
+    narrow: NarrowFilters,
 ) -> list[RetrieverHit]:
     """The nearest memories of one model inside the filter."""
     model = require_model(db, vector, model_id)
@@ -51,7 +54,7 @@ def nearest(
         return []
     filter_sql = condition(where)
     search = _Search(db, filter_sql, _Model(*model), query_text(vector), limit)
-    if indexes.is_narrow(db, where):
+    if narrow.is_narrow(db, where):
         return search.among_few()
     for home in filter_sql.homes or ():
         partition = indexes.partition_of(db, home, model=model[0])
@@ -85,11 +88,9 @@ class _Search(NamedTuple):
     def among_few(self) -> list[RetrieverHit]:
         """The few memories that pass the filter first, then their vectors."""
         return self._hits(
-            f"WITH few AS MATERIALIZED (SELECT {SELECTED_CANDIDATE}, m.home AS at_home,"
-            f" m.number AS at_number FROM memories m WHERE {self.filter_sql.sql})"
-            " SELECT few.*, 1 - v.distance FROM few CROSS JOIN LATERAL (SELECT v.number,"
-            f" v.codes <=> %(query)s::halfvec AS distance FROM vectors v"
-            f" WHERE {self.filter_sql.within('v')} AND v.home = few.at_home"
+            f"{few_sql(self.filter_sql)} SELECT few.*, 1 - v.distance FROM few"
+            " CROSS JOIN LATERAL (SELECT v.number, v.codes <=> %(query)s::halfvec AS distance"
+            f" FROM vectors v WHERE {self.filter_sql.within('v')} AND v.home = few.at_home"
             " AND v.number = few.at_number AND v.model = %(model)s OFFSET 0) AS v"
         )
 
