@@ -1,10 +1,9 @@
 """SQLite and PostgreSQL side by side: recall, writes, room, and whether they give the same answers.
 
-`python -m bench.team [--sizes 10000,100000] [--locomo FILE]` starts a PostgreSQL server of its own
+`python -m bench.team [--sizes 10000,100000]` starts a PostgreSQL server of its own
 (extra `postgres-dev`), with its usual settings, loads the made-up corpus of `bench.corpus` into
 both engines, and asks both the same. pgvector alone, exact and without any filter but the project,
-is the baseline. With a LoCoMo file each conversation goes into both, and the ten best of every
-question are compared.
+is the baseline. `bench.team_answers` compares the answers to real questions.
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ from typing import Any
 
 import psycopg
 
-import wellkept
 from bench.corpus import PROJECT, Corpus, Query, packed
 from bench.loading import load
-from bench.locomo_data import load as load_locomo
 from bench.report import finish, machine, parser, say, table, timed_each
 from bench.warm import LIMIT, Warm
 from wellkept.core.codec import Json
@@ -130,35 +127,6 @@ def compare(started: Any, *, rows: int, queries: int) -> dict[str, Json]:
     }
 
 
-# -- LoCoMo ---------------------------------------------------------------------------------------
-
-
-def locomo(started: Any, path: Path) -> dict[str, Json]:
-    """The ten best of every question on both engines."""
-    left: list[list[str]] = []
-    right: list[list[str]] = []
-    for number, conversation in enumerate(load_locomo(path)):
-        say(f"{conversation.name}: {len(conversation.turns)} turns")
-        url = new_database(started, f"locomo_{number}")
-        with tempfile.TemporaryDirectory() as folder:
-            for location, answers in ((str(Path(folder) / "m.db"), left), (url, right)):
-                with wellkept.open(
-                    location,
-                    project="locomo",
-                    embedder="static",
-                    clock=lambda: conversation.ends_at,  # noqa: B023 - closed in this round
-                ) as memory:
-                    drafts = [turn.draft() for turn in conversation.turns]
-                    kept = memory.remember_many(drafts, merge_similar=False)
-                    turn_of = {
-                        k.memory.id: t.id for k, t in zip(kept, conversation.turns, strict=True)
-                    }
-                    for question in conversation.questions:
-                        hits = memory.recall(question.text, count_access=False)
-                        answers.append([turn_of[hit.memory.id] for hit in hits][:LIMIT])
-    return same_share(left, right)
-
-
 # -- All ------------------------------------------------------------------------------------------
 
 
@@ -167,13 +135,10 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--sizes", default="10000,100000")
     options.add_argument("--queries", type=int, default=200)
-    options.add_argument("--locomo", type=Path, help="a LoCoMo file")
     asked = options.parse_args()
     sizes = [int(size) for size in asked.sizes.split(",") if size]
     figures: dict[str, Any] = {"machine": machine()}
     with server() as started:
-        if asked.locomo is not None:
-            figures["locomo"] = locomo(started, asked.locomo)
         for rows in sizes:
             figures[str(rows)] = compare(started, rows=rows, queries=asked.queries)
     finish("team", figures, as_json=asked.json, lines=_lines(figures, sizes))
@@ -198,8 +163,6 @@ def _lines(figures: dict[str, Any], sizes: Sequence[int]) -> list[str]:
         rows.append([f"pgvector alone {size:,}", "", "", alone, "", "", ""])
     header = ("p50 ms", "hybrid", "words", "vectors", "insert", "rows/s", "bytes/row")
     same = [f"same ten best at {size:,}: {figures[str(size)]['same']}" for size in sizes]
-    if "locomo" in figures:
-        same.append(f"same ten best on LoCoMo: {figures['locomo']}")
     return [*table(header, rows), *same]
 
 
