@@ -186,7 +186,9 @@ def _statements_first(search: _Search, embed: Embed) -> tuple[CandidateSet, Rank
     no_raw_types = bool(types) and set(types).isdisjoint(RAW_TYPES)
     if no_raw_types or (ranking.order and ranking.order[0].score >= CLEAR_SCORE):
         return pool, ranking
-    records, below = replace(search, where=replace(search.where, raw=True)).run(embed)
+    raw_types = tuple(kind for kind in RAW_TYPES if not types or kind in types)
+    raw = replace(search.where, raw=True, types=raw_types)
+    records, below = replace(search, where=raw).run(embed)
     if not below.order:
         return pool, ranking
     of_records = {ranked.candidate.id for ranked in below.order}

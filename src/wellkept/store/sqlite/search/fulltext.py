@@ -19,6 +19,7 @@ from wellkept.core.records import record
 from wellkept.core.text import clean
 from wellkept.store.sqlite.connection.database import Connection, bindable
 from wellkept.store.sqlite.search.candidates import CandidateReader, Scored
+from wellkept.store.sqlite.search.narrow import is_narrow
 from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.tables.filters import condition
 
@@ -97,6 +98,8 @@ def search_fulltext(
     (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
     if newest <= effort.scored_rows:
         return _ranked(search, FtsQuery(_any_of(wanted)))
+    if is_narrow(db, where):
+        return _within(search, _any_of(wanted), rowid="rowid")
     # For a project that is most of the store the first pass costs half as much.
     small = min(effort.small_project_rows, newest // 2)
     project_sizes = project_sizes or ProjectSizes()
@@ -210,13 +213,15 @@ def _ranked(search: _Search, query: FtsQuery) -> list[RetrieverHit]:
     return _filtered(search, query)
 
 
-def _within(search: _Search, expression: str) -> list[RetrieverHit]:
-    """The best matches among the few rows that pass the filter."""
+def _within(search: _Search, expression: str, *, rowid: str = "+rowid") -> list[RetrieverHit]:
+    """The best matches among the few rows that pass the filter.
+
+    The plus keeps FTS5 from looking up the rows one by one, which pays for very few only.
+    """
     filter_sql = condition(search.where)
-    # The plus keeps FTS5 from looking up the rows one by one.
     best = search.db.execute(
         "SELECT rowid, -rank FROM words WHERE words MATCH ?"
-        f" AND +rowid IN (SELECT m.row FROM memories m WHERE {filter_sql.sql})"
+        f" AND {rowid} IN (SELECT m.row FROM memories m WHERE {filter_sql.sql})"
         " ORDER BY rank, rowid LIMIT ?",
         (expression, *filter_sql.params, search.limit),
     ).fetchall()

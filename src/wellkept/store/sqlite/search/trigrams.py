@@ -14,6 +14,7 @@ from wellkept.core.text import clean
 from wellkept.store.sqlite.connection.database import Connection, SqlValue
 from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.search.fulltext import quote
+from wellkept.store.sqlite.search.narrow import is_narrow
 from wellkept.store.sqlite.tables.filters import Condition, condition
 
 _WIDTH = 3
@@ -39,9 +40,11 @@ def search_substrings(
     if not limit:
         return []
     filter_sql = condition(where)
+    narrow = is_narrow(db, where)
     scores: dict[int, float] = {}
     for fragment in dict.fromkeys(clean(f).lower() for f in substrings if f):
-        for row in _holders(db, fragment, filter_sql, most=max(limit, _MOST_HOLDERS)):
+        expression = None if narrow else _expression(db, fragment)
+        for row in _holders(db, fragment, expression, filter_sql, max(limit, _MOST_HOLDERS)):
             scores[row] = scores.get(row, 0.0) + len(fragment)
     best = sorted(scores, key=lambda row: (-scores[row], -row))[:limit]
     known = (candidates or CandidateReader()).passing(db, best, where)
@@ -49,8 +52,10 @@ def search_substrings(
     return [RetrieverHit(known[row], scores[row]) for row in best if row in known]
 
 
-def _holders(db: Connection, fragment: str, filter_sql: Condition, *, most: int) -> list[int]:
-    expression = _expression(db, fragment)
+def _holders(
+    db: Connection, fragment: str, expression: str | None, filter_sql: Condition, most: int
+) -> list[int]:
+    """The newest rows with a substring; without an expression for the index, one by one."""
     if expression == "":
         return []
     source, test, params = "memories m", "1", list[SqlValue]()
