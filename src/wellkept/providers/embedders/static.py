@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_CHARS = 32_768
 _MATCHED_CHARS = 800
 _KEPT_TEXTS = 4_096
+_ONE_THREAD = 250_000
 
 
 class StaticEmbedder:
@@ -66,7 +67,7 @@ class StaticEmbedder:
         weights = query_lengths * self._scales.take(asked)
         ids, places = np.unique(np.concatenate([each[n] for n in held]), return_inverse=True)
         rows, lengths = self._long_rows(ids)
-        cosines = query_rows @ rows.T / np.outer(query_lengths, lengths)
+        cosines = _products(query_rows, rows) / np.outer(query_lengths, lengths)
         nearness = cosines.take(places, axis=1)
         starts = np.cumsum([0, *(len(each[n]) for n in held[:-1])])
         nearest = np.maximum.reduceat(nearness, starts, axis=1)
@@ -91,3 +92,16 @@ class StaticEmbedder:
         """Rows before scaling, and their lengths."""
         rows = self._rows.take(ids, axis=0).astype(np.float32)
         return rows, np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.float32(1e-9))
+
+
+def _products(
+    left: npt.NDArray[np.float32], right: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """`left @ right.T` in blocks so small that BLAS starts no threads.
+
+    On a busy machine they wait for each other for longer than one of them computes.
+    """
+    step = max(1, _ONE_THREAD // left.size)
+    return np.concatenate(
+        [left @ right[at : at + step].T for at in range(0, len(right), step)], axis=1
+    )
