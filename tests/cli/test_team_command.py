@@ -76,13 +76,29 @@ def test_an_operator_looks_after_an_organisation(cli: Cli, tmp_path: Path) -> No
     )
     told(cli, "team", "policy", "set", "--project", "name:shop", "--retention-days", "7")
     shown = told(cli, "team", "policy", "show", "--project", "name:shop")
-    assert shown == {"injected_types": ["gotcha", "decision"], "retention_days": 7}
+    assert shown == {
+        "injected_types": ["gotcha", "decision"],
+        "retention_days": 7,
+        "audit_days": None,
+    }
+    assert "organisation's" in refused(
+        cli, "team", "policy", "set", "--project", "name:shop", "--audit-days", "9"
+    )
+    assert told(cli, "team", "policy", "set", "--audit-days", "400")["audit_days"] == 400
+    assert "Audit log: 400 days" in done(cli, "team", "policy", "show")
     document = tmp_path / "SKILL.md"
     document.write_text("# Release", "utf-8")
     told(cli, "team", "skill", "put", "release", str(document))
     assert [one["name"] for one in told(cli, "team", "skill", "list")] == ["release"]
     told(cli, "team", "skill", "remove", "release")
-    assert told(cli, "team", "retain", "--dry-run") == []
+    assert told(cli, "team", "retain", "--dry-run")["projects"] == []
+    assert told(cli, "team", "retain") == {
+        "is_dry_run": False,
+        "memories": 0,
+        "audit_entries": 0,
+        "projects": [],
+    }
+    assert "0 memories deleted" in done(cli, "team", "retain")
     actions = {one["action"] for one in told(cli, "team", "audit", "--limit", "100")}
     assert {"organisation added", "person changed", "token changed", "skill deleted"} <= actions
     preview = told(cli, "team", "user", "erase", "kim", "--dry-run")

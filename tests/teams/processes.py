@@ -9,12 +9,13 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from bench.crash_scene import wait_until
 from tests.clients.hooking import Machine
 from wellkept.core.records import record
 
@@ -23,36 +24,37 @@ _URL = "https://github.com/acme/shop.git"
 
 
 @contextmanager
-def serving(
-    url: str,
-    folder: Path,
-    *,
-    port: int = 0,
-    environment: Mapping[str, str] | None = None,
-    arguments: tuple[str, ...] = (),
-) -> Generator[str]:
-    """`wellkept serve --database`, ended by SIGTERM; yields its address."""
+def serving(url: str, folder: Path, *, port: int = 0, log: Path | None = None) -> Generator[str]:
+    """`wellkept serve --database`, ended by SIGTERM; yields its address. With `log`, it logs JSON
+    into that file."""
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "wellkept.cli", "serve", "--port", str(port)]
-    with subprocess.Popen(
-        [*command, "--database", url, *arguments],
-        env={
-            **os.environ,
-            "WELLKEPT_HOME": str(folder),
-            "WELLKEPT_EMBEDDING_PROVIDER": "none",
-            "PYTHONUNBUFFERED": "1",
-            **(environment or {}),
-        },
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-    ) as process:
-        assert process.stdout is not None
+    told = log or folder / "said.txt"
+    at = port or free_port()
+    command = [sys.executable, "-m", "wellkept.cli", "serve", "--port", str(at), "--database", url]
+    with (
+        told.open("w") as said,
+        subprocess.Popen(
+            [*command, *(("--log", "json") if log else ())],
+            env={
+                **os.environ,
+                "WELLKEPT_HOME": str(folder),
+                "WELLKEPT_EMBEDDING_PROVIDER": "none",
+                "PYTHONUNBUFFERED": "1",
+            },
+            stdout=said,
+            stderr=said,
+            cwd=folder,
+        ) as process,
+    ):
         try:
-            yield next(line for line in process.stdout if "http://" in line).split()[-1]
+            wait_until(
+                lambda: process.poll() is not None or "http://" in told.read_text(),
+                "the start of a server",
+            )
+            assert process.poll() is None, told.read_text()
+            yield f"http://127.0.0.1:{at}"
         finally:
             process.send_signal(signal.SIGTERM)
-            process.stdout.read()
             process.wait(WAIT_S)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wellkept.core.team.people import Principal
     from wellkept.server.limits import ClientLimits
     from wellkept.server.open_projects import OpenProjects
+    from wellkept.server.telemetry.metrics import ServerMetrics
 
 
 def run_server(
@@ -28,6 +29,7 @@ def run_server(
     on_ready: Callable[[], None],
     people: Callable[[str], Principal | None] | None = None,
     limits: ClientLimits | None = None,
+    metrics: ServerMetrics | None = None,
 ) -> None:
     """Serve the projects until the process is stopped, then close them."""
     from wellkept.server.http.app import guarded_app, make_http_app
@@ -40,7 +42,7 @@ def run_server(
     stopping = threading.Event()
     location = ServerLocation(folder=folder, ask_roots=people is None)
     mcp = make_server(projects, location, mcp_options(folder))
-    metrics, traces = ServerMetrics(), open_traces(os.environ)
+    metrics, traces = metrics or ServerMetrics(), open_traces(os.environ)
     span = nullcontext if traces is None else traces.span
     app = make_http_app(projects, mcp=mcp, stopping=stopping, metrics=metrics, span=span)
     guarded = guarded_app(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,8 +16,17 @@ from wellkept.app.settings.paths import make_private_folder
 from wellkept.app.settings.sources import SettingSources, load_settings
 from wellkept.app.team.memories import TeamMemories
 from wellkept.app.team.open import open_team_database
+from wellkept.app.team.upkeep import TeamUpkeep
 from wellkept.cli import output
 
+if TYPE_CHECKING:
+    from wellkept.app.settings.model import Settings
+    from wellkept.core.errors import WellkeptError
+    from wellkept.core.ports.team import TeamDatabase
+    from wellkept.core.team.records import UpkeepReport
+    from wellkept.server.telemetry.metrics import ServerMetrics
+
+_LOG = logging.getLogger("wellkept.server")
 # A reverse proxy is one client: it brings everybody's requests.
 _MAX_REQUESTS = 480
 
@@ -35,13 +47,15 @@ def serve_team(
     from wellkept.server.limits import ClientLimits
     from wellkept.server.run import address_of, listening
     from wellkept.server.team_projects import TeamProjects
+    from wellkept.server.telemetry.metrics import ServerMetrics
 
     make_private_folder(folder)
     settings = load_settings(SettingSources.of(os.environ, cwd=folder))
     teams = open_team_database(database, settings)
     teams.require_server_role()
     memories = TeamMemories(teams, settings=settings, folder=folder, environment=os.environ)
-    with listening(host, port) as listener:
+    metrics = ServerMetrics()
+    with listening(host, port) as listener, _upkeep(teams, settings, metrics):
         run_server(
             TeamProjects(memories, folder=folder),
             listener,
@@ -51,15 +65,42 @@ def serve_team(
             hosts=frozenset({*LOOPBACK_HOSTS, *(name.lower() for name in (host, *hosts))}),
             limits=ClientLimits(max_requests=_MAX_REQUESTS),
             on_ready=_said(address_of(listener), host=host, is_json=is_json),
+            metrics=metrics,
         )
     if not is_json:
         click.echo("Stopped.")
 
 
+@contextmanager
+def _upkeep(teams: TeamDatabase, settings: Settings, metrics: ServerMetrics) -> Generator[None]:
+    """Upkeep for as long as the server runs; told in metrics and log."""
+    if not settings.team_upkeep_minutes:
+        yield
+        return
+
+    def done(report: UpkeepReport | None) -> None:
+        gone = (report.memories, report.audit_entries) if report else (0, 0)
+        metrics.upkeep_done(memories=gone[0], audit_entries=gone[1])
+        if any(gone):
+            _LOG.info("Upkeep deleted %d memories and %d audit entries", *gone)
+
+    def failed(error: WellkeptError) -> None:
+        metrics.upkeep_failed()
+        _LOG.warning("Upkeep failed (%s); it is tried again", type(error).__name__)
+
+    every = timedelta(minutes=settings.team_upkeep_minutes)
+    upkeep = TeamUpkeep(teams, every=every, on_done=done, on_failure=failed)
+    upkeep.start()
+    try:
+        yield
+    finally:
+        upkeep.stop()
+
+
 def _said(address: str, *, host: str, is_json: bool) -> Callable[[], None]:
     def ready() -> None:
         if is_json:
-            logging.getLogger("wellkept.server").info("Wellkept is at %s", address)
+            _LOG.info("Wellkept is at %s", address)
             return
         click.secho(f"Wellkept for your team is at {address}", bold=True)
         click.echo("People send their token: Authorization: Bearer TOKEN")

@@ -139,6 +139,16 @@ class Settings:
             high=200,
         ),
     )
+    team_upkeep_minutes: int = field(
+        default=60,
+        metadata=_rule(
+            "team.upkeep_minutes",
+            int,
+            "How often a team's server deletes what policies keep no longer; 0 never",
+            low=0,
+            high=10_080,
+        ),
+    )
     embedding_provider: str = field(
         default="auto",
         metadata=_rule(

@@ -25,6 +25,7 @@ def policy_of(team: TeamStore, project: str) -> TeamPolicy:
     return TeamPolicy(
         injected_types=general.injected_types if own.injected_types is None else own.injected_types,
         retention_days=general.retention_days if own.retention_days is None else own.retention_days,
+        audit_days=general.audit_days,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from wellkept.core.memory import Memory
@@ -18,6 +18,7 @@ from wellkept.core.team.records import (
     Person,
     TeamPolicy,
     TokenInfo,
+    UpkeepReport,
 )
 from wellkept.core.team.tokens import Token
 
@@ -74,6 +75,11 @@ class TeamStore(Protocol):
         """Set the policy of a project, or of all."""
         ...
 
+    def upkeep(self, *, dry_run: bool) -> UpkeepReport:
+        """Delete what the policies keep no longer, by the clock of the database; the audit log says
+        so. For administrators and whoever owns the database."""
+        ...
+
     def managed_skills(self) -> list[ManagedSkill]:
         """Skills for everybody, by name."""
         ...
@@ -120,6 +126,11 @@ class TeamDatabase(Protocol):
 
     def organisations(self) -> Sequence[Organisation]:
         """Every organisation; for whoever owns the database."""
+        ...
+
+    def keep_up_due(self, *, every: timedelta) -> UpkeepReport | None:
+        """Do what is due of every organisation's upkeep; None when another process is at it, or
+        nothing is due. StoreError when one organisation's failed; the others' is done then."""
         ...
 
     def set_up_server_role(self, name: str, *, password: str | None) -> bool:

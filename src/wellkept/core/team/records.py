@@ -15,6 +15,7 @@ from wellkept.core.types import MemoryType, parse_choice
 OPERATOR: Final = "(operator)"
 """Who works on the database itself, in the audit log."""
 MAX_NAME_CHARS: Final = 200
+MAX_KEPT_DAYS: Final = 36_500
 
 
 @record(kw_only=True)
@@ -90,10 +91,16 @@ class TeamPolicy:
     """Types of memories that agents are given unasked; None means as usual."""
     retention_days: int | None = None
     """Memories that nobody changed, read or confirmed for so long are deleted; None keeps all."""
+    audit_days: int | None = None
+    """Entries of the audit log that are older are deleted; None keeps all. Only the organisation's
+    own policy decides it."""
 
     def __post_init__(self) -> None:
-        if self.retention_days is not None and self.retention_days < 1:
-            raise UsageError(f"Retention of {self.retention_days} days is too short.")
+        for days in (self.retention_days, self.audit_days):
+            if days is not None and not 1 <= days <= MAX_KEPT_DAYS:
+                raise UsageError(
+                    f"Keeping for {days} days is out of range.", hint=f"Give 1 to {MAX_KEPT_DAYS}."
+                )
 
 
 def policy_to_json(policy: TeamPolicy) -> dict[str, Json]:
@@ -102,21 +109,47 @@ def policy_to_json(policy: TeamPolicy) -> dict[str, Json]:
     return {
         "injected_types": None if types is None else [kind.value for kind in types],
         "retention_days": policy.retention_days,
+        "audit_days": policy.audit_days,
     }
 
 
 def policy_from_json(known: Mapping[str, Json]) -> TeamPolicy:
     """A policy as it was stored; what a newer Wellkept added is passed over."""
-    types, days = known.get("injected_types"), known.get("retention_days")
+    types = known.get("injected_types")
     return TeamPolicy(
         injected_types=read_types([str(one) for one in types]) if isinstance(types, list) else None,
-        retention_days=days if isinstance(days, int) else None,
+        retention_days=_days(known.get("retention_days")),
+        audit_days=_days(known.get("audit_days")),
     )
+
+
+def _days(value: Json) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def read_types(names: Sequence[str]) -> tuple[MemoryType, ...]:
     """Types by their names; UsageError lists the choices."""
     return tuple(parse_choice(MemoryType, name, what="type") for name in names)
+
+
+@record(kw_only=True)
+class RetentionReport:
+    """Memories of a project that were deleted, or would be."""
+
+    project: str
+    days: int
+    ids: tuple[str, ...]
+
+
+@record(kw_only=True)
+class UpkeepReport:
+    """What policies keep no longer: deleted, or what would be."""
+
+    is_dry_run: bool
+    memories: int
+    audit_entries: int
+    projects: tuple[RetentionReport, ...] = ()
+    """Which memories of which projects; told before they go only."""
 
 
 @record(kw_only=True)

@@ -43,7 +43,7 @@ def add_readiness(
         metrics.set_ready(ready=reason is None)
         if reason is not None:
             raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, reason)
-        return AliveOutput(version=__version__)
+        return AliveOutput(version=__version__, upkeep=metrics.upkeep)
 
 
 def metrics_route(metrics: ServerMetrics) -> APIRouter:

@@ -202,6 +202,11 @@ class AliveOutput(Model):
 
     status: Literal["ok"] = "ok"
     version: str
+    upkeep: str | None = Field(
+        default=None,
+        description="How the last round of a team's upkeep ended, `ok` or `failing`; the server"
+        " answers requests either way. Told by `/api/ready` only.",
+    )
 
 
 class FindingRecord(record_model(Finding)):

@@ -14,14 +14,18 @@ from pydantic import Field
 
 from wellkept.app.team.administration import MAX_DAYS, USUAL_DAYS, IssuedToken, Team
 from wellkept.app.team.policies import policy_of
+from wellkept.core.errors import UsageError
 from wellkept.core.team.people import Role
 from wellkept.core.team.records import (
+    MAX_KEPT_DAYS,
     AuditEntry,
     AuditFilter,
     ManagedSkill,
     Person,
+    RetentionReport,
     TeamPolicy,
     TokenInfo,
+    UpkeepReport,
     read_types,
 )
 from wellkept.server.asking import asking
@@ -58,6 +62,14 @@ class AuditRecord(record_model(AuditEntry)):
 
 class PolicyRecord(record_model(TeamPolicy)):
     """What an organisation decides for its projects."""
+
+
+class RetentionRecord(record_model(RetentionReport)):
+    """Memories of a project."""
+
+
+class UpkeepRecord(record_model(UpkeepReport, models={RetentionReport: RetentionRecord})):
+    """What policies keep no longer."""
 
 
 class ManagedSkillRecord(record_model(ManagedSkill)):
@@ -119,7 +131,13 @@ class PolicyInput(Model):
     """A policy; what is null is left to the organisation's, and then as usual."""
 
     injected_types: list[str] | None = None
-    retention_days: int | None = Field(default=None, ge=1)
+    retention_days: int | None = Field(default=None, ge=1, le=MAX_KEPT_DAYS)
+    audit_days: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_KEPT_DAYS,
+        description="How long the audit log is kept; of the organisation's own policy only.",
+    )
 
 
 class SkillInput(Model):
@@ -142,6 +160,7 @@ def add_team(router: APIRouter, projects: TeamProjects | None) -> None:
     _add_tokens(tagged, ask)
     _add_audit(tagged, ask)
     _add_policies(tagged, ask)
+    _add_upkeep(tagged, ask)
     _add_skills(tagged, ask)
     router.include_router(tagged)
 
@@ -277,8 +296,26 @@ def _add_policies(router: APIRouter, ask: _Ask) -> None:
         wanted = TeamPolicy(
             injected_types=None if types is None else read_types(types),
             retention_days=given.retention_days,
+            audit_days=given.audit_days,
         )
+        if project and wanted.audit_days is not None:
+            raise UsageError(
+                "The audit log is the organisation's, not a project's.", hint="Name no project."
+            )
         return await ask(lambda team: _done(team.store.put_policy(project, wanted)))
+
+
+def _add_upkeep(router: APIRouter, ask: _Ask) -> None:
+    @router.get("/upkeep", operation_id="team_upkeep_preview")
+    async def preview() -> UpkeepRecord:
+        """What the policies keep no longer and the next upkeep would delete. For administrators."""
+        return await ask(lambda team: UpkeepRecord.model_validate(team.store.upkeep(dry_run=True)))
+
+    @router.post("/upkeep", operation_id="team_upkeep")
+    async def run() -> UpkeepRecord:
+        """Delete now what the policies keep no longer; the server does it by itself from time to
+        time. For administrators."""
+        return await ask(lambda team: UpkeepRecord.model_validate(team.store.upkeep(dry_run=False)))
 
 
 def _add_skills(router: APIRouter, ask: _Ask) -> None:

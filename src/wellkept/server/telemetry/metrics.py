@@ -53,6 +53,39 @@ class ServerMetrics:
             "wellkept_ready", "1 when the store answered the last check.", registry=self.registry
         )
 
+        self._upkeep = Counter(
+            "wellkept_upkeep",
+            "Rounds of upkeep of this process.",
+            ("outcome",),
+            registry=self.registry,
+        )
+        self._upkeep_deleted = Counter(
+            "wellkept_upkeep_deleted",
+            "Rows that policies kept no longer.",
+            ("what",),
+            registry=self.registry,
+        )
+        self._upkeep_at = Gauge(
+            "wellkept_upkeep_success_seconds",
+            "When a round of upkeep last ended well, in seconds since 1970.",
+            registry=self.registry,
+        )
+        self.upkeep: str | None = None
+        """How the last round of upkeep ended: `ok` or `failing`; None before the first."""
+
+    def upkeep_done(self, *, memories: int, audit_entries: int) -> None:
+        """Count a round of upkeep that ended well."""
+        self.upkeep = "ok"
+        self._upkeep.labels("ok").inc()
+        self._upkeep_deleted.labels("memories").inc(memories)
+        self._upkeep_deleted.labels("audit_entries").inc(audit_entries)
+        self._upkeep_at.set_to_current_time()
+
+    def upkeep_failed(self) -> None:
+        """Count a round of upkeep that failed."""
+        self.upkeep = "failing"
+        self._upkeep.labels("failed").inc()
+
     def request_finished(self, done: FinishedRequest) -> None:
         """Count a request. One without a route counts as `-`, whatever was asked for."""
         method = done.method if done.method in _METHODS else "other"

@@ -18,6 +18,7 @@ from wellkept.core.errors import StoreError, StoreReadOnlyError, StoreVersionErr
 from wellkept.store.postgres.connection.database import NAMESPACE, Database
 from wellkept.store.postgres.schema import FIRST_SCHEMA, SHARED_RECORDS
 from wellkept.store.postgres.team.schema import SHARED_SECURITY, TEAM_SCHEMA
+from wellkept.store.postgres.team.upkeep_schema import UPKEEP
 
 if TYPE_CHECKING:
     import psycopg
@@ -43,6 +44,7 @@ STEPS: tuple[Migration, ...] = (
     # Programs of the first version go on: they neither name nor need what is new.
     Migration(2, "people, tokens, audit, policies, row-level security", TEAM_SCHEMA, 1),
     Migration(3, "what a team shares", (*SHARED_RECORDS, *SHARED_SECURITY), 1),
+    Migration(4, "upkeep by policy, reads of shared records noted", UPKEEP, 1),
 )
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from wellkept.app.team.policies import policy_of
-from wellkept.app.team.retention import apply_retention
 from wellkept.cli import options, output
-from wellkept.cli.commands.team.common import opened, opened_team, team_options
+from wellkept.cli.commands.team.common import opened_team, team_options
 from wellkept.cli.groups import Group
+from wellkept.core.errors import UsageError
 from wellkept.core.team.records import TeamPolicy, policy_to_json, read_types
+from wellkept.core.text import counted
 
 _project_option = click.option(
     "--project", default="", metavar="ID", help="One project. Default: the organisation."
@@ -38,6 +39,8 @@ def show(*, project: str, database: str | None, org: str | None, as_json: bool) 
     click.echo(f"Types told to agents unasked: {types}")
     days = found.retention_days
     click.echo(f"Retention: {'kept for good' if days is None else f'{days} days without use'}")
+    kept = found.audit_days
+    click.echo(f"Audit log: {'kept for good' if kept is None else f'{kept} days'}")
 
 
 @policy.command("set")
@@ -46,6 +49,11 @@ def show(*, project: str, database: str | None, org: str | None, as_json: bool) 
     "--injected-types", metavar="TYPES", help="Separated by commas; 'usual' removes the limit."
 )
 @click.option("--retention-days", type=click.IntRange(0), help="0 keeps memories for good.")
+@click.option(
+    "--audit-days",
+    type=click.IntRange(0),
+    help="How long the organisation keeps its audit log. 0 keeps it for good, as usual.",
+)
 @team_options
 @options.json_option
 def put(
@@ -53,6 +61,7 @@ def put(
     project: str,
     injected_types: str | None,
     retention_days: int | None,
+    audit_days: int | None,
     database: str | None,
     org: str | None,
     as_json: bool,
@@ -65,7 +74,13 @@ def put(
             names = [name for name in injected_types.split(",") if name.strip()]
             types = None if injected_types == "usual" else read_types(names)
         days = old.retention_days if retention_days is None else retention_days or None
-        new = TeamPolicy(injected_types=types, retention_days=days)
+        kept = old.audit_days if audit_days is None else audit_days or None
+        if project and kept is not None:
+            raise UsageError(
+                "The audit log is the organisation's, not a project's.",
+                hint="Leave out --project.",
+            )
+        new = TeamPolicy(injected_types=types, retention_days=days, audit_days=kept)
         team.store.put_policy(project, new)
     if as_json:
         output.print_json(policy_to_json(new))
@@ -128,14 +143,17 @@ def remove_skill(*, name: str, database: str | None, org: str | None, as_json: b
 @team_options
 @options.json_option
 def retain(*, dry_run: bool, database: str | None, org: str | None, as_json: bool) -> None:
-    """Delete memories that a policy of retention keeps no longer. Run it daily."""
-    with opened(database) as teams, opened_team(database, org) as team:
-        found = apply_retention(teams, team.store, tenant=team.tenant, dry_run=dry_run)
+    """Delete what policies keep no longer: memories, and old entries of the audit log.
+
+    A running server does it by itself; this does it now. With --dry-run, each memory is named.
+    """
+    with opened_team(database, org) as team:
+        found = team.store.upkeep(dry_run=dry_run)
     if as_json:
-        output.print_json({"items": list(found)})
+        output.print_json(found)
         return
-    for one in found:
-        said = "would go" if one.is_dry_run else "deleted"
-        click.echo(f"{one.project}: {len(one.ids)} {said} ({one.days} days without use)")
-    if not found:
-        click.echo("No policy names a retention.")
+    for one in found.projects:
+        click.echo(f"{one.project}: {len(one.ids)} would go ({one.days} days without use)")
+    said = "would go" if dry_run else "deleted"
+    click.echo(f"{counted(found.memories, 'memory', 'memories')} {said}.")
+    click.echo(f"{counted(found.audit_entries, 'entry', 'entries')} of the audit log {said}.")

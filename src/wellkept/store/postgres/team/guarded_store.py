@@ -12,6 +12,8 @@ from itertools import islice
 from wellkept.core.errors import ForbiddenError
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order, Page
+from wellkept.core.team.shared_records import SharedRecord
+from wellkept.store.postgres.connection.database import Value
 from wellkept.store.postgres.store import PostgresStore
 
 _NOTED_AT_ONCE = 500
@@ -54,6 +56,21 @@ class GuardedStore(PostgresStore):
             self._note(batch)
             yield from batch
 
+    def shared_changes(
+        self, project: str, *, after: int, limit: int, seen_by: str | None, waiting: bool = False
+    ) -> list[SharedRecord]:
+        found = super().shared_changes(
+            project, after=after, limit=limit, seen_by=seen_by, waiting=waiting
+        )
+        # Nobody is told what the server takes over into its own memory.
+        if found and seen_by != "":
+            self._require_noted(
+                "SELECT note_shared_reads(%(project)s, %(ids)s)",
+                project=project,
+                ids=[one.id for one in found],
+            )
+        return found
+
     def continue_upgrade(self) -> bool:
         """Indexes are made by whoever owns the database."""
         return False
@@ -66,8 +83,10 @@ class GuardedStore(PostgresStore):
         self._note_ids([memory.id for memory in memories])
 
     def _note_ids(self, ids: list[str]) -> None:
-        if not ids:
-            return
+        if ids:
+            self._require_noted("SELECT note_reads(%(ids)s)", ids=ids)
+
+    def _require_noted(self, sql: str, **params: Value) -> None:
         with self._database.reading() as db:
-            if not db.value("SELECT note_reads(%(ids)s)", ids=ids):
+            if not db.value(sql, **params):
                 raise ForbiddenError("Your token is no longer valid.", hint="Ask for another.")

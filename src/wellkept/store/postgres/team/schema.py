@@ -16,35 +16,35 @@ from typing import Final
 
 from wellkept.store.postgres.schema import PARTITIONS, partition
 
-_TEXT = 'TEXT COLLATE "C"'
-_KEY = f"tenant {_TEXT} NOT NULL CHECK (tenant <> ''), project {_TEXT} NOT NULL"
-_DEFINER = "SECURITY DEFINER SET search_path = wellkept, public, pg_temp"
+TEXT = 'TEXT COLLATE "C"'
+KEY = f"tenant {TEXT} NOT NULL CHECK (tenant <> ''), project {TEXT} NOT NULL"
+DEFINER = "SECURITY DEFINER SET search_path = wellkept, public, pg_temp"
 
 READER, WRITER, REVIEWER, ADMIN = range(1, 5)
 ROLES: Final = ("reader", "writer", "reviewer", "admin")
 
 _TABLES = (
     f"""CREATE TABLE organisations (
-        {_KEY},
-        title {_TEXT} NOT NULL,
+        {KEY},
+        title {TEXT} NOT NULL,
         created_ms BIGINT NOT NULL,
         PRIMARY KEY (tenant, project)
     )""",
     f"""CREATE TABLE people (
-        {_KEY},
-        name {_TEXT} NOT NULL CHECK (name <> ''),
-        role {_TEXT} NOT NULL CHECK (role IN ('reader', 'writer', 'reviewer', 'admin')),
+        {KEY},
+        name {TEXT} NOT NULL CHECK (name <> ''),
+        role {TEXT} NOT NULL CHECK (role IN ('reader', 'writer', 'reviewer', 'admin')),
         created_ms BIGINT NOT NULL,
         removed_ms BIGINT,
         PRIMARY KEY (tenant, project, name)
     )""",
     # Of a token only a hash is kept, of what is derived from it.
     f"""CREATE TABLE tokens (
-        {_KEY},
-        id {_TEXT} NOT NULL CHECK (id <> ''),
-        person {_TEXT} NOT NULL,
-        label {_TEXT} NOT NULL,
-        hash {_TEXT} NOT NULL,
+        {KEY},
+        id {TEXT} NOT NULL CHECK (id <> ''),
+        person {TEXT} NOT NULL,
+        label {TEXT} NOT NULL,
+        hash {TEXT} NOT NULL,
         created_ms BIGINT NOT NULL,
         expires_ms BIGINT,
         revoked_ms BIGINT,
@@ -52,36 +52,36 @@ _TABLES = (
     )""",
     "CREATE SEQUENCE audit_numbers",
     f"""CREATE TABLE audit (
-        {_KEY},
+        {KEY},
         number BIGINT NOT NULL DEFAULT nextval('audit_numbers'),
         at_ms BIGINT NOT NULL,
-        person {_TEXT} NOT NULL,
-        token {_TEXT} NOT NULL,
-        action {_TEXT} NOT NULL,
+        person {TEXT} NOT NULL,
+        token {TEXT} NOT NULL,
+        action {TEXT} NOT NULL,
         subjects TEXT[] COLLATE "C" NOT NULL,
         PRIMARY KEY (tenant, project, number)
     )""",
     "CREATE INDEX audit_latest ON audit (tenant, number)",
     f"""CREATE TABLE policies (
-        {_KEY},
-        body {_TEXT} NOT NULL,
+        {KEY},
+        body {TEXT} NOT NULL,
         updated_ms BIGINT NOT NULL,
-        updated_by {_TEXT} NOT NULL,
+        updated_by {TEXT} NOT NULL,
         PRIMARY KEY (tenant, project)
     )""",
     f"""CREATE TABLE managed_skills (
-        {_KEY},
-        name {_TEXT} NOT NULL CHECK (name <> ''),
-        text {_TEXT} NOT NULL,
+        {KEY},
+        name {TEXT} NOT NULL CHECK (name <> ''),
+        text {TEXT} NOT NULL,
         updated_ms BIGINT NOT NULL,
-        updated_by {_TEXT} NOT NULL,
+        updated_by {TEXT} NOT NULL,
         PRIMARY KEY (tenant, project, name)
     )""",
 )
 
 _ASKING = (
     f"""CREATE FUNCTION asking(OUT tenant TEXT, OUT person TEXT, OUT rank INT, OUT token TEXT)
-        LANGUAGE plpgsql STABLE {_DEFINER} AS $$
+        LANGUAGE plpgsql STABLE {DEFINER} AS $$
         DECLARE given TEXT[] := string_to_array(current_setting('wellkept.credential', true), '.');
         BEGIN
             IF cardinality(given) IS DISTINCT FROM 3 THEN RETURN; END IF;
@@ -106,7 +106,7 @@ _ASKING = (
 
 _OWNERS = (
     # '' are memories from before there were people, and those of the user of the address.
-    f"ALTER TABLE memories ADD COLUMN owner {_TEXT} NOT NULL DEFAULT ''",
+    f"ALTER TABLE memories ADD COLUMN owner {TEXT} NOT NULL DEFAULT ''",
     "ALTER TABLE memories ALTER COLUMN owner SET DEFAULT asking_person()",
     "CREATE INDEX memories_owner ON memories (tenant, owner) WHERE owner <> ''",
     "CREATE INDEX memories_id ON memories (tenant, id)",
@@ -120,7 +120,7 @@ _OWNERS = (
 
 _SEARCH = tuple(
     f"""CREATE FUNCTION {table}_holding(homes TEXT[], wanted {kind}[], operator_name TEXT)
-        RETURNS SETOF {table} LANGUAGE plpgsql STABLE {_DEFINER} AS $$
+        RETURNS SETOF {table} LANGUAGE plpgsql STABLE {DEFINER} AS $$
         BEGIN
             RETURN QUERY EXECUTE format(
                 'SELECT t.* FROM wellkept.{table} t WHERE t.tenant = $1'
@@ -136,7 +136,7 @@ _SEARCH = tuple(
 
 _AUDIT = (
     f"""CREATE FUNCTION note(of_tenant TEXT, of_project TEXT, done TEXT, what TEXT[])
-        RETURNS VOID LANGUAGE plpgsql {_DEFINER} AS $$
+        RETURNS VOID LANGUAGE plpgsql {DEFINER} AS $$
         DECLARE who RECORD;
         BEGIN
             SELECT * INTO who FROM wellkept.asking();
@@ -146,7 +146,7 @@ _AUDIT = (
             VALUES (of_tenant, of_project, extract(epoch FROM clock_timestamp()) * 1000,
                     coalesce(who.person, '(operator)'), coalesce(who.token, ''), done, what);
         END $$""",
-    f"""CREATE FUNCTION note_memory() RETURNS TRIGGER LANGUAGE plpgsql {_DEFINER} AS $$
+    f"""CREATE FUNCTION note_memory() RETURNS TRIGGER LANGUAGE plpgsql {DEFINER} AS $$
         BEGIN
             IF TG_OP = 'INSERT' THEN
                 PERFORM wellkept.note(NEW.tenant, NEW.home, 'memory added', ARRAY[NEW.id]);
@@ -170,7 +170,7 @@ _AUDIT = (
     " NEW.importance, NEW.confidence, NEW.valid_to_ms, NEW.stale_ms, NEW.archived_ms,"
     " NEW.needs_review, NEW.user_verified, NEW.pinned, NEW.key, NEW.tags, NEW.files,"
     " NEW.relations, NEW.owner)) EXECUTE FUNCTION note_memory()",
-    f"""CREATE FUNCTION note_administration() RETURNS TRIGGER LANGUAGE plpgsql {_DEFINER} AS $$
+    f"""CREATE FUNCTION note_administration() RETURNS TRIGGER LANGUAGE plpgsql {DEFINER} AS $$
         DECLARE known JSON := CASE TG_OP WHEN 'DELETE' THEN to_json(OLD) ELSE to_json(NEW) END;
         BEGIN
             PERFORM wellkept.note(known ->> 'tenant', known ->> 'project',
@@ -190,7 +190,7 @@ _AUDIT = (
     ),
     # Only what somebody else wrote is noted; who asks is looked up.
     f"""CREATE FUNCTION note_reads(read_ids TEXT[]) RETURNS BOOLEAN
-        LANGUAGE plpgsql {_DEFINER} AS $$
+        LANGUAGE plpgsql {DEFINER} AS $$
         DECLARE who RECORD;
         BEGIN
             SELECT * INTO who FROM wellkept.asking();
@@ -205,7 +205,7 @@ _AUDIT = (
         END $$""",
     # A person may exchange the token they hold for a new one that lasts no longer.
     f"""CREATE FUNCTION rotate_own_token(new_id TEXT, new_hash TEXT) RETURNS BOOLEAN
-        LANGUAGE plpgsql {_DEFINER} AS $$
+        LANGUAGE plpgsql {DEFINER} AS $$
         DECLARE who RECORD; at BIGINT := extract(epoch FROM clock_timestamp()) * 1000;
         BEGIN
             SELECT * INTO who FROM wellkept.asking();
@@ -317,7 +317,7 @@ SHARED_SECURITY: Final[tuple[str, ...]] = (
         change=f"{_T} AND {_rank(WRITER)}",
         drop=None,
     ),
-    f"""CREATE FUNCTION owner_of_shared() RETURNS TRIGGER LANGUAGE plpgsql {_DEFINER} AS $$
+    f"""CREATE FUNCTION owner_of_shared() RETURNS TRIGGER LANGUAGE plpgsql {DEFINER} AS $$
         DECLARE sharing TEXT;
         BEGIN
             SELECT r.owner INTO sharing FROM wellkept.shared_records r
@@ -331,7 +331,7 @@ SHARED_SECURITY: Final[tuple[str, ...]] = (
     f"CREATE POLICY memories_add ON memories FOR INSERT WITH CHECK ({_T} AND {_rank(WRITER)}"
     f" AND ({_MINE} OR EXISTS (SELECT 1 FROM shared_records r WHERE r.tenant = memories.tenant"
     " AND r.project = memories.project AND r.id = memories.id AND r.owner = memories.owner)))",
-    f"""CREATE FUNCTION note_shared() RETURNS TRIGGER LANGUAGE plpgsql {_DEFINER} AS $$
+    f"""CREATE FUNCTION note_shared() RETURNS TRIGGER LANGUAGE plpgsql {DEFINER} AS $$
         BEGIN
             PERFORM wellkept.note(NEW.tenant, NEW.project, 'shared ' || NEW.state, ARRAY[NEW.id]);
             RETURN NULL;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import LiteralString, cast
 
 from psycopg import sql
@@ -12,7 +13,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.ports.store import Store
 from wellkept.core.ports.team import TeamStore
 from wellkept.core.team.people import LOCAL_TENANT, Principal, Role
-from wellkept.core.team.records import Organisation
+from wellkept.core.team.records import Organisation, UpkeepReport
 from wellkept.core.team.tokens import read_token
 from wellkept.store.postgres.connection.database import Database
 from wellkept.store.postgres.connection.pool import MAX_CONNECTIONS, Pool, Raw, Session
@@ -23,6 +24,7 @@ from wellkept.store.postgres.tables.activity import CHANNEL
 from wellkept.store.postgres.team.guarded_store import GuardedStore
 from wellkept.store.postgres.team.schema import GRANTS, NOT_TO_BE_UPDATED
 from wellkept.store.postgres.team.team_store import PostgresTeam, to_organisation
+from wellkept.store.postgres.team.upkeep import keep_up_due
 
 _OPERATOR = Session()
 _LOOK_S = 0.5
@@ -98,6 +100,11 @@ class PostgresTeams:
                 "SELECT tenant, title, created_ms FROM organisations ORDER BY tenant"
             ).fetchall()
         return [to_organisation(row) for row in rows]
+
+    def keep_up_due(self, *, every: timedelta) -> UpkeepReport | None:
+        """Do what is due of every organisation's upkeep; None when there is nothing to do here."""
+        with self._pool.borrowed(_OPERATOR) as raw:
+            return keep_up_due(raw, every=every)
 
     def set_up_server_role(self, name: str, *, password: str | None) -> bool:
         """Make or refresh the database role that servers use; returns whether it is new."""

@@ -33,6 +33,7 @@ from wellkept.core.team.records import (
     Person,
     TeamPolicy,
     TokenInfo,
+    UpkeepReport,
     policy_from_json,
     policy_to_json,
     require_person_name,
@@ -47,6 +48,7 @@ from wellkept.store.postgres.connection.database import (
 )
 from wellkept.store.postgres.tables.memory_rows import SELECTED, to_memory
 from wellkept.store.postgres.team.erasure import erase_person
+from wellkept.store.postgres.team.upkeep import AT_ONCE, keep_up, upkeep_preview
 
 _HERE = "tenant = %(tenant)s AND project = ''"
 
@@ -232,6 +234,17 @@ class PostgresTeam(Component):
                 body=json.dumps(policy_to_json(policy)),
                 now=self._now_ms,
             )
+
+    def upkeep(self, *, dry_run: bool) -> UpkeepReport:
+        memories = entries = 0
+        while True:
+            with self._changing() as db:
+                if dry_run:
+                    return upkeep_preview(db)
+                made = keep_up(db)
+            memories, entries = memories + made[0], entries + made[1]
+            if max(made) < AT_ONCE:
+                return UpkeepReport(is_dry_run=False, memories=memories, audit_entries=entries)
 
     def managed_skills(self) -> list[ManagedSkill]:
         with self._database.reading() as db:
