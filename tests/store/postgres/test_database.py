@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 import wellkept
+from bench.crash_scene import wait_until
 from tests.store.postgres.tenants import open_tenant
 from wellkept.core.changes import Insert
 from wellkept.core.clock import system_clock
@@ -28,7 +29,7 @@ from wellkept.core.errors import (
 from wellkept.core.query import Filter
 from wellkept.store import open_store
 from wellkept.store.postgres.connection.database import Database
-from wellkept.store.postgres.migrations import STEPS, migrate
+from wellkept.store.postgres.migrations import LOCK, STEPS, migrate
 from wellkept.store.postgres.store import PostgresStore
 from wellkept.testing.samples import Samples
 
@@ -122,8 +123,13 @@ def test_several_processes_may_migrate_at_once(empty_postgres_url: str) -> None:
         database.close()
 
     threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with closing(psycopg.connect(empty_postgres_url, autocommit=True)) as db:
+        db.execute("SELECT pg_advisory_lock(%s)", (LOCK,))
+        for thread in threads:
+            thread.start()
+        # All have seen an empty database before the first may begin.
+        wait_until(lambda: db.execute(waiting).fetchone() == (4,), "four that wait")
     for thread in threads:
         thread.join()
     assert sorted(done) == [0, 0, 0, len(STEPS)]

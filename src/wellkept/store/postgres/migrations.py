@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from wellkept.store.postgres.connection.database import Row
 
-_LOCK: Final = 0x57656C6C  # "Well" in ASCII
+LOCK: Final = 0x57656C6C  # "Well" in ASCII
 _OLDEST_SERVER: Final = 150_000
 _OLDEST_VECTOR: Final = (0, 8)
 
@@ -65,8 +65,10 @@ def migrate(database: Database, *, clock: Clock, steps: Sequence[Migration] = ST
                 hint="Open it once for writing so that it can be migrated.",
             )
         _require_server(raw, database.place)
+        # Held until the connection ends. Taken before the transaction: one that had begun to wait
+        # inside would not see the tables that were made meanwhile.
+        raw.execute("SELECT pg_advisory_lock(%s)", (LOCK,))
         with raw.transaction():
-            raw.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             pending = _pending(raw, steps)  # another process may have been first
             if pending:
                 _prepare(raw, database.place)
