@@ -184,7 +184,7 @@ def test_a_policy_says_which_types_agents_are_told_unasked(web: list[Served], te
     assert "vendor" in told()
     admin.told("PUT", "team/policy", injected_types=["decision"], retention_days=30)
     assert admin.told("GET", "team/policy?project=name:shop") == {
-        "injected_types": ["decision"], "retention_days": 30,
+        "injected_types": ["decision"], "retention_days": 30, "audit_days": None,
     }  # fmt: skip
     assert "make lint" not in told()
     assert "vendor" in told()
