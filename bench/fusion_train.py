@@ -1,13 +1,16 @@
 """Learn the weights of the default ranking from questions whose answers are known.
 
-    python -m bench.fusion_train --longmemeval FILE --qmsum FOLDER --friendsqa FOLDER [--write]
+    python -m bench.fusion_train --longmemeval FILE --qmsum FOLDER --friendsqa FOLDER --molweni FILE
+        [--write]
 
 Every text is remembered and every question searched exactly as in use (`bench.ranking_sources`
 lists the texts and their licences). Two things are learned, from the same questions:
 
-- Weights of the features, one set for turns of a session and one for notes. The model is linear,
-  trained listwise: the softmax over the candidates should put its mass on those that answer (mean
-  log-likelihood, ridge penalty, Newton's method).
+- Weights of the features, one set for turns of a session, one for turns of a chat with an assistant
+  and one for notes. The model is linear, trained listwise: the softmax over the candidates should
+  put its mass on those that answer (mean log-likelihood, ridge penalty, Newton's method). People
+  answer each other in short turns, an assistant at length: weights learned on both together serve
+  neither well. So chats have their own, learned last, beside the weights of notes.
 - The probability that a memory answers, by logistic regression on what it and the question have in
   common, over the best candidates of questions that something answers and of others.
 
@@ -19,7 +22,7 @@ by weights that saw nothing of it. `--write` then trains on everything and write
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,11 +34,14 @@ from numpy.typing import NDArray
 from bench.ranking_sources import (
     SOURCES,
     Example,
+    Flags,
     Numbers,
     from_friendsqa,
     from_longmemeval,
+    from_molweni,
     from_notes,
     from_qmsum,
+    from_written,
     gathered,
 )
 from bench.report import finish, parser, table
@@ -58,9 +64,19 @@ NOTE_WORDS = {
 }
 """No note of the training has a date or an author. Many questions about them were written to share
 no word with the note, which would teach that shared words speak against it."""
-SHARE = {"longmemeval": 4.0, "mixed": 1.0, "qmsum": 0.25, "friendsqa": 1.0, "notes": 1.0}
-"""How much one question of a source counts: LongMemEval has few, and is most like real use;
-meetings are least like it (left out in turn, LongMemEval is found better with less of them)."""
+SHARE = {
+    "longmemeval": 1.0,
+    "mixed": 1.0,
+    "qmsum": 0.25,
+    "friendsqa": 1.0,
+    "molweni": 1.0,
+    "notes": 1.0,
+}
+CHAT_SHARE = {"longmemeval": 4.0, "mixed": 1.0, "written": 0.25}
+"""How much one question of a source counts for turns and notes, and for chats: LongMemEval has few,
+and is most like real use; meetings are least like it."""
+_ONLY_RANKED = {"molweni", "written"}
+"""All their questions have an answer, so they cannot teach silence."""
 _STEPS = 40
 _PARTS = 8
 _ENOUGH = 1e-3
@@ -88,14 +104,16 @@ _SUPPORT_WITHOUT = {
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Weights of the features of turns and of notes, in the order of `Feature`."""
+    """Weights of the features of turns, chats and notes, in the order of `Feature`."""
 
     turn: Numbers
+    chat: Numbers
     note: Numbers
 
     def sums(self, example: Example) -> Numbers:
         """The weighted sum of each candidate."""
-        own: Numbers = np.where(example.notes, example.rows @ self.note, example.rows @ self.turn)
+        each = (example.rows @ self.turn, example.rows @ self.chat, example.rows @ self.note)
+        own: Numbers = np.choose(example.forms, each)
         return own
 
 
@@ -105,40 +123,59 @@ def fit(data: Sequence[Example], name: str = WORD_VECTORS, *, ridge: float = RID
     of_notes = {**BY_HAND, **NOTE_BY_HAND, **NOTE_WORDS[name]}
     turn = [f for f in TURN if f not in without]
     note = [f for f in NOTE if f not in without and f.label not in of_notes]
-    usable = [e for e in data if e.targets]
-    by_hand = Fitted(_by_hand(BY_HAND), _by_hand(of_notes))
-    given = np.concatenate([by_hand.sums(e) for e in usable])
-    raw = np.concatenate([_columns(e, turn, note) for e in usable])
-    scale = raw.std(axis=0) + 1e-9
-    sizes = np.array([len(e.rows) for e in usable], dtype=np.intp)
-    starts = np.cumsum(sizes, dtype=np.intp) - sizes
-    owner = np.repeat(np.arange(len(usable), dtype=np.intp), sizes)
-    counts = np.array([SHARE[e.source] for e in usable])
-    targets = np.zeros(len(raw))
-    for start, example in zip(starts, usable, strict=True):
-        targets[[start + t for t in example.targets]] = SHARE[example.source] / len(example.targets)
-    weights = _newton(
-        raw / scale, given, targets, starts=starts, owner=owner, counts=counts, ridge=ridge
+    found = Fitted(_by_hand(BY_HAND), _by_hand(BY_HAND), _by_hand(of_notes))
+    weights = _learned(
+        [e for e in data if e.targets and e.source in SHARE],
+        lambda e: np.hstack([_only(~e.notes, e, turn), _only(e.notes, e, note)]),
+        beside=found,
+        share=SHARE,
+        ridge=ridge,
     )
-    weights = weights / scale
-    by_hand.turn[turn] = weights[: len(turn)]
-    by_hand.note[note] = weights[len(turn) :]
-    return by_hand
+    found.turn[turn] = weights[: len(turn)]
+    found.note[note] = weights[len(turn) :]
+    found.chat[turn] = _learned(
+        [e for e in data if e.targets and e.source in CHAT_SHARE],
+        lambda e: _only(e.chats, e, turn),
+        beside=found,
+        share=CHAT_SHARE,
+        ridge=ridge,
+    )
+    return found
 
 
 def _by_hand(weights: dict[str, float]) -> Numbers:
     return np.array([weights.get(feature.label, 0.0) for feature in Feature])
 
 
-def _columns(example: Example, turn: Sequence[Feature], note: Sequence[Feature]) -> Numbers:
-    """The features of turns beside those of notes; each candidate has only one of them."""
-    is_note = example.notes[:, None]
-    return np.hstack(
-        [
-            np.where(is_note, 0.0, example.rows[:, list(turn)]),
-            np.where(is_note, example.rows[:, list(note)], 0.0),
-        ]
+def _only(which: Flags, example: Example, features: Sequence[Feature]) -> Numbers:
+    """Some features of some candidates; 0 for the others."""
+    found: Numbers = np.where(which[:, None], example.rows[:, list(features)], 0.0)
+    return found
+
+
+def _learned(
+    data: Sequence[Example],
+    columns: Callable[[Example], Numbers],
+    *,
+    beside: Fitted,
+    share: Mapping[str, float],
+    ridge: float,
+) -> Numbers:
+    """Weights of some columns beside those known already."""
+    given = np.concatenate([beside.sums(e) for e in data])
+    raw = np.concatenate([columns(e) for e in data])
+    scale = raw.std(axis=0) + 1e-9
+    sizes = np.array([len(e.rows) for e in data], dtype=np.intp)
+    starts = np.cumsum(sizes, dtype=np.intp) - sizes
+    owner = np.repeat(np.arange(len(data), dtype=np.intp), sizes)
+    counts = np.array([share[e.source] for e in data])
+    targets = np.zeros(len(raw))
+    for start, example in zip(starts, data, strict=True):
+        targets[[start + t for t in example.targets]] = share[example.source] / len(example.targets)
+    weights = _newton(
+        raw / scale, given, targets, starts=starts, owner=owner, counts=counts, ridge=ridge
     )
+    return weights / scale
 
 
 def _newton(
@@ -209,7 +246,7 @@ def _best_supported(
 ) -> tuple[Numbers, Numbers]:
     support: list[Numbers] = []
     right: list[float] = []
-    for example in data:
+    for example in (e for e in data if e.source not in _ONLY_RANKED):
         for place in _best(example, ranked_by):
             if bool(example.notes[place]) is notes and example.support[place].any():
                 support.append(example.support[place])
@@ -305,6 +342,7 @@ def _set(data: Sequence[Example], name: str) -> Json:
     answers = _answers(data, weights, name)
     return {
         "turn": _named(weights.turn),
+        "chat": _named(weights.chat),
         "note": _named(weights.note),
         "turn_answers": {name: round(value, 3) for name, value in answers["turn"].items()},
         "note_answers": {name: round(value, 3) for name, value in answers["note"].items()},
@@ -321,6 +359,7 @@ def main() -> None:
     options.add_argument("--longmemeval", type=Path, required=True, help="its development file")
     options.add_argument("--qmsum", type=Path, required=True, help="a folder of its meetings")
     options.add_argument("--friendsqa", type=Path, required=True, help="the folder of its files")
+    options.add_argument("--molweni", type=Path, required=True, help="the file of its test part")
     options.add_argument("--write", action="store_true", help="write the shipped weights")
     asked = options.parse_args()
     data = gathered(
@@ -328,6 +367,8 @@ def main() -> None:
             ("longmemeval", partial(from_longmemeval, asked.longmemeval)),
             ("qmsum", partial(from_qmsum, asked.qmsum)),
             ("friendsqa", partial(from_friendsqa, asked.friendsqa)),
+            ("molweni", partial(from_molweni, asked.molweni)),
+            ("written", from_written),
             ("notes", from_notes),
         ]
     )

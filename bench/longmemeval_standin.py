@@ -59,7 +59,7 @@ _SAID_BACK = {
     "me": "you",
 }
 
-Session = list[dict[str, str]]
+Session = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Written:
 
     def _evidence(self, evidence: dict[str, Any], random: Random) -> Placed:
         at = ASKED_AT - timedelta(days=evidence["days"], minutes=random.randrange(480))
-        return Placed(at, self._session(evidence, random), answers=True)
+        return Placed(at, self._session(evidence, random, answers=True), answers=True)
 
     def _others(self, number: int, count: int, random: Random) -> list[Placed]:
         others = [
@@ -132,7 +132,9 @@ class Written:
         chosen = random.sample(others, count)
         return [Placed(_some_day(random), self._session(each, random)) for each in chosen]
 
-    def _session(self, evidence: dict[str, Any], random: Random) -> Session:
+    def _session(
+        self, evidence: dict[str, Any], random: Random, *, answers: bool = False
+    ) -> Session:
         """A chat on the theme of a piece of evidence, which comes up in one of its turns."""
         theme = self._themes[evidence["theme"]]
         asks: list[str] = random.sample(theme["asks"], random.randrange(*_TURNS))
@@ -145,8 +147,11 @@ class Written:
                 echo = f"Thanks for telling me that {_echoed(evidence['says'])} "
             elif number == place:
                 said, answered = evidence["asks"], evidence["answers"]
+            reply = echo + _reply(theme, answered, random)
             turns.append({"role": "user", "content": said})
-            turns.append({"role": "assistant", "content": echo + _reply(theme, answered, random)})
+            turns.append({"role": "assistant", "content": reply})
+            if number == place and answers:
+                turns[-1 if answered else -2]["has_answer"] = True
         return turns
 
     def _chat(self, random: Random) -> Session:

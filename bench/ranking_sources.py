@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.locomo_data import Conversation, Question, Turn
+from bench.longmemeval_standin import Written
 from bench.notes_data import (
     DEVELOPMENT,
     ELSEWHERE,
@@ -38,7 +39,7 @@ from wellkept.core.ports.models import WordMatcher
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType
 from wellkept.memory.recall import answers
-from wellkept.memory.recall.features import Feature, FeatureTable
+from wellkept.memory.recall.features import Feature, FeatureTable, Form
 from wellkept.memory.recall.query_plan import plan_query
 from wellkept.memory.recall.ranking import READ_FIRST, READ_TEXTS, best_of
 from wellkept.memory.recall.retrievers import RETRIEVER_CAP, QueryVector, gather
@@ -47,17 +48,21 @@ SOURCES = {
     "longmemeval": ("LongMemEval-S, 31 questions of its development part", "MIT"),
     "qmsum": ("QMSum, questions about meetings with the turns that answer them", "MIT"),
     "friendsqa": ("FriendsQA, development and test part", "Apache-2.0"),
+    "molweni": ("Molweni, questions about chats on Ubuntu, test part", "Apache-2.0"),
+    "written": ("bench/data/longmemeval: chats written for this purpose", "Apache-2.0"),
     "notes": ("bench/data/notes: development part, written for this purpose", "Apache-2.0"),
 }
 _MEETINGS, _EPISODES = 6, 4
 _MOST_EVIDENCE = 12
 _FROM_EACH_EPISODES = 70
+_CHATS, _FROM_EACH_CHAT, _CHATS_A_WEEK = 25, 3, 5
 _SMALL_STORES, _SMALL = 24, 3
 _MIXED, _ASKED_IN_MIXED = 6, 40
 _FAR = 0.5  # questions from elsewhere, as a share of the others that nothing answers
 _FIRST_DAY = datetime(2023, 1, 1, 12, tzinfo=UTC)
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Forms = NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +78,20 @@ class Example:
     kind: str
     rows: Numbers
     support: Numbers
-    notes: Flags
+    forms: Forms
     targets: tuple[int, ...]
     wanted: int
     sessions: tuple[str, ...]
+
+    @property
+    def notes(self) -> Flags:
+        """Which candidates are notes."""
+        return self.forms == Form.NOTE
+
+    @property
+    def chats(self) -> Flags:
+        """Which candidates are turns of a chat with an assistant."""
+        return self.forms == Form.CHAT
 
 
 def collect(
@@ -122,7 +137,7 @@ def collect(
         kind,
         rows,
         support,
-        np.array([table.is_note(each) for each in ids], dtype=np.bool_),
+        np.array([table.form(each) for each in ids], dtype=np.int8),
         tuple(number for number, each in enumerate(ids) if each in wanted),
         len(wanted),
         tuple(candidate.session_id or candidate.id for candidate in pool.candidates),
@@ -204,6 +219,20 @@ def from_longmemeval(path: Path) -> Iterator[Example]:
                 yield from _with_notes(memory, haystack, wanted, notes, group=group)
 
 
+def from_written() -> Iterator[Example]:
+    """Questions asked in the words of the evidence and in others, in haystacks of like sessions."""
+    entries = list(Written([]).entries())
+    for number in range(0, len(entries), 2):
+        haystack = _haystack(entries[number])
+        with TemporaryDirectory() as folder, _opened(folder, now=haystack.asked_at) as memory:
+            ids = _kept(memory, haystack.drafts)
+            wanted = frozenset(ids[place] for place in haystack.evidence)
+            for entry in entries[number : number + 2]:  # the same haystack
+                yield collect(
+                    memory, entry["question"], wanted, source="written", group=f"written {number}"
+                )
+
+
 def _with_notes(
     memory: Wellkept, haystack: _Haystack, wanted: frozenset[str], notes: NoteSet, *, group: str
 ) -> Iterator[Example]:
@@ -217,7 +246,7 @@ def _with_notes(
         yield collect(memory, each.text, right, source="mixed", group=each.project)
 
 
-# -- Meetings and scenes ---------------------------------------------------------------------------
+# -- Meetings, scenes and chats --------------------------------------------------------------------
 
 
 def from_qmsum(folder: Path) -> Iterator[Example]:
@@ -287,6 +316,43 @@ def _episodes(episodes: Sequence[Sequence[dict[str, Any]]], start: int) -> Conve
                     questions.append(Question(asked["question"], evidence, 0))
     Random(start).shuffle(questions)
     return Conversation(f"episodes {start}", tuple(turns), tuple(questions[:_FROM_EACH_EPISODES]))
+
+
+def from_molweni(path: Path) -> Iterator[Example]:
+    """Questions about one of 25 chats on Ubuntu."""
+    chats: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["data"]["dialogues"]
+    Random(3).shuffle(chats)
+    for start in range(0, len(chats) - _CHATS + 1, _CHATS):
+        yield from _conversation("molweni", _chats(chats[start : start + _CHATS], start))
+
+
+def _chats(chats: Sequence[dict[str, Any]], start: int) -> Conversation:
+    turns: list[Turn] = []
+    questions: list[Question] = []
+    for number, chat in enumerate(chats):
+        ends: list[tuple[int, str]] = []  # where each turn ends in the text that answers quote
+        length = 0
+        for seq, said in enumerate(chat["edus"]):
+            length += len(f"{said['speaker']}: {said['text']} ")
+            turn = Turn(
+                f"{number}/{seq}",
+                f"c{number}",
+                seq,
+                said["speaker"],
+                said["text"],
+                _day(number // _CHATS_A_WEEK),
+            )
+            ends.append((length, turn.id))
+            turns.append(turn)
+        asked = [each for each in chat["qas"] if each["answers"]]
+        Random(number).shuffle(asked)
+        for each in asked[:_FROM_EACH_CHAT]:
+            places = [answer["answer_start"] for answer in each["answers"]]
+            found = [next((t for end, t in ends if place < end), None) for place in places]
+            evidence = frozenset(turn for turn in found if turn)
+            if evidence:
+                questions.append(Question(each["question"], evidence, 0))
+    return Conversation(f"chats {start}", tuple(turns), tuple(questions))
 
 
 def _day(week: int) -> datetime:

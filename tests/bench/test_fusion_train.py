@@ -20,29 +20,32 @@ from bench.notes_data import (
 from bench.ranking_sources import SOURCES, Example
 from wellkept.core.text import content_words, stem
 from wellkept.memory.recall.answers import SUPPORT
-from wellkept.memory.recall.features import Feature
+from wellkept.memory.recall.features import Feature, Form
 
 pytestmark = pytest.mark.feature("B2")
 
 
-def made_up(group: str, seed: int, *, notes: bool = False, answerable: bool = True) -> Example:
+def made_up(
+    group: str, seed: int, *, notes: bool = False, chats: bool = False, answerable: bool = True
+) -> Example:
     """Candidates of which the one that answers has the best match; everything else is chance."""
     random = np.random.default_rng(seed)
     rows = random.random((12, len(Feature)))
     rows[:, [Feature.FRAGMENTS, Feature.LINKS, Feature.CAUSAL, Feature.DATE]] = 0.0
     rows[:, Feature.SPEAKER] = 0.0
     rows[:, Feature.NOTE] = float(notes)
-    match = Feature.MEANING if notes else Feature.WORDS
+    match = Feature.MEANING if notes or chats else Feature.WORDS
+    form = Form.NOTE if notes else Form.CHAT if chats else Form.TURN
     best = int(rows[:, match].argmax())
     support = random.random((12, len(SUPPORT))) * 0.5
     support[best, SUPPORT.index("covers")] = 1.0 if answerable else 0.2
     return Example(
-        "notes" if notes else "longmemeval",
+        "notes" if notes else "written" if chats else "longmemeval",
         group,
         "",
         rows,
         support,
-        np.full(12, notes),
+        np.full(12, form, dtype=np.int8),
         (best,) if answerable else (),
         int(answerable),
         tuple(f"s{i // 3}" for i in range(12)),
@@ -52,7 +55,8 @@ def made_up(group: str, seed: int, *, notes: bool = False, answerable: bool = Tr
 TURNS = [made_up(f"c{n % 9}", n) for n in range(90)]
 NOTES = [made_up(f"p{n % 9}", 1_000 + n, notes=True) for n in range(90)]
 OTHERS = [made_up(f"q{n % 9}", 2_000 + n, notes=bool(n % 2), answerable=False) for n in range(90)]
-DATA = [*TURNS, *NOTES, *OTHERS]
+CHATS = [made_up(f"w{n % 9}", 3_000 + n, chats=True) for n in range(90)]
+DATA = [*TURNS, *CHATS, *NOTES, *OTHERS]
 
 
 def test_turns_and_notes_get_weights_of_their_own() -> None:
@@ -64,6 +68,13 @@ def test_turns_and_notes_get_weights_of_their_own() -> None:
     assert found.note[Feature.COVERS_MOST] == NOTE_WORDS["word_vectors"]["covers_most"]
     assert fit(DATA, "words").note[Feature.COVERS_MOST] != NOTE_WORDS["word_vectors"]["covers_most"]
     assert found.note[Feature.SESSION_WORDS] == 0.0
+
+
+def test_chats_with_an_assistant_get_weights_of_their_own() -> None:
+    found = fit(DATA)
+    assert found.chat[Feature.MEANING] > 1 > abs(found.chat[Feature.WORDS])
+    assert found.turn[Feature.WORDS] > 1 > abs(found.turn[Feature.MEANING])
+    assert fit(DATA, "words").chat[Feature.MEANING] == 0.0
 
 
 def test_features_of_retrievers_that_are_off_weigh_nothing() -> None:

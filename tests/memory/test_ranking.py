@@ -242,7 +242,7 @@ def test_the_shipped_weights_name_only_known_features_and_kinds_of_support() -> 
     shipped = json.loads(WEIGHTS_FILE.read_text("utf-8"))
     labels = {signal.label for signal in Feature}
     for learned in shipped["sets"].values():
-        assert set(learned["turn"]) | set(learned["note"]) <= labels
+        assert {*learned["turn"], *learned["chat"], *learned["note"]} <= labels
         for kind in ("turn_answers", "note_answers"):
             assert set(learned[kind]) <= {"constant", *SUPPORT}
     assert {"word_vectors", "hybrid", "words", "vectors"} == set(shipped["sets"])

@@ -2,15 +2,15 @@
 
 Each feature is a number of about -1 to 1, scaled within one query, so that weights learned on one
 set of memories hold on another. A memory without a session, author or vector lacks the features
-that need one. A memory without a place in a session is a note and has weights of its own. Knows
-nothing of how weights are learned.
+that need one. A memory without a place in a session is a note and has weights of its own; so has a
+turn of a chat with an assistant. Knows nothing of how weights are learned.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from enum import IntEnum
 from functools import lru_cache
 
@@ -18,7 +18,7 @@ from wellkept.core.clock import to_ms
 from wellkept.core.query import Candidate
 from wellkept.core.records import record
 from wellkept.core.text import fold, stem
-from wellkept.memory.recall.query_plan import QueryPlan
+from wellkept.memory.recall.query_plan import ROLES, QueryPlan
 from wellkept.memory.recall.retrievers import CandidateSet
 from wellkept.memory.text.dates import DateWindow
 
@@ -80,6 +80,14 @@ class Feature(IntEnum):
         return self.name.lower()
 
 
+class Form(IntEnum):
+    """What kind of memory a candidate is to the ranking."""
+
+    TURN = 0
+    CHAT = 1
+    NOTE = 2
+
+
 Column = list[float]
 _NOWHERE = -1
 _WEIGHED_AT_ONCE = 4
@@ -87,11 +95,19 @@ _WEIGHED_AT_ONCE = 4
 
 @record
 class Weights:
-    """The weight of each feature, in the order of `Feature`: for turns of a session, and for
-    notes, which have no place in one."""
+    """The weight of each feature, in the order of `Feature`: for turns of a session among people,
+    for those of a chat with an assistant, whose authors are roles, and for notes, which have no
+    place in a session."""
 
     turn: tuple[float, ...]
+    chat: tuple[float, ...]
     note: tuple[float, ...]
+
+    def of(self, form: Form) -> tuple[float, ...]:
+        """The weights for one form of memory."""
+        if form is Form.NOTE:
+            return self.note
+        return self.chat if form is Form.CHAT else self.turn
 
 
 class FeatureTable:
@@ -107,7 +123,8 @@ class FeatureTable:
         self._index = {c.id: number for number, c in enumerate(pool.candidates)}
         self._columns: list[Column | None] = [None] * len(Feature)
         self._sessions = [c.session_id or c.id for c in pool.candidates]
-        self._notes = [c.seq is None or c.session_id is None for c in pool.candidates]
+        roles = {a for a in {c.author for c in pool.candidates} if a and fold(a) in ROLES}
+        self._forms = [_form(c, roles) for c in pool.candidates]
         words = self._shares(pool.words)
         positions = _neighbours(pool.candidates)
         self._before = positions[-1]
@@ -126,19 +143,18 @@ class FeatureTable:
         number = self._index[memory_id]
         return [0.0 if column is None else column[number] for column in self._columns]
 
-    def is_note(self, memory_id: str) -> bool:
-        """Whether a candidate has no place in a session."""
-        return self._notes[self._index[memory_id]]
+    def form(self, memory_id: str) -> Form:
+        """What kind of memory a candidate is."""
+        return self._forms[self._index[memory_id]]
 
     def weighed(self, weights: Weights) -> dict[str, float]:
         """The weighted sum of the features of each candidate."""
-        if not any(self._notes) or weights.note is weights.turn:
-            sums = self._sums(weights.turn)
-        elif all(self._notes):
-            sums = self._sums(weights.note)
+        forms = sorted(set(self._forms))
+        if len({weights.of(form) for form in forms}) <= 1:
+            sums = self._sums(weights.of(forms[0])) if forms else []
         else:
-            each = zip(self._notes, self._sums(weights.note), self._sums(weights.turn), strict=True)
-            sums = [note if is_note else turn for is_note, note, turn in each]
+            by_form = {form: self._sums(weights.of(form)) for form in forms}
+            sums = [by_form[form][number] for number, form in enumerate(self._forms)]
         return dict(zip(self._index, sums, strict=True))
 
     def _sums(self, weights: Sequence[float]) -> Column:
@@ -236,8 +252,8 @@ class FeatureTable:
         columns[Feature.OPENING] = [
             1.0 if c.seq is not None and c.seq < _OPENING_TURNS else 0.0 for c in candidates
         ]
-        if any(self._notes):
-            columns[Feature.NOTE] = [1.0 if is_note else 0.0 for is_note in self._notes]
+        if Form.NOTE in self._forms:
+            columns[Feature.NOTE] = [1.0 if form is Form.NOTE else 0.0 for form in self._forms]
 
 
 # Features of the neighbours, by their offset in the session.
@@ -256,6 +272,12 @@ _AROUND = {
     },
 }
 _SESSION = {Feature.WORDS: Feature.SESSION_WORDS, Feature.MEANING: Feature.SESSION_MEANING}
+
+
+def _form(c: Candidate, roles: Set[str]) -> Form:
+    if c.seq is None or c.session_id is None:
+        return Form.NOTE
+    return Form.CHAT if c.author in roles else Form.TURN
 
 
 def _neighbours(candidates: Sequence[Candidate]) -> dict[int, list[int]]:

@@ -41,7 +41,7 @@ _FRAME = re.compile(
     re.IGNORECASE,
 )
 _PERSON_ROLES = frozenset({"user", "human"})
-_ROLES = _PERSON_ROLES | {"assistant", "system", "agent", "model", "tool", "bot", "ai"}
+ROLES = _PERSON_ROLES | {"assistant", "system", "agent", "model", "tool", "bot", "ai"}
 
 
 @record
@@ -75,7 +75,7 @@ class QueryPlan:
         """
         known = {fold(author) for author in authors}
         asked = {_bare(word) for word in _WORD.findall(self.query)}
-        named = {a for a in known - _ROLES if not asked.isdisjoint(a.split())}
+        named = {a for a in known - ROLES if not asked.isdisjoint(a.split())}
         speakers = named or (known & _PERSON_ROLES if self.of_self else set[str]())
         names = {part for author in named for part in author.split()}
         return replace(

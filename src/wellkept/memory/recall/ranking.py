@@ -18,7 +18,7 @@ from wellkept.core.query import Candidate
 from wellkept.core.records import record, replace
 from wellkept.core.types import Phase
 from wellkept.memory.recall.answers import Question, probability
-from wellkept.memory.recall.features import Feature, FeatureTable, Weights
+from wellkept.memory.recall.features import Feature, FeatureTable, Form, Weights
 from wellkept.memory.recall.phase_weights import STRONGEST_PHASE_WEIGHT, phase_weight
 from wellkept.memory.recall.query_plan import QueryPlan
 from wellkept.memory.recall.requests import ScorePart
@@ -53,7 +53,7 @@ _BEFORE_READING = {
     Feature.CAUSAL: 1.0,
 }
 _CHOICE = tuple(_BEFORE_READING.get(feature, 0.0) for feature in Feature)
-READ_FIRST = Weights(_CHOICE, _CHOICE)
+READ_FIRST = Weights(_CHOICE, _CHOICE, _CHOICE)
 
 Read = Callable[[Sequence[str]], list[Memory]]
 Contents = Callable[[Sequence[str]], Mapping[str, str]]
@@ -115,7 +115,7 @@ def rank_by_weights(
     closeness = [math.exp((total - top) / _SOFTNESS) * prior for total, prior in each]
 
     def parts(c: Candidate) -> tuple[ScorePart, ...]:
-        weights = learned.weights.note if table.is_note(c.id) else learned.weights.turn
+        weights = learned.weights.of(table.form(c.id))
         signals = zip(_LABELS, table[c.id], weights, strict=True)
         return (
             ScorePart("clarity", clarity, 1.0, clarity),
@@ -151,7 +151,8 @@ def _clarity(
             memory, covers=features[Feature.COVERS], met=features[Feature.MET]
         )
         if any(support):
-            clearness = learned.note if table.is_note(memory.id) else learned.turn
+            is_note = table.form(memory.id) is Form.NOTE
+            clearness = learned.note if is_note else learned.turn
             found = max(found, probability(support, clearness))
     return found
 

@@ -47,7 +47,11 @@ def load_rankings() -> Mapping[str, LearnedRanking]:
 
 def _learned(values: Mapping[str, Any]) -> LearnedRanking:
     return LearnedRanking(
-        Weights(_in_order(values["turn"]), _in_order(values["note"])),
+        Weights(
+            turn=_in_order(values["turn"]),
+            chat=_in_order(values["chat"]),
+            note=_in_order(values["note"]),
+        ),
         note=_clearness(values["note_answers"]),
         turn=_clearness(values["turn_answers"]),
     )
