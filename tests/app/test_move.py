@@ -5,23 +5,27 @@ from __future__ import annotations
 import io
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import wellkept
+from tests.postgres_team import Team
 from tests.store.every_record import fill
 from wellkept.app.maintenance.move import move_store, shown
 from wellkept.core.changes import PutInjection, PutSession, PutSilence, SaveReadPosition
-from wellkept.core.errors import ConflictError, StoreError, UsageError
+from wellkept.core.errors import ConflictError, NotFoundError, StoreError, UsageError
 from wellkept.core.generated_skills import SkillRun
 from wellkept.core.ports.injections import SilentLine
 from wellkept.core.ports.store import Store
-from wellkept.core.query import FileLink
+from wellkept.core.query import FileLink, Filter
 from wellkept.core.records import replace
 from wellkept.core.sessions import ReadPosition
+from wellkept.core.team.people import Role
 from wellkept.core.team.shared_records import SharedRecord, SharedState
 from wellkept.store import open_store
 from wellkept.testing.conformance.injections import injection, line
@@ -46,6 +50,9 @@ def full(tmp_path: Path) -> Path:
         first = next(iter(wk.list(limit=1)))
         wk.edit(first.id, content="A corrected rule.")
         wk.remember("I like it short.", scope="user", type="preference")
+        ids = [one.id for one in wk.list(limit=5)]
+        wk.relate(ids[0], "derived_from", memory=ids[1])
+        wk.bulk("delete", ids[2:4])
     store = open_store(path)
     fill(store)
     _fill_the_rest(store)
@@ -131,6 +138,69 @@ def test_search_finds_the_same_on_both_sides(
     assert found[0] == found[1]
 
 
+def _first_step(location: Path | str, folder: Path) -> None:
+    """Undo what was archived, on whichever engine."""
+    with wellkept.open(location, project="shop", cwd=folder, embedder="none", environment={}) as wk:
+        (step, *_) = wk.undo_steps()
+        wk.undo(step.id)
+
+
+def test_what_could_be_undone_can_be_undone_on_the_other_side(
+    full: Path, tmp_path: Path, empty_postgres_url: str
+) -> None:
+    move_store(full, empty_postgres_url)
+    back = tmp_path / "back.db"
+    move_store(empty_postgres_url, back)
+    exported: list[bytes] = []
+    for location in (full, empty_postgres_url, back):
+        _first_step(location, tmp_path)
+        exported.append(_export(location, tmp_path))
+        store = open_store(location)
+        assert store.check(deep=True) == []
+        store.close()
+    assert exported[0] == exported[1] == exported[2]
+
+
+def test_a_vector_that_differs_is_found(full: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target.db"
+
+    def spoil(done: int, total: int) -> None:
+        if done == total:
+            with closing(sqlite3.connect(target)) as db, db:
+                db.execute(
+                    "UPDATE vectors SET codes = (SELECT codes FROM vectors ORDER BY seq DESC)"
+                    " WHERE seq = (SELECT min(seq) FROM vectors)"
+                )
+
+    with pytest.raises(StoreError, match="differs from the source in vectors"):
+        move_store(full, target, progress=spoil)
+
+
+@pytest.mark.feature("T2")
+def test_a_store_moves_into_an_organisation_and_out_of_it(
+    full: Path, tmp_path: Path, team: Team, postgres_url: str
+) -> None:
+    with pytest.raises(UsageError, match="needs an owner"):
+        move_store(full, postgres_url, organisation=team.tenant)
+    with pytest.raises(NotFoundError, match="no member"):
+        move_store(full, postgres_url, organisation=team.tenant, person="nobody")
+    there = move_store(full, postgres_url, organisation=team.tenant, person="writer")
+    own = "I like it short."
+    seen: dict[Role, set[str]] = {}
+    for role in (Role.WRITER, Role.ADMIN):
+        store = team.server.store_of(team.person(role))
+        seen[role] = {
+            one.content for one in store.list(Filter(project="name:shop"), limit=500).items
+        }
+        store.close()
+    assert own in seen[Role.WRITER]
+    assert seen[Role.WRITER] - seen[Role.ADMIN] == {own}
+    back = tmp_path / "back.db"
+    again = move_store(postgres_url, back, organisation=team.tenant)
+    assert again.tables == there.tables
+    assert _export(full, tmp_path) == _export(back, tmp_path)
+
+
 def test_a_dry_run_writes_nothing(full: Path, tmp_path: Path) -> None:
     target = tmp_path / "target.db"
     report = move_store(full, target, dry_run=True)
@@ -139,12 +209,16 @@ def test_a_dry_run_writes_nothing(full: Path, tmp_path: Path) -> None:
     assert not target.exists()
 
 
-def test_a_move_that_was_killed_goes_on(full: Path, tmp_path: Path) -> None:
-    target = tmp_path / "target.db"
+@pytest.mark.parametrize("engine", ["file", "server"])
+def test_a_move_that_was_killed_goes_on(
+    full: Path, tmp_path: Path, empty_postgres_url: str, engine: str
+) -> None:
+    target = tmp_path / "target.db" if engine == "file" else empty_postgres_url
     code = (
         "import sys, time; from pathlib import Path;"
         "from wellkept.app.maintenance import move as m; m.CHUNK = 2;"
-        "m.move_store(Path(sys.argv[1]), Path(sys.argv[2]),"
+        "m.move_store(Path(sys.argv[1]), Path(sys.argv[2]) if '://' not in sys.argv[2] else"
+        " sys.argv[2],"
         " progress=lambda done, total: (print(done, flush=True), time.sleep(0.02)))"
     )
     child = subprocess.Popen(

@@ -48,6 +48,7 @@ def open_store(
     durability: "Literal['normal', 'full']" = "normal",
     read_only: bool = False,
     clock: "Clock | None" = None,
+    tenant: str | None = None,
 ) -> "Store":
     """Open the store in a file, or in the PostgreSQL database of an address such as
     `postgresql://user@host/database`; create or migrate it as needed.
@@ -58,7 +59,8 @@ def open_store(
 
     A file that cannot be written is opened for reading: each write then raises
     StoreReadOnlyError. `read_only` requests that and leaves the file unchanged. PostgreSQL waits
-    for the disk as its server is set up; `durability` does not change that.
+    for the disk as its server is set up; `durability` does not change that. `tenant` is an
+    organisation of a server, for whoever owns the database; a file has none.
     """
     from pathlib import Path
 
@@ -70,6 +72,7 @@ def open_store(
             busy_timeout_ms=busy_timeout_ms,
             read_only=read_only,
             clock=clock or system_clock,
+            tenant=tenant,
         )
     from wellkept.store.sqlite.store import SqliteStore
 
@@ -115,13 +118,21 @@ def open_teams(
     )
 
 
-def _open_postgres(url: str, *, busy_timeout_ms: int, read_only: bool, clock: "Clock") -> "Store":
+def _open_postgres(
+    url: str, *, busy_timeout_ms: int, read_only: bool, clock: "Clock", tenant: str | None
+) -> "Store":
+    from wellkept.core.team.people import LOCAL_TENANT
+
     try:
         from wellkept.store.postgres.store import PostgresStore
     except ImportError as error:
         raise _missing_package(error) from error
     return PostgresStore.open(
-        url, busy_timeout_ms=busy_timeout_ms, read_only=read_only, clock=clock
+        url,
+        busy_timeout_ms=busy_timeout_ms,
+        read_only=read_only,
+        clock=clock,
+        tenant=tenant or LOCAL_TENANT,
     )
 
 

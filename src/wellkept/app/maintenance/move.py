@@ -2,7 +2,7 @@
 
 In chunks, each in one transaction; how far it is lies in the target, so that a move that was cut
 off goes on where it was. At the end both sides are read and compared: counts, and a checksum over
-every record of every table.
+every record of every table and every vector.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from wellkept.store import is_address, open_store
 from wellkept.store.moving import open_side
 from wellkept.store.moving.sides import Row, Side
 from wellkept.store.moving.tables import TABLES, MovedTable
+from wellkept.store.moving.vectors import vector_text
 
 if TYPE_CHECKING:
     from wellkept.core.ports.store import Store
@@ -68,29 +69,61 @@ def move_store(
     dry_run: bool = False,
     progress: Progress | None = None,
     clock: Clock = system_clock,
+    organisation: str | None = None,
+    person: str | None = None,
 ) -> MoveReport:
     """Copy everything of one store into another, which must be empty or a move that was cut off.
 
+    `organisation` is the one of the side that is a server. What is moved into it belongs to
+    `person`, so that personal memories stay personal; out of it goes everything, as for whoever
+    owns the database.
     StoreError when the copy differs from the source in the end; both stay as they are then.
     """
     if str(source) == str(target):
         raise UsageError("Source and target are the same store.", hint="Name another target.")
     if not _is_there(source):
         raise UsageError(f"There is no store at {shown(source)}.", hint="Nothing to move.")
+    of_source, of_target = _organisations(source, target, organisation, person)
     with (
-        closing(open_store(source, clock=clock, read_only=True)) as old,
-        closing(open_side(source, clock=clock, read_only=True)) as old_rows,
+        closing(open_store(source, clock=clock, read_only=True, tenant=of_source)) as old,
+        closing(open_side(source, clock=clock, read_only=True, tenant=of_source)) as old_rows,
     ):
         if dry_run:
             names = shown(source), shown(target)
             sums = tuple(_sums(old, old_rows, lambda _: None))
             return MoveReport(source=names[0], target=names[1], dry_run=True, tables=sums)
         with (
-            closing(open_store(target, clock=clock)) as new,
-            closing(open_side(target, clock=clock, read_only=False)) as new_rows,
+            closing(open_store(target, clock=clock, tenant=of_target)) as new,
+            closing(open_side(target, clock=clock, read_only=False, tenant=of_target)) as new_rows,
         ):
-            move = _Move(old, old_rows, new, new_rows, shown(source), progress)
+            if person is not None:
+                new_rows.require_owner(person)
+            move = _Move(old, old_rows, new, new_rows, shown(source), progress, person)
             return move.run(shown(target))
+
+
+def _organisations(
+    source: Path | str, target: Path | str, organisation: str | None, person: str | None
+) -> tuple[str | None, str | None]:
+    """The organisation of either side; UsageError where it cannot be told."""
+    if organisation is None:
+        if person is not None:
+            raise UsageError("A person belongs to an organisation.", hint="Give --organisation.")
+        return None, None
+    sides = [isinstance(one, str) and is_address(one) for one in (source, target)]
+    if sum(sides) != 1:
+        raise UsageError(
+            "An organisation is chosen where exactly one side is a server.",
+            hint="Move through a file, in two steps.",
+        )
+    if sides[1] and person is None:
+        raise UsageError(
+            "What is moved into an organisation needs an owner, who alone sees what is personal.",
+            hint="Give --person NAME.",
+        )
+    if sides[0] and person is not None:
+        raise UsageError("Out of an organisation goes everything.", hint="Leave out --person.")
+    return (organisation, None) if sides[0] else (None, organisation)
 
 
 def shown(location: Path | str) -> str:
@@ -115,6 +148,7 @@ class _Move:
     new_rows: Side
     name: str
     progress: Progress | None
+    person: str | None = None
     done: int = 0
     total: int = 0
     state: dict[str, Json] = field(default_factory=dict[str, Json])
@@ -128,6 +162,8 @@ class _Move:
         self._vectors()
         for table in TABLES:
             self._table(table)
+        if self.person is not None:
+            self.new_rows.give_to(self.person)
         sums = self._verified()
         self.new.put_value(_MARKER, "state", None)
         return MoveReport(
@@ -238,15 +274,16 @@ class _Move:
 
 def _sums(store: Store, rows: Side, told: Callable[[str], None]) -> Iterator[TableSum]:
     yield _sum(_MEMORIES, (_text(record_to_json(one)) for one in store.iterate(_EVERYTHING)))
-    models = sorted(store.vector_models(), key=lambda one: one.model_id)
-    yield TableSum(
-        name=_VECTORS,
-        records=sum(one.count for one in models),
-        checksum=_text([[one.model_id, one.dimension, one.count] for one in models]),
-    )
+    yield _sum(_VECTORS, _vector_texts(store))
     for table in TABLES:
         told(table.name)
         yield _sum(table.name, (_text(list(row)) for row in _all_rows(rows, table)))
+
+
+def _vector_texts(store: Store) -> Iterator[str]:
+    for model in store.vector_models():
+        for full_id, vector in store.vectors(model_id=model.model_id, where=_EVERYTHING):
+            yield f"{full_id} {model.model_id} {vector_text(vector)}"
 
 
 def _sum(name: str, texts: Iterator[str]) -> TableSum:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from wellkept.store.moving.sides import Side
 
 
-def open_side(location: Path | str, *, clock: Clock, read_only: bool) -> Side:
-    """The rows of a store, which must exist."""
+def open_side(
+    location: Path | str, *, clock: Clock, read_only: bool, tenant: str | None = None
+) -> Side:
+    """The rows of a store, which must exist; on a server, those of one organisation."""
     from pathlib import Path
 
     from wellkept.store import is_address
@@ -25,7 +27,12 @@ def open_side(location: Path | str, *, clock: Clock, read_only: bool) -> Side:
         from wellkept.store.postgres.connection.database import DEFAULT_TENANT, Database
 
         return PostgresSide(
-            Database(location, tenant=DEFAULT_TENANT, busy_timeout_ms=30_000, read_only=read_only)
+            Database(
+                location,
+                tenant=tenant or DEFAULT_TENANT,
+                busy_timeout_ms=30_000,
+                read_only=read_only,
+            )
         )
     from wellkept.store.sqlite.opening import open_file
 

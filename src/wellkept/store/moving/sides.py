@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
+from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.store.moving.tables import MovedTable
+from wellkept.store.moving.undo_bodies import from_postgres, from_sqlite, to_postgres, to_sqlite
 from wellkept.store.sqlite.checksums import Covered
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from wellkept.store.sqlite.connection.database import Database as SqliteDatabase
 
 Row: TypeAlias = tuple[Any, ...]
+UNDO = "undo_steps"
 
 
 class Side(Protocol):
@@ -32,6 +35,15 @@ class Side(Protocol):
 
     def clear(self, table: MovedTable) -> None:
         """Delete all rows."""
+        ...
+
+    def require_owner(self, person: str) -> None:
+        """UsageError where a store has no people; NotFoundError for one who is no member."""
+        ...
+
+    def give_to(self, person: str) -> None:
+        """Make a person the owner of every memory that has none; what was shared stays with whoever
+        shared it."""
         ...
 
     def close(self) -> None:
@@ -54,6 +66,8 @@ class SqliteSide:
                 f"SELECT {names} FROM ({table.sqlite}) {beyond} ORDER BY {key} LIMIT ?",
                 (*(after or ()), limit),
             ).fetchall()
+            if table.name == UNDO:
+                rows = [(*row[:-1], from_sqlite(db, row[-1])) for row in rows]
         return [_with_flags(table, row) for row in rows]
 
     def write(self, table: MovedTable, rows: Sequence[Row]) -> None:
@@ -64,6 +78,8 @@ class SqliteSide:
         if table.name == "project_aliases":
             names[0] = "alias"
         with self._database.writing() as db:
+            if table.name == UNDO:
+                picked = [(*row[:-1], to_sqlite(db, row[-1])) for row in picked]
             if table.name == "processed_events":
                 db.executemany(
                     "INSERT OR REPLACE INTO taken_events (event_id, session)"
@@ -89,6 +105,15 @@ class SqliteSide:
         with self._database.writing() as db:
             db.execute(f"DELETE FROM {table.sqlite_table}")
 
+    def require_owner(self, person: str) -> None:
+        raise UsageError(
+            f"A file has no people, so nothing can be given to {person}.",
+            hint="Leave out --organisation and --person, or move to a team's database.",
+        )
+
+    def give_to(self, person: str) -> None:
+        self.require_owner(person)
+
     def close(self) -> None:
         self._database.close()
 
@@ -111,9 +136,13 @@ class PostgresSide:
                 **params,
                 limit=limit,
             )
+        if table.name == UNDO:
+            rows = [(*row[:-1], from_postgres(row[-1])) for row in rows]
         return [_with_flags(table, row) for row in rows]
 
     def write(self, table: MovedTable, rows: Sequence[Row]) -> None:
+        if table.name == UNDO:
+            rows = [(*row[:-1], to_postgres(row[-1])) for row in rows]
         names = ", ".join(map(_quoted, table.columns))
         values = ", ".join(f"%(c{n})s" for n in range(len(table.columns)))
         unique = dict.fromkeys(("tenant", "project", *table.key))
@@ -145,6 +174,28 @@ class PostgresSide:
     def clear(self, table: MovedTable) -> None:
         with self._database.writing() as db:
             db.run(f"DELETE FROM {table.name} WHERE tenant = %(tenant)s")
+
+    def require_owner(self, person: str) -> None:
+        with self._database.reading() as db:
+            known = db.value(
+                "SELECT 1 FROM people WHERE tenant = %(tenant)s AND project = ''"
+                " AND name = %(person)s AND removed_ms IS NULL",
+                person=person,
+            )
+        if not known:
+            raise NotFoundError(
+                f"{person!r} is no member of the organisation {self._database.tenant!r}.",
+                hint="Add the person first: wellkept team user add NAME --org ORGANISATION",
+            )
+
+    def give_to(self, person: str) -> None:
+        with self._database.writing() as db:
+            db.run(
+                "UPDATE memories m SET owner = coalesce((SELECT r.owner FROM shared_records r"
+                " WHERE r.tenant = m.tenant AND r.project = m.home AND r.id = m.id),"
+                " %(person)s) WHERE m.tenant = %(tenant)s AND m.owner = ''",
+                person=person,
+            )
 
     def close(self) -> None:
         self._database.close()

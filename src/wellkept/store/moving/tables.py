@@ -3,7 +3,7 @@
 Columns have the names of PostgreSQL; what a statement does for SQLite is written beside it. Rows
 are read in the order of their key, so that a copy can go on after the last one. Memories and
 vectors are not here: they go through the ports, which make their indexes. Steps that can be undone
-hold rows of their engine and are not moved.
+hold rows of their engine; `undo_bodies` turns them into a form of both.
 """
 
 from __future__ import annotations
@@ -178,6 +178,7 @@ TABLES: Final = (
         "project id",
         flags=("waiting",),
     ),
+    _plain("undo_steps", "project id action at_ms undone_ms count body", "project id"),
     # Last: what was written above is told there, too.
     _plain(
         "activity",

@@ -18,13 +18,35 @@ if TYPE_CHECKING:
     "--to", "target", required=True, metavar="STORE", help="A file, or postgresql://host/database."
 )
 @click.option("--from", "source", metavar="STORE", help="Default: the store in use.")
+@click.option(
+    "--organisation",
+    metavar="NAME",
+    help="The organisation of the team's database on either side.",
+)
+@click.option(
+    "--person",
+    metavar="NAME",
+    help="Member of the organisation who owns what is moved into it.",
+)
 @options.dry_run_option
 @options.json_option
-def move(*, target: str, source: str | None, dry_run: bool, as_json: bool) -> None:
+def move(
+    *,
+    target: str,
+    source: str | None,
+    organisation: str | None,
+    person: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
     """Copy the whole store to another engine, and verify the copy.
 
     The source stays as it is. A move that was cut off goes on where it was when it is run again.
     At the end every record is read on both sides and compared. Stop other writers first.
+
+    Into an organisation of a team's database, as the owner of the database: --organisation and
+    --person; personal memories are seen by that person only. People, tokens, policies and the audit
+    log belong to the database and are not moved.
     """
     from wellkept.app.maintenance.move import move_store
 
@@ -36,6 +58,8 @@ def move(*, target: str, source: str | None, dry_run: bool, as_json: bool) -> No
             _location(target),
             dry_run=dry_run,
             progress=progress,
+            organisation=organisation,
+            person=person,
         )
     if as_json:
         output.print_json({"move": report, "records": report.records})
