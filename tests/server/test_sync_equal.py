@@ -10,7 +10,9 @@ import pytest
 
 from bench.laptops import Laptop, team_server
 from wellkept.app.remotes.state import put_token
-from wellkept.core.changes import IndexEntry, Insert
+from wellkept.core.changes import IndexEntry, Insert, Replace
+from wellkept.core.records import replace
+from wellkept.core.team.shared_records import SharedState
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("T3")
@@ -161,3 +163,67 @@ def test_what_changed_while_it_was_deleted_here_comes_when_it_is_brought_back(
     ann.wk.engine.store.apply([Insert(kept, IndexEntry())])
     people.check_equal()
     assert ann.wk.get(said.id).tags == ("release",)
+
+
+def ended_while_cleo_was_away(people: People) -> str:
+    """Ann brings back what the team ended; Cleo has heard of neither."""
+    said = people.rita.teach("Deploy on Mondays.")
+    people.sync(*people.all)
+    people.rita.wk.forget(said.id, keep_history=True)
+    people.sync(people.rita, people.ann, people.bob)
+    bring_back(people.ann, said.id)
+    people.sync(people.ann)
+    return said.id
+
+
+def bring_back(laptop: Laptop, memory_id: str) -> None:
+    closed = laptop.wk.get(memory_id)
+    opened = replace(closed, valid_to=None, superseded_by=None, updated_at=laptop.clock())
+    laptop.wk.engine.store.apply([Replace(opened, IndexEntry())])
+
+
+def test_what_is_brought_back_is_over_for_one_who_was_away_until_a_reviewer_decides(
+    people: People,
+) -> None:
+    said = ended_while_cleo_was_away(people)
+    people.cleo.wk.edit(said, tags=("mine",))  # is no word for it: she had not heard
+    people.sync(people.cleo, people.bob, people.rita)
+    assert people.cleo.says() == people.bob.says() == people.rita.says() == {}
+    assert [*people.ann.says()] == [said]
+    state = people.ann.wk.remote.state()
+    assert state is not None
+    assert state.proposed == 1
+    (waiting,) = people.rita.wk.remote.waiting()
+    assert (waiting.state, waiting.owner) == (SharedState.PROPOSED, "ann")
+    assert waiting.entry.ended_by == "rita"
+    people.check_equal()  # the reviewer says yes
+    assert [*people.cleo.says()] == [said]
+
+
+def test_a_reviewers_no_leaves_what_was_brought_back_to_who_did(people: People) -> None:
+    said = ended_while_cleo_was_away(people)
+    people.rita.wk.remote.decide([said], holds=False)
+    people.sync(*people.all)
+    assert people.cleo.says() == people.bob.says() == people.rita.says() == {}
+    assert [*people.ann.says()] == [said]
+    assert people.ann.wk.get(said).needs_review
+    assert people.ann.sync().pushed == 0
+
+
+def test_a_second_person_who_brings_it_back_makes_it_the_teams_again(people: People) -> None:
+    said = ended_while_cleo_was_away(people)
+    people.sync(people.bob)
+    bring_back(people.bob, said)
+    people.sync(people.bob, *people.all)
+    assert not people.rita.wk.remote.waiting()
+    people.check_equal()
+    assert [*people.cleo.says()] == [said]
+
+
+def test_what_was_brought_back_and_said_anew_by_another_is_one_statement(people: People) -> None:
+    said = ended_while_cleo_was_away(people)
+    people.sync(people.cleo)
+    people.cleo.teach("Deploy on Mondays.")
+    people.sync(people.cleo)
+    people.check_equal()
+    assert [*people.bob.says()] == [said]

@@ -31,6 +31,7 @@ from wellkept.memory.sharing.team_entry import (
     PushOutcome,
     PushResult,
     TeamChange,
+    change_for,
     change_of,
     checked_item,
 )
@@ -84,7 +85,7 @@ class TeamMemory:
         is_all = len(found) < limit
         last = found[-1].seq if found else after
         return Pulled(
-            changes=tuple(map(change_of, found)),
+            changes=tuple(change_for(one, by.name) for one in found),
             cursor=max(last, head) if is_all else last,
             head=head,
             log=self._known_log(),
@@ -140,7 +141,7 @@ class TeamMemory:
         while found := self._store.shared_changes(
             self._project, after=after, limit=MAX_PAGE, seen_by=""
         ):
-            changes = [change_of(one) for one in found]
+            changes = [change_for(one, "") for one in found]
             take_changes(engine, changes, project=self._project, bases=bases, me="")
             after = found[-1].seq
             self._store.put_value(_FOLLOWED, self._project, after)

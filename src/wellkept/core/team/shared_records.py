@@ -18,10 +18,16 @@ class SharedState(StrEnum):
     """Somebody pushed it; only its owner and reviewers see it."""
     TEAM = "team"
     """Everybody has it."""
+    BROUGHT_BACK = "brought back"
+    """It ended, and somebody proposes it again: open for its owner, closed for all others."""
     CLOSED = "closed"
     """It no longer holds; its history stays."""
     ERASED = "erased"
     """Its text was deleted; the record only says so."""
+
+
+OPEN_STATES = (SharedState.PROPOSED, SharedState.BROUGHT_BACK, SharedState.TEAM)
+"""What somebody holds, or proposes."""
 
 
 @record(kw_only=True)

@@ -104,7 +104,7 @@ class _Replica:
                 self._erase(change, known)
             case SharedState.CLOSED:
                 self._close(change, known, base)
-            case SharedState.TEAM | SharedState.PROPOSED:
+            case SharedState.TEAM | SharedState.PROPOSED | SharedState.BROUGHT_BACK:
                 self._hold(change, known, base)
 
     # -- What no longer holds ---------------------------------------------------------------------

@@ -147,14 +147,35 @@ def body_of(entry: TeamEntry) -> str:
 
 
 def change_of(record: SharedRecord) -> TeamChange:
-    """A record as it is pulled."""
+    """A record as it is listed."""
     return TeamChange(
         id=record.id,
         seq=record.seq,
-        state=record.state,
+        state=told_state(record.state),
         owner=record.owner,
         entry=entry_of(record),
     )
+
+
+def change_for(record: SharedRecord, person: str) -> TeamChange:
+    """A record as a person pulls it: what was brought back is a proposal of its owner's, and ended
+    for everybody else until somebody decides."""
+    change = change_of(record)
+    if record.state is not SharedState.BROUGHT_BACK:
+        return change
+    if record.owner == person:
+        return replace(change, entry=without_end(change.entry))
+    return replace(change, state=SharedState.CLOSED)
+
+
+def told_state(state: SharedState) -> SharedState:
+    """The state as laptops know it."""
+    return SharedState.PROPOSED if state is SharedState.BROUGHT_BACK else state
+
+
+def without_end(entry: TeamEntry) -> TeamEntry:
+    """An entry that holds again."""
+    return replace(entry, until=None, superseded_by=None, ended_by=None)
 
 
 def checked_item(data: dict[str, Json]) -> PushItem:

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from wellkept.core.ports.shared_records import SharedRecordStore
 from wellkept.core.records import replace
-from wellkept.core.team.shared_records import SharedRecord, SharedState
+from wellkept.core.team.shared_records import OPEN_STATES, SharedRecord, SharedState
 from wellkept.memory.sharing.team_entry import TeamEntry, body_of, entry_of
-
-OPEN = (SharedState.PROPOSED, SharedState.TEAM)
 
 
 class TeamLedger:
@@ -57,7 +55,7 @@ class TeamLedger:
         """The open record that says this, if there is one."""
         found = self._twins.get(statement)
         known = self.find(found) if found else None
-        return found if known is not None and known.state in OPEN else None
+        return found if known is not None and known.state in OPEN_STATES else None
 
     def put(
         self,
@@ -82,7 +80,7 @@ class TeamLedger:
         if now is SharedState.TEAM and not entry.was_team:
             entry = replace(entry, was_team=True)
         statement = entry.shared.statement if entry.shared else ""
-        waiting = now is SharedState.PROPOSED or (
+        waiting = now in (SharedState.PROPOSED, SharedState.BROUGHT_BACK) or (
             now is SharedState.TEAM and bool(entry.withdrawn_by or entry.rivals)
         )
         made = replace(
@@ -94,7 +92,7 @@ class TeamLedger:
             body=body_of(entry),
         )
         self._entries[full_id] = entry
-        if statement and now in OPEN:
+        if statement and now in OPEN_STATES:
             self._twins[statement] = self.twin(statement) or full_id
         if made != known:
             self._records[full_id] = made

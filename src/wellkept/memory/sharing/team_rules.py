@@ -4,6 +4,7 @@
   reviewer says yes; what a reviewer taught or confirmed is the team's at once.
 - A writer who closes a team's statement withdraws it: it ends when a second person does too, or a
   reviewer says so.
+- What ended and is brought back waits in the same way, and is ended for all others meanwhile.
 - Two statements that replace the same one are rivals until a reviewer decides or one is closed.
 
 Invariant: pushing the same items twice changes nothing. The server's clock counts; moments from
@@ -18,7 +19,7 @@ from datetime import datetime
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.ports.shared_records import SharedRecordStore
 from wellkept.core.records import record, replace
-from wellkept.core.team.shared_records import SharedState
+from wellkept.core.team.shared_records import OPEN_STATES, SharedState
 from wellkept.memory.sharing.shared_file import SharedMemory
 from wellkept.memory.sharing.team_entry import (
     PushAction,
@@ -27,8 +28,10 @@ from wellkept.memory.sharing.team_entry import (
     PushResult,
     TeamEntry,
     checked_shared,
+    told_state,
+    without_end,
 )
-from wellkept.memory.sharing.team_ledger import OPEN, TeamLedger
+from wellkept.memory.sharing.team_ledger import TeamLedger
 
 _TRIES = 8
 _ENOUGH = 2
@@ -111,7 +114,7 @@ def _numbered(result: PushResult, ledger: TeamLedger) -> PushResult:
     known = ledger.find(result.same_as or result.id)
     if known is None:
         return result
-    return replace(result, seq=known.seq, state=known.state)
+    return replace(result, seq=known.seq, state=told_state(known.state))
 
 
 @record(kw_only=True)
@@ -146,7 +149,7 @@ class _Rules:
         reviewed = replace(entry, reviewer=self.by.name, reviewed_at=self.now)
         if holds:
             was_team = known.state is SharedState.TEAM
-            kept = replace(reviewed, withdrawn_by=(), until=None, superseded_by=None, ended_by=None)
+            kept = replace(without_end(reviewed), withdrawn_by=())
             self.ledger.put(full_id, kept, state=SharedState.TEAM)
             if was_team:
                 self._settle_rivals(full_id)
@@ -200,6 +203,10 @@ class _Rules:
         is_current = item.base == known.seq
         if known.state is SharedState.CLOSED:
             return self._put_closed(item, is_current=is_current)
+        if known.state is SharedState.BROUGHT_BACK and known.owner != self.by.name:
+            if is_current:  # a second person brings it back, too
+                self._confirm(item.id)
+            return _result(item, PushOutcome.ACCEPTED)
         # An earlier wording is an old request come late, unless it is said knowing the latest.
         is_late = shared.mark in entry.past and not is_current
         if shared.mark == there.mark or is_late:
@@ -219,28 +226,27 @@ class _Rules:
         entry = self.ledger.entry(item.id)
         if not is_current:
             return _result(item, PushOutcome.ACCEPTED)
-        opened = replace(
-            entry, until=None, superseded_by=None, ended_by=None, confirmed_by=(self.by.name,)
-        )
         is_decided = (self.by.may_review and item.vouched) or entry.ended_by == self.by.name
+        opened = replace(entry, confirmed_by=(self.by.name,), withdrawn_by=(), was_team=False)
         self.ledger.put(
             item.id,
-            replace(opened, withdrawn_by=(), was_team=False),
-            state=SharedState.TEAM if is_decided else SharedState.PROPOSED,
+            without_end(opened) if is_decided else opened,
+            state=SharedState.TEAM if is_decided else SharedState.BROUGHT_BACK,
             owner=self.by.name,
         )
         return _result(item, PushOutcome.ACCEPTED if is_decided else PushOutcome.WAITS)
 
     def _may_change(self, item: PushItem) -> bool:
         known = self.ledger.known(item.id)
-        is_own = known.state is SharedState.PROPOSED and known.owner == self.by.name
+        is_proposed = known.state in (SharedState.PROPOSED, SharedState.BROUGHT_BACK)
+        is_own = is_proposed and known.owner == self.by.name
         return is_own or (self.by.may_review and item.vouched)
 
     # -- Confirming -------------------------------------------------------------------------------
 
     def _confirm_named(self, item: PushItem) -> PushResult:
         known = self.ledger.find(item.id)
-        if known is None or known.state not in OPEN:
+        if known is None or known.state not in OPEN_STATES:
             return _result(item, PushOutcome.REFUSED, "It is no longer there.")
         self._confirm(item.id)
         return _result(item, PushOutcome.ACCEPTED)
@@ -251,9 +257,10 @@ class _Rules:
             return
         confirmed = (*entry.confirmed_by, self.by.name)
         self.ledger.put(full_id, replace(entry, confirmed_by=confirmed))
-        is_proposed = self.ledger.known(full_id).state is SharedState.PROPOSED
-        if is_proposed and len(confirmed) >= _ENOUGH:
-            self.ledger.put(full_id, self.ledger.entry(full_id), state=SharedState.TEAM)
+        is_team = self.ledger.known(full_id).state is SharedState.TEAM
+        if not is_team and len(confirmed) >= _ENOUGH:
+            held = without_end(self.ledger.entry(full_id))
+            self.ledger.put(full_id, held, state=SharedState.TEAM)
             self._become_team(full_id)
 
     def _take_back(self, full_id: str) -> None:
@@ -270,7 +277,7 @@ class _Rules:
             known = self.ledger.find(old)
             if known is None or known.state is SharedState.ERASED:
                 continue
-            if known.state in OPEN:
+            if known.state in OPEN_STATES:
                 self._end(old, until=self.now, superseded_by=full_id)
         self._name_heir(full_id)
         for rival in self.ledger.entry(full_id).rivals:
@@ -280,8 +287,10 @@ class _Rules:
 
     def _close(self, item: PushItem) -> PushResult:
         known = self.ledger.find(item.id)
-        if known is None or known.state not in OPEN:
+        if known is None or known.state not in OPEN_STATES:
             return _result(item, PushOutcome.ACCEPTED)
+        if known.state is SharedState.BROUGHT_BACK and known.owner != self.by.name:
+            return _result(item, PushOutcome.ACCEPTED)  # for them it has ended
         if not self._may_change(item) and not self._withdraw(item.id):
             return _result(item, PushOutcome.WAITS)
         heir = item.superseded_by
@@ -346,7 +355,7 @@ class _Rules:
     def _make_rivals(self, one: str, other: str) -> None:
         """Both name each other; but the team's statement does not name a mere proposal."""
         states = {each: self.ledger.find(each) for each in (one, other)}
-        if any(known is None or known.state not in OPEN for known in states.values()):
+        if any(known is None or known.state not in OPEN_STATES for known in states.values()):
             return
         for this, that in ((one, other), (other, one)):
             is_team = self.ledger.known(this).state is SharedState.TEAM

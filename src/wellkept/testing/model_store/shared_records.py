@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.records import replace
-from wellkept.core.team.shared_records import SharedRecord, SharedState
+from wellkept.core.team.shared_records import OPEN_STATES, SharedRecord, SharedState
 from wellkept.testing.model_store.data import ModelData
 
 
@@ -30,7 +30,7 @@ class ModelSharedRecords(ABC):
         return [
             one
             for one in self._team(project)
-            if one.statement in statements and one.state in (SharedState.PROPOSED, SharedState.TEAM)
+            if one.statement in statements and one.state in OPEN_STATES
         ]
 
     def shared_changes(
@@ -70,4 +70,4 @@ class ModelSharedRecords(ABC):
 
 
 def _holds(one: SharedRecord) -> bool:
-    return bool(one.statement) and one.state in (SharedState.PROPOSED, SharedState.TEAM)
+    return bool(one.statement) and one.state in OPEN_STATES

@@ -263,6 +263,9 @@ def _print_waiting(one: TeamChange) -> None:
     ):
         if names:
             click.echo(f"  {label}: {', '.join(f'm:{short_id(name)}' for name in names)}")
+    if one.entry.ended_by:
+        when = f" on {one.entry.until:%Y-%m-%d}" if one.entry.until else ""
+        click.echo(f"  ended by {output.safe(one.entry.ended_by)}{when}, and proposed again")
     if one.entry.withdrawn_by:
         click.echo(f"  withdrawn by {output.safe(', '.join(one.entry.withdrawn_by))}")
 

@@ -43,7 +43,7 @@ class PostgresSharedRecords(Component):
         with self._database.reading() as db:
             rows = db.rows(
                 f"SELECT {COLUMNS} {_HERE} AND statement = ANY(%(statements)s)"
-                " AND state IN ('proposed', 'team') ORDER BY seq",
+                " AND state IN ('proposed', 'brought back', 'team') ORDER BY seq",
                 project=bindable(project),
                 statements=all_bindable(statements),
             )
@@ -104,7 +104,7 @@ class PostgresSharedRecords(Component):
             for one in new_statements(records):
                 found = db.rows(
                     f"SELECT id {_HERE} AND statement = %(statement)s"
-                    " AND state IN ('proposed', 'team')",
+                    " AND state IN ('proposed', 'brought back', 'team')",
                     project=project,
                     statement=one.statement,
                 )

@@ -59,7 +59,8 @@ _OUTDATED = f"""CREATE FUNCTION outdated(of_tenant TEXT)
            AND greatest(m.created_ms, m.updated_ms, m.accessed_ms)
                < extract(epoch FROM now()) * 1000 - d.days * {_DAY_MS}::bigint
            AND NOT EXISTS (SELECT 1 FROM wellkept.shared_records r WHERE r.tenant = of_tenant
-                AND r.project = m.home AND r.id = m.id AND r.state IN ('proposed', 'team'));
+                AND r.project = m.home AND r.id = m.id
+                AND r.state IN ('proposed', 'brought back', 'team'));
     END $$"""
 
 _DELETE = f"""CREATE FUNCTION delete_outdated(of_tenant TEXT, most INT) RETURNS INT

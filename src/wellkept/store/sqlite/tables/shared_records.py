@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from wellkept.core.errors import ConflictError
-from wellkept.core.team.shared_records import SharedRecord, SharedState
+from wellkept.core.team.shared_records import OPEN_STATES, SharedRecord, SharedState
 from wellkept.store.sqlite.connection.database import (
     Component,
     bindable,
@@ -46,7 +46,8 @@ class SqliteSharedRecords(Component):
                 some = [bindable(one) for one in statements[start : start + _CHUNK]]
                 rows = db.execute(
                     f"SELECT {COLUMNS} FROM shared_records WHERE project = ?"
-                    f" AND statement IN ({placeholders(some)}) AND state IN ('proposed', 'team')",
+                    f" AND statement IN ({placeholders(some)})"
+                    " AND state IN ('proposed', 'brought back', 'team')",
                     (bindable(project), *some),
                 )
                 found += map(to_record, rows)
@@ -101,7 +102,7 @@ class SqliteSharedRecords(Component):
             for one in new_statements(records):
                 rows = db.execute(
                     "SELECT id FROM shared_records WHERE project = ? AND statement = ?"
-                    " AND state IN ('proposed', 'team')",
+                    " AND state IN ('proposed', 'brought back', 'team')",
                     (project, one.statement),
                 )
                 require_unsaid(one, {str(row[0]) for row in rows}, records)
@@ -118,8 +119,7 @@ def require_seen(record: SharedRecord, stored: int) -> None:
 
 def new_statements(records: Sequence[SharedRecord]) -> list[SharedRecord]:
     """Those that say something new and hold."""
-    is_open = (SharedState.PROPOSED, SharedState.TEAM)
-    return [one for one in records if not one.seq and one.statement and one.state in is_open]
+    return [one for one in records if not one.seq and one.statement and one.state in OPEN_STATES]
 
 
 def require_unsaid(record: SharedRecord, said: set[str], written: Sequence[SharedRecord]) -> None:
