@@ -20,7 +20,7 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.recall.answers import SUPPORT, Question, probability
 from wellkept.memory.recall.features import begins_a_word
 from wellkept.memory.recall.ranking import Ranked
-from wellkept.memory.recall.requests import CLEAR_SCORE, DEFAULT_MIN_SCORE, TURN_SHARE
+from wellkept.memory.recall.requests import BESIDE_SHARE, CLEAR_SCORE, DEFAULT_MIN_SCORE
 from wellkept.memory.recall.spread import spread_out
 from wellkept.memory.recall.weights import load_rankings
 from wellkept.testing.fakes import ManualClock
@@ -104,7 +104,7 @@ def test_beside_an_answer_turns_have_a_lower_bar_unless_more_was_asked_for(engin
     usual = ask(
         engine, "how often does the importer retry rows?", limit=30, min_score=DEFAULT_MIN_SCORE
     )
-    assert len(usual.hits) == sum(h.score >= TURN_SHARE * DEFAULT_MIN_SCORE for h in every)
+    assert len(usual.hits) == sum(h.score >= BESIDE_SHARE * DEFAULT_MIN_SCORE for h in every)
     strict = ask(engine, "how often does the importer retry rows?", limit=30, min_score=0.2)
     assert len(strict.hits) == sum(hit.score >= 0.2 for hit in every)
 
@@ -162,6 +162,25 @@ def test_the_bundled_model_keeps_other_words_and_leaves_out_other_subjects(count
         assert wk.recall("which command puts a new version into production?").hits
         for far in ("zebra unicorn quantum", "recipe for pancakes", "who painted the Mona Lisa?"):
             assert not wk.recall(far).hits
+
+
+@pytest.mark.feature("B10")
+def test_notes_have_a_lower_bar_only_beside_an_answer_that_is_not_clear() -> None:
+    notes = load_notes(DEVELOPMENT)
+    unclear = clear = 0
+    with opened(Way("static")) as wk:
+        wk.remember_many(notes.drafts(), merge_similar=False)
+        for asked in notes.questions[::5]:
+            every = wk.recall(asked.text, limit=100, min_score=0.0).hits
+            best = every[0].score
+            is_guess = DEFAULT_MIN_SCORE <= best < CLEAR_SCORE
+            least = DEFAULT_MIN_SCORE * (BESIDE_SHARE if is_guess else 1.0)
+            listed = wk.recall(asked.text, limit=100).hits
+            assert len(listed) == sum(hit.score >= least for hit in every), asked.text
+            unclear += is_guess
+            clear += best >= CLEAR_SCORE
+    assert unclear
+    assert clear
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ from wellkept.memory.recall.query_plan import QueryPlan, plan_query
 from wellkept.memory.recall.ranking import Matches, Ranked, RankedCandidates, RankingContext
 from wellkept.memory.recall.ranking_profiles import Profile, profile_named
 from wellkept.memory.recall.requests import (
+    BESIDE_SHARE,
     CLEAR_SCORE,
     DEFAULT_MIN_SCORE,
-    TURN_SHARE,
     RecallHit,
     RecallRequest,
     RecallResult,
@@ -351,14 +351,16 @@ def _result(
 
 
 def _clear(order: Sequence[Ranked], least: float) -> list[Ranked]:
-    """The hits that reach the least score. Evidence in a conversation is spread over its turns:
-    beside a hit that reaches the usual least score, turns count from a part of it on."""
+    """The hits that reach the least score. Beside one that does, a part of the usual least score is
+    enough for turns, since evidence in a conversation is spread over them; and for notes while no
+    hit is clear, since then the order is a guess."""
     best = max((ranked.score for ranked in order), default=0.0)
-    share = TURN_SHARE if least <= DEFAULT_MIN_SCORE and best >= least else 1.0
+    lowered = least * (BESIDE_SHARE if least <= DEFAULT_MIN_SCORE and best >= least else 1.0)
+    of_notes = lowered if best < CLEAR_SCORE else least
     return [
         ranked
         for ranked in order
-        if ranked.score >= least * (1.0 if ranked.candidate.place is None else share)
+        if ranked.score >= (of_notes if ranked.candidate.place is None else lowered)
     ]
 
 

@@ -14,8 +14,9 @@ from wellkept.core.types import Phase
 DEFAULT_PROFILE = "default"
 DEFAULT_MIN_SCORE = 0.05
 """Below this probability a memory is not given as an answer, unless the caller asks for less."""
-TURN_SHARE = 0.4
-"""Beside an answer, a turn of a session is given from this share of the least score on."""
+BESIDE_SHARE = 0.4
+"""Beside an answer, a turn of a session is given from this share of the least score on; while no
+answer is clear, a note too."""
 CLEAR_SCORE = 0.25
 """From here on a memory counts as an answer, and raw records are not searched for another."""
 NOTHING_KNOWN = "Nothing known about that."
