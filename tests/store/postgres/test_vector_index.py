@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.store.postgres.tenants import open_tenant
-from wellkept.core.changes import Insert
-from wellkept.core.query import Filter
+from wellkept.core.changes import Close, Delete, Insert
+from wellkept.core.query import Filter, Validity
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, Scope
+from wellkept.store.postgres.search import vectors
 from wellkept.store.postgres.store import PostgresStore
 from wellkept.testing.samples import Samples
 
@@ -109,3 +112,81 @@ def test_a_small_project_beside_a_large_one_is_compared_whole(store: PostgresSto
     small = Filter(project="small", include_user=False)
     hits = store.search_vectors(query, model_id="m", where=small, limit=50)
     assert {hit.id for hit in hits} == {change.memory.id for change in mine}
+
+
+TAGS = ("most", "half", "tenth", "few", "one", "nobody")
+
+
+def _filter(
+    tags: tuple[str, ...], types: tuple[MemoryType, ...], validity: Validity, user: bool
+) -> Filter:
+    return replace(HERE, tags=tags, types=types, validity=validity, include_user=user)
+
+
+FILTERS = st.builds(
+    _filter,
+    st.lists(st.sampled_from(TAGS), max_size=2, unique=True).map(tuple),
+    st.sampled_from([(), (MemoryType.GOTCHA,), (MemoryType.FACT, MemoryType.GOTCHA)]),
+    st.sampled_from([Validity.OPEN, Validity.ANY, Validity.CLOSED]),
+    st.booleans(),
+)
+
+
+def _tagged(samples: Samples, number: int, near: bytes) -> Insert:
+    shares = (("most", 1), ("half", 2), ("tenth", 10), ("few", 150), ("one", 10_000))
+    tags = [tag for tag, each in shares if number % each == each // 2]
+    # The rarer, the further from the query: what a scan by nearness would end before.
+    noise = 0.3 + 2.0 * ("tenth" in tags) + 6.0 * ("few" in tags)
+    return samples.insert(
+        f"n{number}",
+        tags=tuple(tags),
+        type=MemoryType.GOTCHA if number % 7 == 0 else MemoryType.FACT,
+        scope=Scope.USER if number % 60 == 5 else Scope.GLOBAL,
+        model_id="m",
+        vector=samples.near(near, noise=noise),
+    )
+
+
+@pytest.mark.feature("B1")
+@pytest.mark.parametrize(
+    ("size", "most_scanned"),
+    [(60, None), (LARGE - 1, None), (900, None), (900, 1), (900, 60)],
+)
+def test_no_filter_size_or_limit_of_the_scan_makes_a_search_return_too_few(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, size: int, most_scanned: int | None
+) -> None:
+    """Compared with every vector: the same number always, the same memories without an index."""
+    samples = Samples(seed=size)
+    near = samples.vector()
+    changes = [_tagged(samples, number, near) for number in range(size)]
+    store.apply(changes)
+    by_index = size >= LARGE
+    if by_index:
+        _make_indexes(store)
+    # After the index was made: deleted, closed and new rows.
+    store.apply([Delete(one.memory.id) for one in changes[3::11]])
+    gone = {one.memory.id for one in changes[3::11]}
+    closed = [one.memory.id for one in changes[4::13] if one.memory.id not in gone]
+    store.apply([Close(one, samples.now) for one in closed])
+    store.apply([_tagged(samples, size + number, near) for number in range(20)])
+    if most_scanned is not None:
+        monkeypatch.setattr(vectors, "_MAX_SCANNED", most_scanned)
+        monkeypatch.setattr(vectors, "_MAX_BEAM", 1)
+
+    @settings(max_examples=25, derandomize=True, deadline=None)
+    @given(where=FILTERS, limit=st.sampled_from([1, 7, 48, 300, 2_000]), is_near=st.booleans())
+    def check(where: Filter, limit: int, is_near: bool) -> None:
+        query = near if is_near else samples.vector()
+        ids = [one.id for one in store.iterate(where)]
+        every = store.similarities(query, model_id="m", ids=ids)
+        wanted = sorted(every.values(), reverse=True)[:limit]
+        found = store.search_vectors(query, model_id="m", where=where, limit=limit)
+        assert len(found) == len(wanted), where
+        assert len({hit.id for hit in found}) == len(found)
+        assert {hit.id for hit in found} <= set(ids)
+        if not by_index:
+            assert [hit.score for hit in found] == pytest.approx(wanted, abs=1e-3)
+
+    check()
+    if by_index:
+        assert _plan(store) is not None

@@ -9,6 +9,7 @@ from wellkept.store.postgres.maintenance.maintenance import PostgresMaintenance
 from wellkept.store.postgres.migrations import migrate
 from wellkept.store.postgres.search.index import PostgresSearch
 from wellkept.store.postgres.search.narrow import NarrowFilters
+from wellkept.store.postgres.search.phrase_counts import PhraseCounts
 from wellkept.store.postgres.search.vector_index import LARGE_PROJECT, VectorIndexes
 from wellkept.store.postgres.tables.activity import PostgresActivityLog
 from wellkept.store.postgres.tables.injections import PostgresInjections
@@ -53,6 +54,7 @@ class PostgresStore(
         self._accesses = AccessBuffer()
         self._homes = KnownHomes()
         self._vector_indexes = VectorIndexes(least=large_project)
+        self._phrases = PhraseCounts()
         self._narrow = NarrowFilters(few=large_project // 100)
 
     @classmethod

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from wellkept.core.query import Filter, RetrieverHit
@@ -18,6 +19,7 @@ from wellkept.core.records import record
 from wellkept.core.text import clean
 from wellkept.store.postgres.connection.database import Connection, Value
 from wellkept.store.postgres.search.narrow import few_sql
+from wellkept.store.postgres.search.phrase_counts import PhraseCounts
 from wellkept.store.postgres.tables.filters import Condition, condition
 from wellkept.store.postgres.tables.index_keys import query_tokens
 from wellkept.store.postgres.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
@@ -52,6 +54,7 @@ def search_fulltext(
     limit: int,
     narrow: bool = False,
     effort: SearchEffort = DEFAULT_EFFORT,
+    phrases: PhraseCounts | None = None,
 ) -> list[RetrieverHit]:
     """The best memories by BM25 that contain any of the terms.
 
@@ -67,7 +70,8 @@ def search_fulltext(
     if totals is None or totals[0] <= 0:
         return []
     memories, tokens = totals
-    found = [_Term(each, holding) for each, holding in _holding(db, wanted) if holding > 0]
+    counted = _holding(db, wanted, tokens, phrases or PhraseCounts())
+    found = [_Term(each, holding) for each, holding in counted if holding > 0]
     if not found:
         return []
     usual_length = tokens / memories or 1.0
@@ -108,7 +112,7 @@ def _needed(terms: Sequence[_Term], memories: int, *, least: float) -> list[_Ter
 
 
 def _holding(
-    db: Connection, wanted: Sequence[tuple[int, ...]]
+    db: Connection, wanted: Sequence[tuple[int, ...]], length: int, phrases: PhraseCounts
 ) -> list[tuple[tuple[int, ...], int]]:
     """In how many memories of the tenant each term stands."""
     words = list({token for tokens in wanted for token in tokens})
@@ -120,13 +124,11 @@ def _holding(
         )
     )
     found: list[tuple[tuple[int, ...], int]] = []
-    phrases: dict[tuple[int, ...], int] = {}
     for tokens in wanted:
         holding = min(counts.get(token, 0) for token in tokens)
         if len(tokens) > 1 and holding > 0:
-            if tokens not in phrases:
-                phrases[tokens] = _phrase_holding(db, tokens)
-            holding = phrases[tokens]
+            count = partial(_phrase_holding, db, tokens)
+            holding = phrases.of(tokens, length=length, count=count)
         found.append((tokens, holding))
     return found
 

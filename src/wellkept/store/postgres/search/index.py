@@ -17,6 +17,7 @@ from wellkept.store.sqlite.search.candidates import merged_spans
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Vector
     from wellkept.store.postgres.search.narrow import NarrowFilters
+    from wellkept.store.postgres.search.phrase_counts import PhraseCounts
     from wellkept.store.postgres.search.vector_index import VectorIndexes
     from wellkept.store.postgres.tables.known_homes import KnownHomes
 
@@ -26,6 +27,7 @@ class PostgresSearch(Component):
 
     _vector_indexes: VectorIndexes
     _narrow: NarrowFilters
+    _phrases: PhraseCounts
     _homes: KnownHomes
 
     def search_fulltext(
@@ -34,7 +36,12 @@ class PostgresSearch(Component):
         require_limit(limit)
         with self._database.reading() as db:
             found = fulltext.search_fulltext(
-                db, terms, where, limit=limit, narrow=self._narrow.is_narrow(db, where)
+                db,
+                terms,
+                where,
+                limit=limit,
+                narrow=self._narrow.is_narrow(db, where),
+                phrases=self._phrases,
             )
         return self._learned(found, where)
 

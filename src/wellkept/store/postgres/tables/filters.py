@@ -122,8 +122,10 @@ def _add_labels(clauses: _Clauses, where: Filter) -> None:
 
 
 def _add_label(clauses: _Clauses, kind: LabelKind, values: Sequence[str]) -> None:
+    # Said again of the labels: the planner does not follow it from the memory to them.
+    inside = " AND l.home = ANY(%(homes)s)" if "homes" in clauses.params else ""
     clauses.add(
-        "EXISTS (SELECT 1 FROM labels l WHERE l.tenant = m.tenant AND l.home = m.home"
+        f"EXISTS (SELECT 1 FROM labels l WHERE l.tenant = m.tenant AND l.home = m.home{inside}"
         f" AND l.number = m.number AND l.kind = '{kind}' AND l.value = ANY({{}}))",
         [index_key(bindable(value)) for value in values],
     )

@@ -178,7 +178,8 @@ class PostgresInjections(Component):
                 "SELECT line_id, at_ms, reason FROM silent_lines s"
                 " WHERE s.tenant = %(tenant)s AND s.project = %(project)s"
                 " AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.tenant = s.tenant"
-                " AND m.id = s.line_id AND m.updated_ms > s.at_ms) ORDER BY line_id",
+                " AND m.home IN (%(project)s, '') AND m.id = s.line_id"
+                " AND m.updated_ms > s.at_ms) ORDER BY line_id",
                 project=bindable(project),
             )
         return [SilentLine(line_id, from_ms(at_ms), reason) for line_id, at_ms, reason in rows]

@@ -34,13 +34,17 @@ class KnownHomes:
                 self._homes.clear()
             self._homes.update((one.id, homes) for one in found)
 
+    def of(self, ids: Iterable[str]) -> list[str]:
+        """The homes of those that are known."""
+        return sorted({home for full_id in ids for home in self._homes.get(full_id, ())})
+
     def read(
         self,
         ids: Sequence[str],
         look_up: Callable[[Sequence[str], list[str] | None], dict[str, _Found]],
     ) -> dict[str, _Found]:
         """What `look_up` finds for the ids: first in the homes that are known, then everywhere."""
-        homes = {home for full_id in ids for home in self._homes.get(full_id, ())}
-        found = look_up(ids, sorted(homes)) if homes else {}
+        homes = self.of(ids)
+        found = look_up(ids, homes) if homes else {}
         missing = [full_id for full_id in ids if full_id not in found]
         return {**found, **look_up(missing, None)} if missing else found

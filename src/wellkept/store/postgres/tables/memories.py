@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ class PostgresMemories(Component):
         try:
             with self._database.writing() as db:
                 apply_changes(db, changes, at_ms=to_ms(self._clock()))
-                write_accesses(db, accesses)
+                write_accesses(db, accesses, homes=self._homes.of(accesses))
         except WellkeptError:
             self._accesses.add(accesses.items())
             raise
@@ -169,7 +169,7 @@ class PostgresMemories(Component):
             return
         try:
             with self._database.writing(busy_timeout_ms=_FLUSH_TIMEOUT_MS) as db:
-                write_accesses(db, accesses)
+                write_accesses(db, accesses, homes=self._homes.of(accesses))
         except StoreError:
             self._accesses.add(accesses.items())
 
@@ -187,19 +187,29 @@ def _by_id(
     )
 
 
-def write_accesses(db: Connection, accesses: dict[str, AccessCount]) -> None:
-    """Add accesses to the rows; unknown ids are skipped."""
+def write_accesses(
+    db: Connection, accesses: Mapping[str, AccessCount], *, homes: Sequence[str] = ()
+) -> None:
+    """Add accesses to the rows: first in the homes that are known, then everywhere; unknown ids are
+    skipped."""
     if not accesses:
         return
-    db.run(
+    done = db.rows(
         "UPDATE memories m SET access_count = m.access_count + a.times,"
         " accessed_ms = greatest(m.accessed_ms, a.at_ms)"
         " FROM unnest(%(ids)s::text[], %(times)s::bigint[], %(at)s::bigint[])"
-        " AS a (id, times, at_ms) WHERE m.tenant = %(tenant)s AND m.id = a.id",
+        " AS a (id, times, at_ms) WHERE m.tenant = %(tenant)s AND m.id = a.id"
+        + (" AND m.home = ANY(%(homes)s)" if homes else "")
+        + " RETURNING a.id",
         ids=[bindable(full_id) for full_id in accesses],
         times=[access.times for access in accesses.values()],
         at=[access.at_ms for access in accesses.values()],
+        homes=list(homes),
     )
+    if homes:
+        counted = {full_id for (full_id,) in done}
+        rest = {key: one for key, one in accesses.items() if bindable(key) not in counted}
+        write_accesses(db, rest)
 
 
 def _page(
