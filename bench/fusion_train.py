@@ -87,6 +87,7 @@ _BY_HAND = {Feature.FRAGMENTS, Feature.LINKS, Feature.CAUSAL}
 _OF_WORDS = {s for s in Feature if "words" in s.label or "covers" in s.label}
 _OF_MEANING = {s for s in Feature if "meaning" in s.label} | {Feature.MET}
 TURN = [s for s in Feature if s not in _BY_HAND | {Feature.NOTE, Feature.COVERS_MOST}]
+_NOT_OF_CHATS = {Feature.COVERS_AROUND}  # the long answer of an assistant has most words
 NOTE = [Feature.MEANING, Feature.COVERS_MOST, Feature.NOTE]
 _WITHOUT = {
     "word_vectors": set[Feature](),
@@ -133,9 +134,10 @@ def fit(data: Sequence[Example], name: str = WORD_VECTORS, *, ridge: float = RID
     )
     found.turn[turn] = weights[: len(turn)]
     found.note[note] = weights[len(turn) :]
-    found.chat[turn] = _learned(
+    chat = [f for f in turn if f not in _NOT_OF_CHATS]
+    found.chat[chat] = _learned(
         [e for e in data if e.targets and e.source in CHAT_SHARE],
-        lambda e: _only(e.chats, e, turn),
+        lambda e: _only(e.chats, e, chat),
         beside=found,
         share=CHAT_SHARE,
         ridge=ridge,

@@ -184,6 +184,17 @@ def test_a_text_covers_the_share_of_the_question_that_it_speaks_of_rare_words_fi
     assert 0.0 < covered["rare"] < covered["common"] < covered["both"] <= 1.0
 
 
+def test_what_the_turns_around_have_of_the_question_counts_where_a_turn_lacks_it() -> None:
+    rows = [candidate(f"t{seq}", session_id="one", seq=seq) for seq in range(4)]
+    table = FeatureTable(pool(*rows), plan("where does the importer log retries"))
+    table.read_texts(
+        {"t0": "Does the importer log?", "t1": "It logs to a file.", "t3": "The importer retries."}
+    )
+    beside = {row.id: table[row.id][Feature.COVERS_AROUND] for row in rows}
+    assert beside["t1"] > 0.0  # the importer, named before
+    assert beside["t0"] == beside["t2"] == beside["t3"] == 0.0
+
+
 def test_a_question_none_of_whose_words_are_told_is_covered_by_nothing() -> None:
     table = FeatureTable(pool(candidate("x")), plan("where is the cache"))
     table.read_texts({"x": "Deploys happen on Fridays."})

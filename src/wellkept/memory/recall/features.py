@@ -73,6 +73,7 @@ class Feature(IntEnum):
     NOTE = 24
     COVERS_MOST = 25
     MET = 26
+    COVERS_AROUND = 27
 
     @property
     def label(self) -> str:
@@ -127,7 +128,7 @@ class FeatureTable:
         self._forms = [_form(c, roles) for c in pool.candidates]
         words = self._shares(pool.words)
         positions = _neighbours(pool.candidates)
-        self._before = positions[-1]
+        self._before, self._after = positions[-1], positions[1]
         self._add_matches(Feature.WORDS, words, positions)
         self._add_matches(Feature.MEANING, self._meaning(pool, words), positions)
         for signal, found in (
@@ -184,14 +185,26 @@ class FeatureTable:
             matches = self._columns[match]
             if matches is not None:
                 self._mark(answers, {n: matches[self._before[n]] for n in answering})
-        covered = _coverage(self._plan, texts)
+        held, rarity = _held_words(self._plan, texts)
+        covered = {n: math.fsum(rarity[word] for word in own) for n, own in held.items() if own}
         self._mark(Feature.COVERS, covered)
+        around = {n: self._held_around(n, held) - own for n, own in held.items()}
+        beside = {
+            n: math.fsum(rarity[word] for word in words) for n, words in around.items() if words
+        }
+        self._mark(Feature.COVERS_AROUND, beside)
         # One word in common of many says little: the square tells a text that has most of them.
         self._mark(Feature.COVERS_MOST, {n: share * share for n, share in covered.items()})
         if self._plan.asks_when:
             self._mark(
                 Feature.TELLS_WHEN, {n: 1.0 for n, text in texts.items() if _tells_when(text)}
             )
+
+    def _held_around(self, number: int, held: Mapping[int, Set[str]]) -> Set[str]:
+        """The words of the query that the turns before and after a candidate have, if read."""
+        nothing: Set[str] = frozenset()
+        before, after = self._before[number], self._after[number]
+        return held.get(before, nothing) | held.get(after, nothing)
 
     def read_matches(self, matches: Mapping[str, float]) -> None:
         """Add how well the words of some candidates meet those of the query."""
@@ -333,8 +346,11 @@ def _length(chars: int) -> float:
     return min(_LONGEST, math.log((max(0, chars) + _CHARS_OFFSET) / _USUAL_CHARS))
 
 
-def _coverage(plan: QueryPlan, texts: Mapping[int, str]) -> dict[int, float]:
-    """The share of the query's words that each text has; rare words count more.
+def _held_words(
+    plan: QueryPlan, texts: Mapping[int, str]
+) -> tuple[dict[int, set[str]], dict[str, float]]:
+    """The words of the query that each text has, and the share of each in the query; rare words
+    count more.
 
     Unlike shares of the best match, this tells a good best match from a poor one.
     """
@@ -342,15 +358,15 @@ def _coverage(plan: QueryPlan, texts: Mapping[int, str]) -> dict[int, float]:
     terms = {stem(term) for term in plan.terms if term not in aside}
     starts = {number: text[:READ_CHARS] for number, text in texts.items()}
     lowered = {number: text.casefold() for number, text in starts.items()}
-    found = dict.fromkeys(texts, 0.0)
-    total = 0.0
+    held: dict[int, set[str]] = {number: set() for number in texts}
+    rarity: dict[str, float] = {}
     for word in sorted(terms):
         holding = [n for n, low in lowered.items() if begins_a_word(word, low, starts[n])]
-        rarity = math.log(1 + (len(lowered) + 0.5) / (len(holding) + 0.5))
-        total += rarity
+        rarity[word] = math.log(1 + (len(lowered) + 0.5) / (len(holding) + 0.5))
         for number in holding:
-            found[number] += rarity
-    return {number: share / total for number, share in found.items() if share}
+            held[number].add(word)
+    total = sum(rarity.values())
+    return held, {word: share / total for word, share in rarity.items()}
 
 
 def begins_a_word(stem: str, low: str, text: str) -> bool:
