@@ -1,8 +1,8 @@
 """Words of other languages: `python -m scripts.train_embedder.align TABLE GATHERED OUT`.
 
-TABLE is the folder that `train.py` wrote, GATHERED one with `pairs.jsonl` (`gather.py`) and
-`translations.jsonl` (`translations.py`). A word of another language becomes the weighed sum of the
-rows of its English meanings (`dictionary.py`), so a German question comes near an English note.
+TABLE is the folder that `train.py` wrote, GATHERED one with the pairs (`gather.py`, `natural.py`)
+and `translations.jsonl` (`translations.py`). A word of another language becomes the weighed sum of
+the rows of its English meanings (`dictionary.py`), so a German question comes near an English note.
 Rows of words that English texts use often stay as they are; entries of other languages that the
 table had before are replaced or left out. Writes table and vocabulary into OUT. Two minutes.
 """
@@ -16,10 +16,11 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
 from scripts.train_embedder.dictionary import Meanings, Pair, meanings
+from scripts.train_embedder.readpairs import read_pairs
+from scripts.train_embedder.tables import read_table, write_table
 from scripts.train_embedder.vocabulary import count_words
 from wellkept.providers.embedders.bundled_models import MINILM
 from wellkept.providers.embedders.words import CONTINUED, WordTokenizer
@@ -39,29 +40,19 @@ def main() -> None:
     options.add_argument("gathered", type=Path)
     options.add_argument("out", type=Path)
     arguments = options.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    entries = (arguments.table / "vocabulary.txt").read_text("utf-8").split("\n")
-    tensors = load_file(arguments.table / "table.safetensors")
-    rows = tensors["rows"].astype(np.float32) * tensors["scales"][:, None]
-    english = count_words(_english_texts(arguments.gathered / "pairs.jsonl"))
+    entries, rows = read_table(arguments.table)
+    english = count_words(_english_texts(arguments.gathered))
     messages = read_messages(arguments.gathered / "translations.jsonl")
     entries, rows = aligned(entries, rows, messages, english)
-    scales = np.abs(rows).max(axis=1) / 127
-    whole = np.rint(rows / scales[:, None]).astype(np.int8)
-    save_file(
-        {"rows": whole, "scales": scales.astype(np.float32)}, arguments.out / "table.safetensors"
-    )
-    (arguments.out / "vocabulary.txt").write_text("\n".join(entries), "utf-8")
+    write_table(arguments.out, entries, rows)
     print(len(entries), "entries")
 
 
-def _english_texts(path: Path) -> Iterator[str]:
-    with path.open(encoding="utf-8") as stream:
-        for line in stream:
-            kind, left, right = json.loads(line)
-            if kind != "translation":
-                yield left
-                yield right
+def _english_texts(gathered: Path) -> Iterator[str]:
+    for kind, pairs in read_pairs(gathered, None).items():
+        if kind != "translation":
+            for pair in pairs:
+                yield from pair
 
 
 def read_messages(path: Path) -> dict[str, list[Pair]]:

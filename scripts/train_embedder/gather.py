@@ -36,7 +36,7 @@ from scripts.train_embedder.sources import (
 )
 
 _OF_ONE_SOURCE = 2500
-_OF_ONE_KIND = {"code": 150_000, "name": 60_000, "translation": 90_000}
+_OF_ONE_KIND = {"code": 150_000, "function": 80_000, "name": 60_000, "translation": 90_000}
 _OF_OTHER_KINDS = 60_000
 _COMMITS = 1200
 _FILES_OF_ONE_WHEEL = 170

@@ -99,6 +99,9 @@ def python_pairs(source: str, refused: Refused) -> Iterator[tuple[str, Pair]]:
             yield "code", (summary, code)
             # The name is what a question most often meets; the docstring often stays with it.
             yield "name", (summary, identifiers(head, 12))
+            # As it is written, so that keywords and the like come to count little.
+            further = doc[doc.find("\n") :][:300] if "\n" in doc else ""
+            yield "function", (summary, f"{head}\n{further}\n{body}"[:900])
         rest = plain(doc[doc.find("\n\n") :])[:500] if "\n\n" in doc else ""
         if len(rest) > 60:
             yield "doc", (summary, rest)

@@ -91,7 +91,12 @@ def repository_source(folder: Path) -> Source | None:
 
 
 def repository_files(
-    folder: Path, endings: tuple[str, ...], limit: int = 100_000
+    folder: Path,
+    endings: tuple[str, ...],
+    limit: int = 100_000,
+    *,
+    matching: re.Pattern[str] | None = None,
+    biggest: int = _BIG,
 ) -> Iterator[File]:
     """Files of the newest commit with these endings, chosen as in a wheel."""
     rows = git(folder, "ls-tree", "-r", "-l", "HEAD").split("\n")
@@ -99,10 +104,11 @@ def repository_files(
     for row in rows:
         head, _, path = row.partition("\t")
         parts = head.split()
-        sized = len(parts) == 4 and parts[3].isdecimal() and int(parts[3]) < _BIG
+        sized = len(parts) == 4 and parts[3].isdecimal() and int(parts[3]) < biggest
         if (
             sized
             and path.endswith(endings)
+            and (matching is None or matching.fullmatch(path))
             and not re.search(r"vendor|third_party|node_modules|generated|\.min\.", path)
         ):
             wanted.append((parts[2], path))

@@ -15,7 +15,6 @@ from wellkept.providers.embedders.words import CONTINUED, WordTokenizer
 _SMOOTHING = 3e-4
 _COUNTED_TEXTS = 150_000
 _SEED = 12
-_DIMENSION = 256
 
 
 def start_vectors(
@@ -23,7 +22,9 @@ def start_vectors(
     tokenizer: WordTokenizer,
     pairs: dict[str, list[tuple[str, str]]],
     teacher: Teacher,
+    *,
     wordllama: Path,
+    dimension: int,
 ) -> np.ndarray:
     """One row an entry, then rows of chance for what is hashed."""
     words = [entry.removeprefix(CONTINUED) for entry in entries]
@@ -31,9 +32,9 @@ def start_vectors(
     second = _wordllama(words, wordllama)
     side_by_side = np.hstack([_centred(first), _centred(second)])
     _, _, axes = np.linalg.svd(side_by_side.T @ side_by_side)
-    reduced = side_by_side @ axes[:_DIMENSION].T
+    reduced = side_by_side @ axes[:dimension].T
     reduced /= np.linalg.norm(reduced, axis=1, keepdims=True) + 1e-9
-    chance = np.random.default_rng(_SEED).standard_normal((tokenizer.size, _DIMENSION))
+    chance = np.random.default_rng(_SEED).standard_normal((tokenizer.size, dimension))
     chance /= np.linalg.norm(chance, axis=1, keepdims=True)
     rows = np.vstack([reduced, chance[len(entries) :]]).astype(np.float32)
     # To the teacher most words of other scripts are one unknown word.

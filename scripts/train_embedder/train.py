@@ -1,74 +1,72 @@
-"""Train the default embedder's table: `python -m scripts.train_embedder.train GATHERED OUT`.
+"""Train the default table: `python -m scripts.train_embedder.train GATHERED LESSONS OUT`.
 
 1. Vocabulary: `vocabulary.py`.
-2. Start: the vectors of MiniLM and wordllama for each entry side by side, reduced to 256
-   dimensions, scaled by how rare the entry is.
-3. Tune: pairs that belong together against the others of a batch (InfoNCE), and MiniLM's
-   similarities between texts (KL divergence).
+2. Start: the vectors of MiniLM and wordllama for each entry side by side, reduced, and scaled by
+   how rare the entry is (`start.py`).
+3. Tune, all at once: pairs that belong together against the others of a batch (InfoNCE); the
+   teacher's similarities among texts of one subject (KL divergence); and the teacher's vector
+   itself from the text's vector, by a linear map that is dropped afterwards.
 4. Mix with the start, and write int8 rows with a scale each.
 
 One thread, a fixed seed. Needs torch, safetensors, the extra `models` and the wheel of `wordllama`
-0.4.0.post1, whose weights are read; about four minutes for the vectors of the teacher and six for
-the rest.
+0.4.0.post1, whose weights are read.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from safetensors.numpy import save_file
 from torch.nn import functional
 
+from scripts.train_embedder.lessons import OPENINGS, read_lessons
+from scripts.train_embedder.readpairs import Pairs, read_pairs
 from scripts.train_embedder.start import start_vectors
+from scripts.train_embedder.subjects import Subjects
+from scripts.train_embedder.tables import write_table
 from scripts.train_embedder.teacher import Teacher
 from scripts.train_embedder.vocabulary import choose_entries, count_words
 from wellkept.providers.embedders.words import WordTokenizer
 
-DIMENSION = 256
 _SEED = 12
-_WORDS = 14_000
-_FOREIGN_WORDS = 7_000
-_TAUGHT_TEXTS = 14_000
-_TAUGHT_CHARS = 160
-_TEMPERATURE = 0.05
-_GROUPS = 600
-_QUESTION_OPENINGS = (
-    "python ",
-    "how to ",
-    "how do I ",
-    "how does it ",
-    "where do we ",
-    "what is ",
-    "in python ",
-    "which ",
-    "why does ",
-)
+_WORDS = 24_000
+_FOREIGN_WORDS = 1_500
+_ASKED = 0.3
+# How much of the training each kind of pair gets, where it is not the size of the kind.
+_SHARE_OF_KIND = {
+    "code": 0.17,
+    "function": 0.17,
+    "name": 0.10,
+    "doc": 0.08,
+    "comment": 0.04,
+    "commit": 0.04,
+    "conversation": 0.07,
+    "translation": 0.02,
+    "synonym": 0.03,
+    "gloss": 0.04,
+    "intent": 0.0,
+}
 
 
 class Settings(NamedTuple):
     """What one training run may vary."""
 
-    steps: int = 1600
+    steps: int = 3000
     batch: int = 256
+    lesson_batch: int = 512
     rate: float = 3e-3
-    teacher_share: float = 4.0
+    pair_share: float = 1.0
+    likeness_share: float = 4.0
+    vector_share: float = 4.0
     start_share: float = 0.35
-
-
-class Taught(NamedTuple):
-    """Texts and the teacher's vectors of them."""
-
-    texts: Sequence[str]
-    vectors: np.ndarray
+    temperature: float = 0.05
+    lesson_temperature: float = 0.05
+    dimension: int = 256
 
 
 class Bags:
@@ -91,57 +89,90 @@ class Bags:
         return torch.from_numpy(ids), torch.from_numpy(offsets)
 
 
+class Lessons:
+    """Texts with the teacher's vectors, drawn a few subjects at a time."""
+
+    def __init__(self, folder: Path, tokenizer: WordTokenizer) -> None:
+        texts, vectors = read_lessons(folder)
+        self.bags = Bags(tokenizer, texts, 80)
+        self.vectors = vectors
+        self._subjects = Subjects(vectors, _SEED)
+
+    def draw(
+        self, count: int, choose: np.random.Generator
+    ) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
+        """Texts of a few subjects: among unrelated texts there is little to learn."""
+        rows = self._subjects.draw(count, choose)
+        theirs = torch.from_numpy(self.vectors[rows].astype(np.float32))
+        return self.bags.take(rows), functional.normalize(theirs, dim=1)
+
+
+class PairBags:
+    """Pairs of every kind, drawn by the share of the kind."""
+
+    def __init__(self, pairs: Pairs, tokenizer: WordTokenizer) -> None:
+        opening = random.Random(_SEED)
+
+        def asked(text: str) -> str:
+            return opening.choice(OPENINGS) + text if opening.random() < _ASKED else text
+
+        self._kinds = [kind for kind in sorted(pairs) if _SHARE_OF_KIND.get(kind, 1) > 0]
+        self._sides = {
+            kind: (
+                Bags(tokenizer, [asked(pair[0]) for pair in pairs[kind]], 64),
+                Bags(tokenizer, [pair[1] for pair in pairs[kind]]),
+            )
+            for kind in self._kinds
+        }
+        given = np.array([_SHARE_OF_KIND.get(kind, 0.0) for kind in self._kinds])
+        sizes = np.array([len(pairs[kind]) ** 0.75 for kind in self._kinds]) * (given == 0)
+        self._shares = given + sizes / sizes.sum() * (1 - given.sum())
+
+    def draw(
+        self, count: int, choose: np.random.Generator
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Both sides of pairs of one kind."""
+        sides = self._sides[self._kinds[int(choose.choice(len(self._kinds), p=self._shares))]]
+        rows = choose.choice(len(sides[0]), min(count, len(sides[0])), replace=False)
+        return [side.take(rows) for side in sides]
+
+
 def main() -> None:
     """Prepare what is not there yet, train, and write the table."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("gathered", type=Path)
+    options.add_argument("lessons", type=Path)
     options.add_argument("out", type=Path)
-    options.add_argument("--wordllama", type=Path, required=True, help="the installed package")
+    options.add_argument("--wordllama", type=Path, required=True, help="the unpacked package")
     options.add_argument("--conversations", type=Path, help="LongMemEval sessions (MIT)")
     for name, default in Settings._field_defaults.items():
         options.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
     arguments = options.parse_args()
     torch.set_num_threads(1)
+    settings = Settings(**{name: getattr(arguments, name) for name in Settings._fields})
     work = arguments.out
     work.mkdir(parents=True, exist_ok=True)
-    pairs = read_pairs(arguments.gathered / "pairs.jsonl", arguments.conversations)
-    teacher = Teacher()
-    entries = _kept(work / "vocabulary.txt", lambda: _entries(teacher.word_pieces, pairs))
+    pairs = read_pairs(arguments.gathered, arguments.conversations)
+    entries = _kept(work / "vocabulary.txt", lambda: _entries(Teacher().word_pieces, pairs))
     tokenizer = WordTokenizer(entries)
     start = _kept_array(
-        work / "start.npy",
-        lambda: start_vectors(entries, tokenizer, pairs, teacher, arguments.wordllama),
+        work / f"start-{settings.dimension}.npy",
+        lambda: start_vectors(
+            entries,
+            tokenizer,
+            pairs,
+            Teacher(),
+            wordllama=arguments.wordllama,
+            dimension=settings.dimension,
+        ),
     )
-    texts = _taught_texts(pairs)
-    taught = _kept_array(work / "taught.npy", lambda: teacher.embed(texts).astype(np.float16))
-    settings = Settings(**{name: getattr(arguments, name) for name in Settings._fields})
-    table = train(pairs, tokenizer, start, Taught(texts, taught), settings)
-    write_table(work / "table.safetensors", table)
+    lessons = Lessons(arguments.lessons, tokenizer)
+    tuned = train(PairBags(pairs, tokenizer), lessons, start, settings)
+    np.save(work / "tuned.npy", tuned)
+    write_table(work, entries, mixed(start, tuned, settings.start_share))
 
 
-def read_pairs(path: Path, conversations: Path | None) -> dict[str, list[tuple[str, str]]]:
-    """The pairs by kind."""
-    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    with path.open(encoding="utf-8") as stream:
-        for line in stream:
-            kind, left, right = json.loads(line)
-            pairs[kind].append((left, right))
-    if conversations:
-        pairs["conversation"] = list(dict.fromkeys(_turns(conversations)))
-    return dict(pairs)
-
-
-def _turns(path: Path) -> Iterator[tuple[str, str]]:
-    """What was said, and the answer to it."""
-    for question in json.loads(path.read_text(encoding="utf-8")):
-        for session in question["haystack_sessions"]:
-            for before, after in pairwise(session):
-                left, right = before["content"][:300], after["content"][:300]
-                if len(left) > 20 and len(right) > 20:
-                    yield left, right
-
-
-def _entries(pieces: list[str], pairs: dict[str, list[tuple[str, str]]]) -> list[str]:
+def _entries(pieces: list[str], pairs: Pairs) -> list[str]:
     known = (
         text
         for kind, some in pairs.items()
@@ -154,136 +185,107 @@ def _entries(pieces: list[str], pairs: dict[str, list[tuple[str, str]]]) -> list
     )
 
 
-def _taught_texts(pairs: dict[str, list[tuple[str, str]]]) -> list[str]:
-    """Prose for the teacher, in equal shares of the kinds that hold prose."""
-    choose = random.Random(_SEED)
-    shares = {
-        "code": 0,
-        "name": 0,
-        "commit": 0,
-        "comment": 0,
-        "doc": 1,
-        "heading": 1,
-        "sentence": 0,
-        "message": 1,
-        "conversation": 1,
-        "translation": 0,
-    }
-    every = _TAUGHT_TEXTS // (len(shares) + 2)
-    found: dict[str, None] = {}
-    for kind in sorted(shares):
-        some = pairs.get(kind, [])
-        count = 2 * every if kind in ("conversation", "sentence") else every
-        for pair in choose.sample(some, min(len(some), count)):
-            found[pair[choose.randint(0, shares[kind])][:_TAUGHT_CHARS]] = None
-    return list(found)
-
-
 def train(
-    pairs: dict[str, list[tuple[str, str]]],
-    tokenizer: WordTokenizer,
+    pairs: PairBags,
+    lessons: Lessons,
     start: np.ndarray,
-    taught: Taught,
     settings: Settings,
+    watch: Callable[[int, np.ndarray], None] | None = None,
 ) -> np.ndarray:
     """Tune the start vectors; returns float rows."""
     torch.manual_seed(_SEED)
     choose = np.random.default_rng(_SEED)
-    opening = random.Random(_SEED)
-
-    def asked(text: str) -> str:
-        return opening.choice(_QUESTION_OPENINGS) + text if opening.random() < 0.3 else text
-
-    kinds = sorted(pairs)
-    left = {k: Bags(tokenizer, [asked(pair[0]) for pair in pairs[k]], 64) for k in kinds}
-    right = {k: Bags(tokenizer, [pair[1] for pair in pairs[k]]) for k in kinds}
-    bags = Bags(tokenizer, taught.texts, 80)
-    groups = _groups(taught.vectors, choose)
-    share = np.array([len(pairs[k]) ** 0.75 for k in kinds])
-    share /= share.sum()
     table = torch.nn.EmbeddingBag(*start.shape, mode="mean", sparse=True)
     table.weight.data = torch.from_numpy(start.copy())
-    optimizer = torch.optim.SparseAdam(table.parameters(), lr=settings.rate)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda s: min(1.0, (s + 1) / 100) * max(0.02, 1 - s / settings.steps)
-    )
-    loss_sum = np.zeros(2)
+    to_teacher = torch.nn.Linear(start.shape[1], lessons.vectors.shape[1], bias=False)
+    to_teacher.weight.data = _first_map(table, lessons, choose)
+    optimizers = [
+        torch.optim.SparseAdam(table.parameters(), lr=settings.rate),
+        torch.optim.Adam(to_teacher.parameters(), lr=settings.rate / 3),
+    ]
+
+    def pace(step: int) -> float:
+        return min(1.0, (step + 1) / 100) * max(0.02, 1 - step / settings.steps)
+
+    schedules = [torch.optim.lr_scheduler.LambdaLR(one, pace) for one in optimizers]
+    told = np.zeros(3)
     for step in range(1, settings.steps + 1):
-        kind = kinds[int(choose.choice(len(kinds), p=share))]
-        rows = choose.choice(len(left[kind]), min(settings.batch, len(left[kind])), replace=False)
-        a = functional.normalize(table(*left[kind].take(rows)), dim=1)
-        b = functional.normalize(table(*right[kind].take(rows)), dim=1)
-        scores = a @ b.T / _TEMPERATURE
-        target = torch.arange(len(rows))
-        loss = (
-            functional.cross_entropy(scores, target) + functional.cross_entropy(scores.T, target)
-        ) / 2
-        some = _neighbours(groups, settings.batch, choose)
-        own = functional.normalize(table(*bags.take(some)), dim=1)
-        theirs = functional.normalize(
-            torch.from_numpy(taught.vectors[some].astype(np.float32)), dim=1
+        losses = (
+            _pair_loss(table, pairs, settings, choose),
+            *_lesson_losses(table, to_teacher, lessons, settings, choose),
         )
-        away = torch.eye(len(some)) * -1e4
-        lesson = functional.kl_div(
-            functional.log_softmax(own @ own.T / _TEMPERATURE + away, dim=1),
-            functional.softmax(theirs @ theirs.T / _TEMPERATURE + away, dim=1),
-            reduction="batchmean",
-        )
-        optimizer.zero_grad()
-        (loss + settings.teacher_share * lesson).backward()
-        optimizer.step()
-        schedule.step()
-        loss_sum += (loss.item(), lesson.item())
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        shares = (settings.pair_share, settings.likeness_share, settings.vector_share)
+        sum(
+            (share * loss for share, loss in zip(shares, losses, strict=True)), torch.tensor(0.0)
+        ).backward()
+        for optimizer, schedule in zip(optimizers, schedules, strict=True):
+            optimizer.step()
+            schedule.step()
+        told += [loss.item() for loss in losses]
         if step % 250 == 0:
-            print(step, (loss_sum / 250).round(3), flush=True)
-            loss_sum[:] = 0
-    # Part of the start keeps what the pairs say nothing about, such as everyday words.
-    tuned = table.weight.detach().numpy()
-    return settings.start_share * start + (1 - settings.start_share) * tuned
+            print(step, (told / 250).round(3), flush=True)
+            told[:] = 0
+            if watch:
+                watch(step, table.weight.detach().numpy())
+    return table.weight.detach().numpy()
 
 
-def _groups(vectors: np.ndarray, choose: np.random.Generator) -> list[np.ndarray]:
-    """Texts of like subject by the teacher: a few rounds of k-means."""
-    vectors = vectors.astype(np.float32)
-    centres = vectors[choose.choice(len(vectors), _GROUPS, replace=False)]
-    nearest = np.zeros(len(vectors), dtype=np.int64)
-    for _ in range(6):
-        nearest = (vectors @ centres.T).argmax(axis=1)
-        for group in range(_GROUPS):
-            members = vectors[nearest == group]
-            if len(members):
-                centre = members.mean(axis=0)
-                centres[group] = centre / np.linalg.norm(centre)
-    found = [np.flatnonzero(nearest == group) for group in range(_GROUPS)]
-    return [members for members in found if len(members) >= 8]
+def _pair_loss(
+    table: torch.nn.Module, pairs: PairBags, settings: Settings, choose: np.random.Generator
+) -> torch.Tensor:
+    left, right = (
+        functional.normalize(table(*side), dim=1) for side in pairs.draw(settings.batch, choose)
+    )
+    scores = left @ right.T / settings.temperature
+    target = torch.arange(len(left))
+    return (
+        functional.cross_entropy(scores, target) + functional.cross_entropy(scores.T, target)
+    ) / 2
 
 
-def _neighbours(groups: list[np.ndarray], count: int, choose: np.random.Generator) -> np.ndarray:
-    """Texts of a few subjects: among unrelated texts there is little to learn."""
-    rows: list[np.ndarray] = []
-    size = 0
-    while size < count:
-        members = groups[int(choose.integers(len(groups)))]
-        part = choose.choice(members, min(len(members), 32), replace=False)
-        rows.append(part)
-        size += len(part)
-    return np.unique(np.concatenate(rows))[:count]
+def _lesson_losses(
+    table: torch.nn.Module,
+    to_teacher: torch.nn.Module,
+    lessons: Lessons,
+    settings: Settings,
+    choose: np.random.Generator,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    bags, theirs = lessons.draw(settings.lesson_batch, choose)
+    own = functional.normalize(table(*bags), dim=1)
+    away = torch.eye(len(own)) * -1e4
+    likeness = functional.kl_div(
+        functional.log_softmax(own @ own.T / settings.lesson_temperature + away, dim=1),
+        functional.softmax(theirs @ theirs.T / settings.lesson_temperature + away, dim=1),
+        reduction="batchmean",
+    )
+    vector = 1 - functional.cosine_similarity(to_teacher(own), theirs, dim=1).mean()
+    return likeness, vector
 
 
-def write_table(path: Path, rows: np.ndarray) -> None:
-    """Round to int8 with one scale a row."""
-    scales = np.abs(rows).max(axis=1) / 127
-    whole = np.rint(rows / scales[:, None]).astype(np.int8)
-    save_file({"rows": whole, "scales": scales.astype(np.float32)}, path)
+def _first_map(
+    table: torch.nn.Module, lessons: Lessons, choose: np.random.Generator
+) -> torch.Tensor:
+    """The best linear map from the start's vectors to the teacher's, by least squares."""
+    with torch.no_grad():
+        bags, theirs = lessons.draw(8_000, choose)
+        own = functional.normalize(table(*bags), dim=1)
+        return torch.linalg.lstsq(own, theirs).solution.T.contiguous()
 
 
-def _kept(path: Path, make) -> list[str]:
+def mixed(start: np.ndarray, tuned: np.ndarray, share: float) -> np.ndarray:
+    """Part of the start keeps what the texts say nothing about."""
+    return share * start + (1 - share) * tuned
+
+
+def _kept(path: Path, make: Callable[[], list[str]]) -> list[str]:
     if not path.exists():
         path.write_text("\n".join(make()), encoding="utf-8")
     return path.read_text(encoding="utf-8").split("\n")
 
 
-def _kept_array(path: Path, make) -> np.ndarray:
+def _kept_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
     if not path.exists():
         np.save(path, make())
     return np.load(path)

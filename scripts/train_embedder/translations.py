@@ -1,6 +1,6 @@
 """Gather translated messages: `python -m scripts.train_embedder.translations REPOSITORIES OUT`.
 
-Reads the message files of five projects (`_PROJECTS`, with the licence of what is read) from bare
+Reads the message files of six projects (`_PROJECTS`, with the licence of what is read) from bare
 clones named `owner+name/repo` and writes `translations.jsonl`: language, English, translation.
 VS Code has no English file among its packs, but a pseudo-language: English with other letters.
 """
@@ -18,12 +18,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 from scripts.train_embedder.pairs import json_translations, po_pairs
-from scripts.train_embedder.sources import git
+from scripts.train_embedder.sources import git, repository_files
 
 Message = tuple[str, str, str]
 
 LANGUAGES = ("de", "fr", "es", "it", "pt", "ru", "ja", "ko", "zh", "pl", "cs", "tr", "nl", "ar")
-_OF_ONE_LANGUAGE = 40_000
+_OF_ONE_LANGUAGE = 60_000
 _SEED = 12
 _XLIFF = "{urn:oasis:names:tc:xliff:document:1.2}"
 _PSEUDO = str.maketrans(
@@ -120,12 +120,32 @@ def _mattermost(folder: Path) -> Iterator[Message]:
                 yield from _matched(language, english, _by_id(json.loads(text)))
 
 
+def _tldr(folder: Path) -> Iterator[Message]:
+    """CC BY 4.0. What commands do, line by line."""
+    pages = re.compile(r"pages(\.[a-z]{2}(_BR)?)?/[a-z]+/.*\.md")
+    told: dict[tuple[str, str], list[str]] = {}
+    for file in repository_files(folder, (".md",), matching=pages):
+        top, _, path = file.path.partition("/")
+        language = top.removeprefix("pages").strip(".")[:2]
+        text = file.content.decode("utf-8", "replace")
+        lines = [line for line in text.split("\n") if re.match(r"[>-] (?!.*<http)", line)]
+        told[language, path] = [re.sub(r"\[(\w)\]", r"\1", line[2:]).rstrip(":") for line in lines]
+    for (language, path), lines in told.items():
+        english = told.get(("", path), [])
+        if language and len(english) == len(lines):
+            numbers = range(len(lines))
+            yield from _matched(
+                language, {str(n): english[n] for n in numbers}, {str(n): lines[n] for n in numbers}
+            )
+
+
 _PROJECTS: dict[str, Callable[[Path], Iterator[Message]]] = {
     "microsoft/vscode-loc": _vs_code,
     "dotnet/sdk": _dotnet,
     "zulip/zulip": _zulip,
     "RocketChat/Rocket.Chat": _rocket_chat,
     "mattermost/mattermost": _mattermost,
+    "tldr-pages/tldr": _tldr,
 }
 
 
