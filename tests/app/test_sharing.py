@@ -244,7 +244,9 @@ def test_secrets_personal_memories_and_raw_records_stay(team: tuple[Laptop, Lapt
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("---\nid: x\ntype: fact\n---\n\nx\n", "no id"),
+        ("---\nid: x\ntype: fact\n---\n\nx\n", "'x' is not the id of a memory"),
+        ("---\nid: ID\ntype: fact\n\nThe end is missing.\n", "does not end"),
+        ("---\nid: ID\ntype: [fact\n---\n\nx\n", "Unknown memory type"),
         ("---\nid: ID\ntype: nonsense\n---\n\nx\n", "Unknown memory type"),
         ("---\nid: ID\ntype: prompt\n---\n\nx\n", "cannot be shared"),
         ("---\nid: ID\ntype: fact\n---\n\n\n", "says nothing"),
@@ -259,6 +261,57 @@ def test_secrets_personal_memories_and_raw_records_stay(team: tuple[Laptop, Lapt
 def test_files_that_cannot_be_trusted_are_refused(text: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         read_shared(text.replace("ID", "01a1e669-6504-7175-ab28-b18794067e01"))
+
+
+def test_a_renamed_file_keeps_its_memory_and_gets_no_twin(team: tuple[Laptop, Laptop]) -> None:
+    ann, ben = team
+    note = ann.remember("Releases are cut on Mondays")
+    ann.wk.sharing.add([note])
+    ann.push()
+    ben.fetch()
+    ben.wk.sharing.take_in()
+    (file,) = ben.files
+    file.rename(file.with_name("releases.md"))
+    ben.push()
+    ann.fetch()
+    assert ann.wk.sharing.take_in().closed == ()
+    ann.wk.sharing.add([])
+    assert [one.name for one in ann.files] == ["releases.md"]
+    # Also when its text is refused meanwhile, it is not gone.
+    (there,) = ann.files
+    there.write_text(there.read_text("utf-8") + "<<<<<<< ours\n", "utf-8")
+    ann.push()
+    taken = ann.wk.sharing.take_in()
+    assert taken.closed == ()
+    assert "merge conflict" in taken.refused[0].reason
+    assert ann.wk.get(note.id).is_open
+
+
+def test_what_somebody_wrote_by_hand_is_taken_in_with_windows_line_ends_too(
+    team: tuple[Laptop, Laptop],
+) -> None:
+    ann, ben = team
+    ann.git.write(f"{FOLDER}/convention/uv.md", "Use uv, not pip.\r\n")
+    ann.git.write(
+        f"{FOLDER}/gotcha/cache.md", '---\r\ntags: ["cache"]\r\n---\r\n\r\nThe cache lies.\r\n'
+    )
+    ann.git.write(f"{FOLDER}/nonsense/typo.md", "No such type.\n")
+    ann.push()
+    for one in (ann, ben):
+        one.fetch()
+        taken = one.wk.sharing.take_in()
+        assert len(taken.new) == 2
+        assert [each.path for each in taken.refused] == ["nonsense/typo.md"]
+        assert one.says() == {"Use uv, not pip.", "The cache lies."}
+        assert one.wk.sharing.take_in().new == ()
+    assert {one.id for one in ann.wk.list()} == {one.id for one in ben.wk.list()}
+    ann.wk.sharing.add([])
+    assert len(ann.files) == 3  # nothing is written beside them
+    ann.git.write(f"{FOLDER}/convention/uv.md", "Use uv, never pip.\r\n")
+    ann.push()
+    ben.fetch()
+    assert len(ben.wk.sharing.take_in().changed) == 1
+    assert "Use uv, never pip." in ben.says()
 
 
 def test_hostile_files_are_named_and_never_count_as_gone(team: tuple[Laptop, Laptop]) -> None:

@@ -49,6 +49,11 @@ class OpenProjects:
         must be asked."""
         return None
 
+    def behind_s(self) -> float | None:
+        """How many seconds the copy of the store that answers is behind; None where it is the store
+        itself."""
+        return None
+
     def require_store(self) -> None:
         """StoreError when the store does not answer."""
         with self.of("") as wk:

@@ -89,6 +89,10 @@ class TeamProjects(OpenProjects):
         """StoreError when the database does not answer; asks as nobody."""
         self.memories.teams.require_answer()
 
+    def behind_s(self) -> float | None:
+        """How far the standby that answers is behind; None on the primary."""
+        return self.memories.teams.behind_s()
+
     def close(self) -> None:
         """Flush and close all projects, and the pool."""
         self._closing.set()

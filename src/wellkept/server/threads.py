@@ -50,6 +50,10 @@ class WorkerThreads:
         """How often activity of a tenant was told so far; None where nobody tells."""
         return self._projects.activity_count(tenant)
 
+    async def behind_s(self) -> float | None:
+        """How far the copy of the store that answers is behind; None on the store itself."""
+        return await anyio.to_thread.run_sync(self._projects.behind_s, limiter=self._limit)
+
     async def require_store(self) -> None:
         """StoreError when the store does not answer."""
         await anyio.to_thread.run_sync(self._projects.require_store, limiter=self._limit)

@@ -9,17 +9,27 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, closing
+from typing import Any
 
 import psycopg
 import pytest
 
 import wellkept
+from bench.crash_scene import wait_until
 from tests.postgres_nodes import Node, Nodes, postgres_nodes
+from tests.postgres_team import Team
+from wellkept.core.clock import system_clock
 from wellkept.core.errors import StoreBusyError, StoreError, StoreFullError, StoreReadOnlyError
+from wellkept.core.query import Filter
+from wellkept.core.team.people import Role
 from wellkept.store.postgres.connection.database import Database
 from wellkept.store.postgres.connection.pool import MAX_CONNECTIONS
+from wellkept.store.postgres.migrations import STEPS, migrate
+from wellkept.store.postgres.team.team_database import PostgresTeams
+from wellkept.testing.samples import Samples
 
 pytestmark = pytest.mark.feature("T4")
+HERE = Filter(project="example")
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +123,60 @@ def test_nothing_acknowledged_is_lost_and_reads_go_on_when_the_primary_is_killed
             assert set(writer.kept) <= known
         assert sum(len(writer.kept) for writer in writers) >= before + 4
         assert wk.doctor(deep=True).healthy
+
+
+def test_a_teams_reads_go_on_at_a_standby_that_is_behind_and_says_how_far(
+    nodes: Nodes, caplog: pytest.LogCaptureFixture
+) -> None:
+    primary, standby = pair(nodes, "behind")
+    both = primary.url(standby)
+    with closing(PostgresTeams(both, clock=system_clock)) as teams:
+        known = Team(teams, teams, "acme")
+        with closing(teams.store_of(known.person(Role.WRITER))) as store:
+            old = Samples().insert("Deploys go through staging")
+            store.apply([old])
+            assert teams.behind_s() is None
+            with closing(psycopg.connect(primary.url(), autocommit=True)) as db:
+                db.execute("ALTER SYSTEM SET synchronous_standby_names = ''")
+                db.execute("SELECT pg_reload_conf()")
+            with closing(psycopg.connect(standby.url(), autocommit=True)) as db:
+                _until_there(db, old.memory.id)
+                db.execute("SELECT pg_wal_replay_pause()")
+            late = Samples(seed=1).insert("Said after the standby fell behind")
+            store.apply([late])
+        primary.kill()
+        with closing(teams.store_of(known.person(Role.READER))) as store:
+            found = store.get([old.memory.id, late.memory.id])
+            assert [one.id for one in found] == [old.memory.id]  # the state of a moment ago
+            assert [hit.id for hit in store.search_fulltext(["staging"], HERE, limit=5)]
+        behind_s = teams.behind_s()
+        assert behind_s is not None
+        assert behind_s > 0
+        assert "Read on a standby" in caplog.text  # the audit log cannot be written there
+        assert old.memory.id in caplog.text
+        assert "staging" not in caplog.text
+        with (
+            pytest.raises(StoreReadOnlyError, match="takes no writes now"),
+            closing(teams.store_of(known.person(Role.WRITER))) as store,
+        ):
+            store.apply([Samples(seed=2).insert("Nobody can keep this now")])
+
+
+def _until_there(db: psycopg.Connection[Any], memory_id: str) -> None:
+    there = "SELECT 1 FROM wellkept.memories WHERE id = %s"
+    wait_until(lambda: db.execute(there, (memory_id,)).fetchone() is not None, "the replay")
+
+
+def test_a_migration_whose_connection_is_cut_leaves_nothing_and_is_done_again(nodes: Nodes) -> None:
+    (primary, _) = pair(nodes, "cut")
+    cut = "SELECT pg_terminate_backend(pg_backend_pid())"
+    half = STEPS[-1]._replace(statements=(*STEPS[-1].statements, cut))
+    with closing(Database(primary.url(), tenant="t", busy_timeout_ms=5_000)) as database:
+        with pytest.raises(StoreError):
+            migrate(database, clock=system_clock, steps=(*STEPS[:-1], half))
+        with closing(psycopg.connect(primary.url())) as db:
+            assert db.execute("SELECT to_regclass('wellkept.memories')").fetchone() == (None,)
+        assert migrate(database, clock=system_clock) == len(STEPS)
 
 
 def test_a_restarted_server_is_used_again_without_opening_anew(nodes: Nodes) -> None:

@@ -145,6 +145,10 @@ class TeamDatabase(Protocol):
         """StoreError when the database does not answer."""
         ...
 
+    def behind_s(self) -> float | None:
+        """How many seconds the standby that answers is behind at most; None on the primary."""
+        ...
+
     def listen(
         self,
         on_activity: Callable[[str], None],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import cast
+from uuid import NAMESPACE_URL, uuid5
 
 from wellkept.core.clock import format_moment, parse_moment
 from wellkept.core.codec import Json
@@ -150,17 +151,21 @@ def write_shared(shared: SharedMemory) -> str:
     return f"{write_front_matter(front)}\n{shared.content}\n"
 
 
-def read_shared(text: str) -> SharedMemory:
-    """What a file says; UsageError says why it is refused."""
+def read_shared(text: str, *, project: str = "", path: str = "") -> SharedMemory:
+    """What a file says; UsageError says why it is refused.
+
+    A file that somebody wrote by hand needs no front matter: its folder names the type, and its
+    path in the project is its identity.
+    """
     if any(line.startswith(_CONFLICT_MARKS) for line in text.splitlines()):
         raise UsageError("There is a merge conflict in the file.", hint="Resolve it first.")
     front, body = read_front_matter(text)
-    full_id = front.get("id")
-    if not isinstance(full_id, str) or not is_full_id(full_id):
+    if body.lstrip("\ufeff").startswith("---"):
         raise UsageError(
-            "The file has no id.", hint="Teach it with `wellkept remember`, then share it."
+            "The front matter at the head of the file does not end.", hint="Close it with ---."
         )
-    kind = parse_type(str(front.get("type", "")))
+    full_id = _id(front.get("id"), project=project, path=path)
+    kind = parse_type(str(front.get("type") or path.partition("/")[0]))
     if kind not in SHARED_TYPES:
         raise UsageError(f"A {kind.value} cannot be shared.")
     content = body.strip()
@@ -185,6 +190,25 @@ def read_shared(text: str) -> SharedMemory:
         since=_moment(front.get("since")),
         replaces=tuple(one for one in _labels(front.get("replaces")) if is_full_id(one)),
     )
+
+
+def stated_id(text: str, *, project: str, path: str) -> str | None:
+    """The id of a file, also of one whose text is refused; None where it cannot be told."""
+    try:
+        return _id(read_front_matter(text)[0].get("id"), project=project, path=path)
+    except UsageError:
+        return None
+
+
+def _id(stated: Json, *, project: str, path: str) -> str:
+    if stated is None and path:
+        return str(uuid5(NAMESPACE_URL, f"wellkept:{project}:{path}"))
+    if not isinstance(stated, str) or not is_full_id(stated):
+        raise UsageError(
+            f"{str(stated)[:60]!r} is not the id of a memory.",
+            hint="Put the id back as it was, or remove the line for a new memory.",
+        )
+    return stated
 
 
 def _replaced(relations: tuple[Relation, ...]) -> list[str]:

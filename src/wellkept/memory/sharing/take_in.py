@@ -21,7 +21,7 @@ from wellkept.core.records import field, record, replace
 from wellkept.core.types import EvidenceKind, Scope
 from wellkept.memory.engine import Engine
 from wellkept.memory.sharing.merge import Merge, Side, changed_side, local_mark, says_the_same
-from wellkept.memory.sharing.shared_file import SharedMemory, path_end, read_shared
+from wellkept.memory.sharing.shared_file import SharedMemory, path_end, read_shared, stated_id
 
 NAMESPACE = "shared"
 MAX_FILES = 5_000
@@ -121,6 +121,8 @@ class _TakeIn:
     now: datetime
     report: TakenIn = field(default_factory=TakenIn)
     found: dict[str, SharedMemory] = field(default_factory=dict[str, SharedMemory])
+    there: set[str | None] = field(default_factory=set[str | None])
+    """Ids of files that were refused."""
     rivals: list[list[str]] = field(default_factory=list[list[str]])
     new: list[str] = field(default_factory=list[str])
     changed: list[str] = field(default_factory=list[str])
@@ -132,11 +134,12 @@ class _TakeIn:
         try:
             if text is None:
                 raise UsageError("The file is not readable text, or too large.")
-            shared = read_shared(text)
+            shared = read_shared(text, project=self.project, path=path)
             if shared.id in self.found:
                 raise UsageError(f"Another file has the id {shared.id} too.")
         except UsageError as error:
             self.refuse(path, str(error))
+            self.there |= {stated_id(text or "", project=self.project, path=path)}
         else:
             self.found[shared.id] = shared
 
@@ -180,7 +183,9 @@ class _TakeIn:
         """Close memories whose file was there and is gone; a refused file is not gone."""
         heirs = {old: one.id for one in self.found.values() for old in one.replaces}
         for full_id, synced in self.synced.items():
-            is_there = any(path.endswith(path_end(full_id)) for path in files)
+            is_there = full_id in self.there or any(
+                path.endswith(path_end(full_id)) for path in files
+            )
             was_there = synced.merged or (synced != LEFT and full_id in heirs)
             if not was_there or full_id in self.found or is_there:
                 continue

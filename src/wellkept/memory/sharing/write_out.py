@@ -18,9 +18,9 @@ from wellkept.memory.exchange.atomic_file import write_text
 from wellkept.memory.exchange.markdown_export import read_text
 from wellkept.memory.sharing.shared_file import (
     SharedMemory,
-    path_end,
     read_shared,
     shared_form,
+    stated_id,
     write_shared,
 )
 from wellkept.memory.sharing.take_in import (
@@ -63,7 +63,7 @@ def write_out(
 ) -> WrittenOut:
     """Bring the folder up to date with the shared memories, and add others."""
     refuse_links(folder)
-    here = _files_by_end(folder)
+    here = _files_by_id(folder, project)
     wanted = {memory.id: memory for memory in add}
     gone: list[str] = []
     for full_id, synced in synced_memories(engine, project).items():
@@ -83,15 +83,15 @@ def write_out(
         except UsageError as error:
             refused.append(RefusedFile(memory.short, str(error)))
             continue
-        path = here.get(path_end(memory.id), shared.path)
-        if _says(folder / path, shared):
+        path = here.get(memory.id, shared.path)
+        if _says(folder, path, shared, project):
             unchanged += 1
             continue
         written.append(path)
         if not dry_run:
             write_text(folder / path, write_shared(shared), overwrite=True)
             _note_written(engine, project, shared)
-    removed = [here[end] for full_id in gone if (end := path_end(full_id)) in here]
+    removed = [here[full_id] for full_id in gone if full_id in here]
     if not dry_run:
         _remove(folder, removed)
         for full_id in gone:
@@ -112,11 +112,11 @@ def stop_sharing(
 ) -> WrittenOut:
     """Remove the files of memories, which stay known here."""
     refuse_links(folder)
-    here, shared = _files_by_end(folder), synced_memories(engine, project)
+    here, shared = _files_by_id(folder, project), synced_memories(engine, project)
     removed: list[str] = []
     refused: list[RefusedFile] = []
     for memory in memories:
-        path = here.get(path_end(memory.id))
+        path = here.get(memory.id)
         if path is None and shared.get(memory.id, LEFT) == LEFT:
             refused.append(RefusedFile(memory.short, f"{memory.short} is not shared."))
             continue
@@ -152,22 +152,29 @@ def _current(engine: Engine, full_id: str) -> Memory | None:
     return memory if memory is not None and memory.is_open else None
 
 
-def _files_by_end(folder: Path) -> dict[str, str]:
-    """The files of the folder by the end of their path, which names the memory."""
+def _files_by_id(folder: Path, project: str) -> dict[str, str]:
+    """The files of the folder by the memory that they tell, whatever people named them."""
+    found: dict[str, str] = {}
     if not folder.is_dir():
-        return {}
-    found = (path for path in sorted(folder.glob("*/*.md")) if path.is_file())
-    return {
-        f"-{path.stem.rpartition('-')[2]}.md": path.relative_to(folder).as_posix() for path in found
-    }
+        return found
+    for file in sorted(folder.glob("*/*.md")):
+        path = file.relative_to(folder).as_posix()
+        try:
+            full_id = stated_id(read_text(file), project=project, path=path)
+        except UsageError:
+            continue
+        if full_id is not None:
+            found.setdefault(full_id, path)
+    return found
 
 
-def _says(path: Path, shared: SharedMemory) -> bool:
+def _says(folder: Path, path: str, shared: SharedMemory, project: str) -> bool:
     """Whether a file says this already, whoever wrote it."""
-    if not path.is_file():
+    file = folder / path
+    if not file.is_file():
         return False
     try:
-        there = read_shared(read_text(path))
+        there = read_shared(read_text(file), project=project, path=path)
     except UsageError:
         return False
     return (there.id, there.mark, there.replaces) == (shared.id, shared.mark, shared.replaces)

@@ -43,7 +43,9 @@ def add_readiness(
         metrics.set_ready(ready=reason is None)
         if reason is not None:
             raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, reason)
-        return AliveOutput(version=__version__, upkeep=metrics.upkeep)
+        behind_s = await workers.behind_s()
+        metrics.set_behind(behind_s)
+        return AliveOutput(version=__version__, upkeep=metrics.upkeep, behind_s=behind_s)
 
 
 def metrics_route(metrics: ServerMetrics) -> APIRouter:

@@ -207,6 +207,11 @@ class AliveOutput(Model):
         description="How the last round of a team's upkeep ended, `ok` or `failing`; the server"
         " answers requests either way. Told by `/api/ready` only.",
     )
+    behind_s: float | None = Field(
+        default=None,
+        description="How many seconds the database's standby is behind that answers while the"
+        " primary is away; null on the primary. Told by `/api/ready` only.",
+    )
 
 
 class FindingRecord(record_model(Finding)):

@@ -53,6 +53,11 @@ class ServerMetrics:
             "wellkept_ready", "1 when the store answered the last check.", registry=self.registry
         )
 
+        self._behind = Gauge(
+            "wellkept_store_behind_seconds",
+            "How far the standby that answered the last check is behind; -1 on the primary.",
+            registry=self.registry,
+        )
         self._upkeep = Counter(
             "wellkept_upkeep",
             "Rounds of upkeep of this process.",
@@ -95,6 +100,10 @@ class ServerMetrics:
     def set_ready(self, *, ready: bool) -> None:
         """The outcome of the last check of the store."""
         self._ready.set(1 if ready else 0)
+
+    def set_behind(self, behind_s: float | None) -> None:
+        """How far the standby that answers is behind; None on the primary."""
+        self._behind.set(-1 if behind_s is None else behind_s)
 
     def text(self) -> bytes:
         """All counters, for a scrape."""

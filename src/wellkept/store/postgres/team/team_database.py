@@ -151,6 +151,15 @@ class PostgresTeams:
         with self._pool.borrowed(_OPERATOR) as raw:
             raw.execute("SELECT 1")
 
+    def behind_s(self) -> float | None:
+        """How many seconds the standby that answers is behind at most; None on the primary."""
+        with self._pool.borrowed(_OPERATOR) as raw:
+            row = raw.execute(
+                "SELECT pg_is_in_recovery(), extract(epoch FROM"
+                " clock_timestamp() - pg_last_xact_replay_timestamp())::float8"
+            ).fetchone()
+        return None if row is None or not row[0] else max(float(row[1] or 0.0), 0.0)
+
     def listen(
         self,
         on_activity: Callable[[str], None],
