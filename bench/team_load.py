@@ -275,6 +275,7 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=100_000)
     options.add_argument("--clients", default="64,256")
     options.add_argument("--seconds", type=float, default=20.0)
+    options.add_argument("--engines", default="sqlite,postgres")
     options.add_argument("--soak", type=float, default=0.0, help="minutes")
     given = options.parse_args()
     sizes = [int(one) for one in given.clients.split(",")]
@@ -285,7 +286,8 @@ def main() -> None:
         folder = Path(name)
         embedder = shipped_embedder(folder)
         url = new_database(started, "load")
-        locations = {"sqlite": str(folder / "memory.db"), "postgres": url}
+        both = {"sqlite": str(folder / "memory.db"), "postgres": url}
+        locations = {engine: both[engine] for engine in given.engines.split(",")}
         for engine, location in locations.items():
             say(f"{engine}: loading {given.rows:,}")
             with closing(open_store(location)) as store:
@@ -303,7 +305,7 @@ def main() -> None:
                 if engine == "postgres" and given.soak:
                     say(f"soak: {given.soak:g} minutes")
                     figures["soak"] = soak(at, url, asked, clients=16, minutes=given.soak)
-        for clients in sizes:
+        for clients in sizes if "postgres" in locations else ():
             alone = pgvector_alone(
                 url, embedder, asked, threads=min(clients, 64), seconds=given.seconds
             )
@@ -315,7 +317,9 @@ def _lines(figures: dict[str, Any], sizes: Sequence[int]) -> list[str]:
     rows: list[list[str]] = []
     for clients in sizes:
         for name in ("sqlite", "postgres", "pgvector_alone"):
-            one = figures[f"{name}_{clients}"]
+            one = figures.get(f"{name}_{clients}")
+            if one is None:
+                continue
             write = one.get("write", {})
             rows.append(
                 [
