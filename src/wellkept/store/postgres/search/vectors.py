@@ -104,7 +104,7 @@ class _Search(NamedTuple):
     def through_index(self, partition: str, home: str) -> list[RetrieverHit]:
         """The nearest of a large home by its index, together with those of the other home."""
         kind = f"halfvec({self.model.dimension})"
-        beam = min(max(_MIN_WIDTH, 2 * self.limit), _MAX_BEAM)
+        beam = min(max(_MIN_WIDTH, 4 * self.limit), _MAX_BEAM)
         self.db.run(
             "SELECT set_config('hnsw.ef_search', %(beam)s, true),"
             " set_config('hnsw.iterative_scan', 'strict_order', true),"
