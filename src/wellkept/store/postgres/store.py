@@ -7,10 +7,9 @@ from wellkept.store.postgres.connection.database import DEFAULT_TENANT, Database
 from wellkept.store.postgres.listen import PostgresListener
 from wellkept.store.postgres.maintenance.maintenance import PostgresMaintenance
 from wellkept.store.postgres.migrations import migrate
+from wellkept.store.postgres.search.hints import SearchHints, new_hints
 from wellkept.store.postgres.search.index import PostgresSearch
-from wellkept.store.postgres.search.narrow import NarrowFilters
-from wellkept.store.postgres.search.phrase_counts import PhraseCounts
-from wellkept.store.postgres.search.vector_index import LARGE_PROJECT, VectorIndexes
+from wellkept.store.postgres.search.vector_index import LARGE_PROJECT
 from wellkept.store.postgres.tables.activity import PostgresActivityLog
 from wellkept.store.postgres.tables.injections import PostgresInjections
 from wellkept.store.postgres.tables.key_values import PostgresKeyValues
@@ -48,14 +47,12 @@ class PostgresStore(
     """A `Store` in a PostgreSQL database: everything of one tenant."""
 
     def __init__(
-        self, database: Database, *, clock: Clock, large_project: int = LARGE_PROJECT
+        self, database: Database, *, clock: Clock, hints: SearchHints | None = None
     ) -> None:
         super().__init__(database, clock=clock)
         self._accesses = AccessBuffer()
         self._homes = KnownHomes()
-        self._vector_indexes = VectorIndexes(least=large_project)
-        self._phrases = PhraseCounts()
-        self._narrow = NarrowFilters(few=large_project // 100)
+        self._vector_indexes, self._narrow, self._phrases = hints or new_hints()
 
     @classmethod
     def open(
@@ -73,7 +70,7 @@ class PostgresStore(
             url, tenant=tenant, busy_timeout_ms=busy_timeout_ms, read_only=read_only
         )
         migrate(database, clock=clock)
-        return cls(database, clock=clock, large_project=large_project)
+        return cls(database, clock=clock, hints=new_hints(large_project=large_project))
 
     def close(self) -> None:
         """Flush and close every connection."""

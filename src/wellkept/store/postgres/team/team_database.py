@@ -18,6 +18,7 @@ from wellkept.core.team.tokens import read_token
 from wellkept.store.postgres.connection.database import Database
 from wellkept.store.postgres.connection.pool import MAX_CONNECTIONS, Pool, Raw, Session
 from wellkept.store.postgres.migrations import migrate
+from wellkept.store.postgres.search.hints import SearchHints, new_hints
 from wellkept.store.postgres.search.vector_index import LARGE_PROJECT
 from wellkept.store.postgres.store import PostgresStore
 from wellkept.store.postgres.tables.activity import CHANNEL
@@ -46,6 +47,7 @@ class PostgresTeams:
         self._clock = clock
         self._busy_timeout_ms = busy_timeout_ms
         self._large_project = large_project
+        self._hints: dict[str, SearchHints] = {}
         migrate(self._database(LOCAL_TENANT), clock=clock)
 
     @property
@@ -76,7 +78,9 @@ class PostgresTeams:
         return GuardedStore(
             self._database(principal.tenant, principal, read_only=read_only),
             clock=self._clock,
-            large_project=self._large_project,
+            hints=self._hints.setdefault(
+                principal.tenant, new_hints(large_project=self._large_project)
+            ),
         )
 
     def team_of(self, principal: Principal) -> TeamStore:
