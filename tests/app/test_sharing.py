@@ -287,6 +287,35 @@ def test_a_renamed_file_keeps_its_memory_and_gets_no_twin(team: tuple[Laptop, La
     assert ann.wk.get(note.id).is_open
 
 
+def test_what_people_did_to_a_file_is_never_overwritten(team: tuple[Laptop, Laptop]) -> None:
+    ann, _ = team
+    note = ann.remember("Releases are cut on Mondays")
+    ann.wk.sharing.add([note])
+    ann.push()
+    ann.wk.sharing.take_in()
+    (file,) = ann.files
+    merged = file.read_text("utf-8")
+    for changed in (
+        merged.replace("Mondays", "Tuesdays"),
+        merged.replace("Releases", "<<<<<<< ours\nReleases\n=======\nTags\n>>>>>>> theirs"),
+    ):
+        file.write_text(changed, "utf-8")
+        written = ann.wk.sharing.add([])
+        assert written.written == ()
+        assert file.read_text("utf-8") == changed
+    assert "merge conflict" in written.refused[0].reason
+    # Changed here as well: both stay, and it is said.
+    file.write_text(merged.replace("Mondays", "Tuesdays"), "utf-8")
+    ann.clock.advance(seconds=60)
+    ann.wk.edit(note.id, tags=("release",))
+    refused = ann.wk.sharing.add([]).refused
+    assert "was edited" in refused[0].reason
+    assert "Tuesdays" in file.read_text("utf-8")
+    file.write_text(merged, "utf-8")
+    assert len(ann.wk.sharing.add([]).written) == 1
+    assert "release" in file.read_text("utf-8")
+
+
 def test_what_somebody_wrote_by_hand_is_taken_in_with_windows_line_ends_too(
     team: tuple[Laptop, Laptop],
 ) -> None:

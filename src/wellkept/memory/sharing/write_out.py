@@ -1,8 +1,9 @@
 """Writes shared memories into the team's folder of the work tree, for review and commit by people.
 
 Nothing is committed here. A file is written only when it says something else than the one there, so
-a second run changes nothing. A memory that no longer holds loses its file; what replaced it gets
-one. A secret blocks the write of its memory.
+a second run changes nothing. What people did to a file by hand stays: one that was edited or has a
+merge conflict is not overwritten. A memory that no longer holds loses its file; what replaced it
+gets one. A secret blocks the write of its memory.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def write_out(
     here = _files_by_id(folder, project)
     wanted = {memory.id: memory for memory in add}
     gone: list[str] = []
-    for full_id, synced in synced_memories(engine, project).items():
+    known = synced_memories(engine, project)
+    for full_id, synced in known.items():
         if synced == LEFT:
             continue
         current = _current(engine, full_id)
@@ -78,14 +80,16 @@ def write_out(
     refused: list[RefusedFile] = []
     unchanged = 0
     for memory in sorted(wanted.values(), key=lambda one: one.id):
+        path = memory.short
         try:
             shared = shared_form(memory, author=author)
+            path = here.get(memory.id, shared.path)
+            base = known.get(memory.id, LEFT).mark
+            if not _is_to_write(folder, path, shared, base=base, project=project):
+                unchanged += 1
+                continue
         except UsageError as error:
-            refused.append(RefusedFile(memory.short, str(error)))
-            continue
-        path = here.get(memory.id, shared.path)
-        if _says(folder, path, shared, project):
-            unchanged += 1
+            refused.append(RefusedFile(path, str(error)))
             continue
         written.append(path)
         if not dry_run:
@@ -168,16 +172,23 @@ def _files_by_id(folder: Path, project: str) -> dict[str, str]:
     return found
 
 
-def _says(folder: Path, path: str, shared: SharedMemory, project: str) -> bool:
-    """Whether a file says this already, whoever wrote it."""
+def _is_to_write(folder: Path, path: str, shared: SharedMemory, *, base: str, project: str) -> bool:
+    """Whether a file is missing, or says what both sides had while the memory changed here.
+    UsageError where writing would lose what somebody did to the file."""
     file = folder / path
     if not file.is_file():
+        return True
+    there = read_shared(read_text(file), project=project, path=path)
+    if (there.id, there.mark, there.replaces) == (shared.id, shared.mark, shared.replaces):
         return False
-    try:
-        there = read_shared(read_text(file), project=project, path=path)
-    except UsageError:
-        return False
-    return (there.id, there.mark, there.replaces) == (shared.id, shared.mark, shared.replaces)
+    if not base or there.mark == base:
+        return True
+    if shared.mark == base:
+        return False  # edited by hand, which counts once it is merged
+    raise UsageError(
+        "The file was edited, and its memory was changed here, too.",
+        hint="Get the edit merged, or take it back with git; then update again.",
+    )
 
 
 def _remove(folder: Path, paths: Iterable[str]) -> None:
