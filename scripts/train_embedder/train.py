@@ -60,10 +60,10 @@ class Settings(NamedTuple):
     batch: int = 256
     lesson_batch: int = 512
     rate: float = 3e-3
-    pair_share: float = 1.0
+    pair_share: float = 1.5
     likeness_share: float = 4.0
     vector_share: float = 4.0
-    start_share: float = 0.35
+    start_share: float = 0.5
     temperature: float = 0.05
     lesson_temperature: float = 0.05
     dimension: int = 256
