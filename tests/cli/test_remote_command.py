@@ -39,6 +39,8 @@ def test_from_nothing_to_shared_and_back(
     assert "no remote" in cli("remote").out
     refused = with_token(address, "nobody")
     assert "401" in refused.err
+    assert "an administrator issues one" in refused.err
+    assert "API key" not in refused.err
     rule = cli("remember", "Deploys go through staging", "--type", "convention", "--json").json
     added = with_token(address, "writer:ann", "--json")
     assert tuple(added.json) == JSON_FIELDS["remote add"]

@@ -5,7 +5,7 @@ A failure is a `ProviderError` with the status; `sync.py` says what follows from
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 from urllib.parse import quote, urlsplit
 
@@ -103,7 +103,7 @@ class TeamConnection:
     def managed_skills(self) -> dict[str, str]:
         """The skills that the organisation gives to everybody; none on a server of one person."""
         try:
-            answer = get_json(self._endpoint, "/api/team/skills")
+            answer = _plainly(lambda: get_json(self._endpoint, "/api/team/skills"))
         except ProviderError as error:
             if error.status == _NOT_FOUND:
                 return {}
@@ -116,7 +116,7 @@ class TeamConnection:
 
     def rotate_token(self) -> str:
         """Exchange the token that is asked with for a new one; the old one ends at once."""
-        answer = post_json(self._endpoint, "/api/team/tokens/rotate", {})
+        answer = _plainly(lambda: post_json(self._endpoint, "/api/team/tokens/rotate", {}))
         token = cast("dict[str, Json]", answer).get("token") if isinstance(answer, dict) else None
         if not isinstance(token, str):
             raise _unusable("no token")
@@ -127,7 +127,7 @@ class TeamConnection:
         self._ask("handoff", {"text": text, "person": self._person})
 
     def _ask(self, what: str, body: Mapping[str, object]) -> dict[str, Json]:
-        answer = post_json(self._endpoint, f"/api/sync/{what}", body)
+        answer = _plainly(lambda: post_json(self._endpoint, f"/api/sync/{what}", body))
         if not isinstance(answer, dict):
             raise _unusable("no object")
         return cast("dict[str, Json]", answer)
@@ -142,6 +142,36 @@ def checked_url(given: str) -> str:
             hint="For example https://wellkept.example.com",
         )
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+
+
+def _plainly(ask: Callable[[], object]) -> object:
+    """The answer. The hint of a failure is about a team's server and not about a model's."""
+    try:
+        return ask()
+    except ProviderError as error:
+        raise ProviderError(
+            error.message,
+            hint=_hint(error.status),
+            cause=error.cause,
+            status=error.status,
+            retry_after_s=error.retry_after_s,
+        ) from error
+
+
+def _hint(status: int | None) -> str:
+    match status:
+        case None:
+            return "Check the address, and that the server is running."
+        case 401:
+            return "Use a token of yours that is valid; an administrator issues one."
+        case 403:
+            return "Ask an administrator for a role that suffices."
+        case 404:
+            return "Check that this is the address of a Wellkept server."
+        case 429:
+            return "The server asks to wait."
+        case _:
+            return "The server's log tells more."
 
 
 def _read(kind: type[_Record], data: dict[str, Json]) -> _Record:
