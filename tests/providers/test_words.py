@@ -65,6 +65,12 @@ def test_a_word_outside_the_vocabulary_is_spelled_with_its_longest_pieces(small:
     assert small.encode("ids") == [_SMALL.index("id"), _SMALL.index("#s")]
 
 
+def test_a_name_with_inner_capitals_is_one_word_when_it_is_known():
+    words = WordTokenizer(["rabbit", "mq", "rabbitmq", "#x"])
+    assert words.encode("RabbitMQ") == words.encode("rabbitmq") == [2]
+    assert words.encode("RabbitRabbit") == [0, 0]
+
+
 def test_scripts_without_spaces_are_matched_by_their_longest_entries(small: WordTokenizer):
     assert small.encode("数据库") == [_SMALL.index("数据"), _SMALL.index("库")]
 

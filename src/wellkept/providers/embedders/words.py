@@ -1,8 +1,9 @@
 """Text to rows of the default embedder's table: words of prose and of identifiers.
 
-Identifiers are split at underscores and case changes, accents are folded, and a word outside the
-vocabulary is spelled with the longest pieces in it. What cannot be spelled (rare characters, long
-numbers) gets a row by hash, so equal text still has equal vectors. Punctuation is dropped.
+Identifiers are split at underscores and case changes, unless the whole is a known word (GitHub),
+accents are folded, and a word outside the vocabulary is spelled with the longest pieces in it.
+What cannot be spelled (rare characters, long numbers) gets a row by hash, so equal text still has
+equal vectors. Punctuation is dropped.
 Invariant: the ids of a text are those of its words, one after the other; no text raises.
 """
 
@@ -63,7 +64,11 @@ class WordTokenizer:
 
     def _encode_new(self, word: str) -> tuple[int, ...]:
         short = word[:_MAX_WORD_CHARS]
-        ids = tuple(row for part in _parts(short) for row in self._spelled(part))
+        whole = self._ids.get(short.lower())  # RabbitMQ is no rabbit
+        if whole is not None:
+            ids: tuple[int, ...] = (whole,)
+        else:
+            ids = tuple(row for part in _parts(short) for row in self._spelled(part))
         if short == word:
             if len(self._cache) >= _CACHED_WORDS:
                 self._cache.clear()
