@@ -339,7 +339,14 @@ _OWN_TESTS = frozenset(
     | {"agent", "share status", "share on", "share off", "share add", "share remove"}
     | {"share update", "handoff", "hook"}
     | {"move", "remote add", "remote list", "remote status"}
-    | {"remote sync", "remote remove", "remote review", "remote approve", "remote reject"}
+    | {
+        "remote sync",
+        "remote rotate",
+        "remote remove",
+        "remote review",
+        "remote approve",
+        "remote reject",
+    }
     | {command for command in JSON_FIELDS if command.startswith("team ")}
 )
 

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from bench.crash_scene import wait_until
+from scripts.generate_docs import JSON_FIELDS
 from tests.postgres_team import Team
 from tests.teams.processes import WAIT_S, Desk, Line, free_port, serving
 from wellkept.app.remotes.state import get_remote, put_remote, put_token
@@ -114,6 +115,9 @@ def test_a_token_is_rotated_by_one_command_and_the_old_one_ends(
     assert old.text not in shown
     assert "wkt_" not in shown
     assert team.server.authenticate(old.text) is None
+    again = desk.run("remote", "rotate", "--json")
+    assert "wkt_" not in again.out
+    assert tuple(again.json) == JSON_FIELDS["remote rotate"]
     desk.done("remember", "Said with the new token.", "--type", "convention")
     desk.done("remote", "sync")
     assert desk.state()["proposed"] == 1
