@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 LARGE_PROJECT: Final = 50_000
 _REMEMBERED_S: Final = 60.0
-_LINKS_BYTES: Final = 400
-_MOST_BUILD_MB: Final = 1_024
+_LINKS_BYTES: Final = 1_000
+_MOST_BUILD_MB: Final = 2_048
 
 
 def index_name(table: str, model: int) -> str:
