@@ -19,7 +19,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from scripts.train_embedder.dictionary import Meanings, Pair, meanings
-from scripts.train_embedder.readpairs import read_pairs
+from scripts.train_embedder.read_pairs import read_pairs
 from scripts.train_embedder.tables import read_table, write_table
 from scripts.train_embedder.vocabulary import count_words
 from wellkept.providers.embedders.bundled_models import MINILM

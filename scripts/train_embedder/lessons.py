@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.train_embedder.readpairs import Pairs, read_pairs
+from scripts.train_embedder.read_pairs import Pairs, read_pairs
 from scripts.train_embedder.teacher import Teacher
 
 _SEED = 12

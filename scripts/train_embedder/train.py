@@ -25,7 +25,7 @@ import torch
 from torch.nn import functional
 
 from scripts.train_embedder.lessons import OPENINGS, read_lessons
-from scripts.train_embedder.readpairs import Pairs, read_pairs
+from scripts.train_embedder.read_pairs import Pairs, read_pairs
 from scripts.train_embedder.start import start_vectors
 from scripts.train_embedder.subjects import Subjects
 from scripts.train_embedder.tables import write_table

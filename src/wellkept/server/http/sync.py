@@ -112,6 +112,14 @@ class DecidedOutput(BaseModel):
 def sync_routes(workers: WorkerThreads) -> APIRouter:
     """The routes."""
     router = APIRouter(prefix="/sync", tags=["sync"])
+    _add_records(router, workers)
+    _add_decisions(router, workers)
+    _add_handoffs(router, workers)
+    return router
+
+
+def _add_records(router: APIRouter, workers: WorkerThreads) -> None:
+    """Laptops fetch and bring changes."""
 
     @router.post("/pull", operation_id="sync_pull")
     async def pull(
@@ -146,6 +154,10 @@ def sync_routes(workers: WorkerThreads) -> APIRouter:
 
         return await workers.run(unquote(in_project), work)
 
+
+def _add_decisions(router: APIRouter, workers: WorkerThreads) -> None:
+    """What waits for a second person, and a reviewer's word on it."""
+
     @router.post("/waiting", operation_id="sync_waiting")
     async def waiting(
         request: Annotated[WaitingInput, Body()], in_project: ProjectHeader = ""
@@ -171,6 +183,10 @@ def sync_routes(workers: WorkerThreads) -> APIRouter:
 
         return await workers.run(unquote(in_project), work)
 
+
+def _add_handoffs(router: APIRouter, workers: WorkerThreads) -> None:
+    """Branches that are handed over."""
+
     @router.post("/handoffs", operation_id="sync_handoffs")
     async def handoffs(
         request: Annotated[SyncQuestion, Body()], in_project: ProjectHeader = ""
@@ -193,8 +209,6 @@ def sync_routes(workers: WorkerThreads) -> APIRouter:
             return HandoffsOutput(items=wk.team_memory.handoffs())
 
         return await workers.run(unquote(in_project), work)
-
-    return router
 
 
 def _person(request: SyncQuestion) -> Person:
