@@ -68,6 +68,37 @@ def test_a_text_model_and_a_reranker_are_used_only_when_configured(tmp_path: Pat
             assert len(reranker.scores("vault", ["a vault", "a tree"])) == 2
 
 
+@pytest.mark.feature("B7")
+@pytest.mark.parametrize("fault", [Fault(hang=True), Fault(status=500), Fault(body=b"no json")])
+def test_a_reranker_that_is_slow_or_broken_is_left_out_with_a_note(
+    tmp_path: Path, fault: Fault
+) -> None:
+    with FakeEmbeddingServer() as server:
+        settings = Settings(
+            reranker_base_url=server.openai_url, reranker_name="ranker", reranker_timeout_s=0.3
+        )
+        with open_in(tmp_path, settings=settings) as wk:
+            wk.remember("The deploy key is in the vault")
+            wk.remember("The deploy script is in the tools folder")
+            assert wk.recall("deploy key").notes == ()
+            before = len(server.seen)
+            server.fail_next(fault)
+            found = wk.recall("deploy key")
+            assert "vault" in found[0].memory.content
+            assert any("Not reranked" in note for note in found.notes)
+            assert len(server.seen) == before + 1
+
+
+@pytest.mark.feature("B7")
+def test_what_a_session_is_told_waits_for_no_reranker(tmp_path: Path) -> None:
+    with FakeEmbeddingServer() as server:
+        settings = Settings(reranker_base_url=server.openai_url, reranker_name="ranker")
+        with open_in(tmp_path, settings=settings) as wk:
+            wk.remember("Deploy with make ship, never by hand", type="convention")
+            assert wk.context("deploy with make ship", moment="prompt").items
+            assert server.seen == []
+
+
 def test_a_hiccup_while_keeping_many_loses_none(tmp_path: Path) -> None:
     with (
         FakeEmbeddingServer() as server,

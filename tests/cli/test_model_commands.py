@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,9 @@ from tests.cli.conftest import Cli
 from tests.cli.test_exit_codes_and_terminals import (
     _drain as read_terminal,  # pyright: ignore[reportPrivateUsage]
 )
-from wellkept.cli.commands.system import models
-from wellkept.providers.downloaded_models import DownloadedModel
+from tests.providers import tiny_onnx
 from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.testing.model_hub import FakeModelHub
 
 pytestmark = pytest.mark.feature("C10")
 
@@ -129,38 +131,76 @@ def test_on_a_terminal_install_asks_once_with_cost_and_none_as_default(
     assert "Which model" not in install("")
 
 
+EMBEDDER, RERANKER = "BAAI/bge-small-en-v1.5", "Xenova/ms-marco-MiniLM-L-6-v2"
+needs_models = pytest.mark.skipif(
+    find_spec("fastembed") is None, reason="the extra `models` is optional"
+)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeModelHub]:
+    files = tiny_onnx.repository("deploy", "harbour", "vault")
+    with FakeModelHub({RERANKER: files}) as found:
+        monkeypatch.setenv("HF_ENDPOINT", found.url)
+        yield found
+
+
+@needs_models
 @pytest.mark.feature("B4")
-def test_models_are_listed_and_a_download_without_a_network_is_refused(cli: Cli) -> None:
+def test_models_are_listed_and_a_download_without_a_network_is_refused(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     shown = cli("models", "--json")
-    if shown.code:
-        pytest.skip("the extra `models` is optional")
     assert {row["kind"] for row in shown.json["models"]} == {"embedding", "reranker"}
     assert shown.json["downloaded"] == []
     refused = cli("models", "get", "no/such-model")
     assert refused.code == 2
     assert "No model is called" in refused.err
-    offline = cli("models", "get", "BAAI/bge-small-en-v1.5")
+    offline = cli("models", "get", EMBEDDER)
     assert offline.code == 6
     assert "could not be downloaded: its hub cannot be reached" in offline.err
-    assert cli("models", "remove", "BAAI/bge-small-en-v1.5").code == 2
+    assert not list(home.rglob("*bge*"))
+    assert cli("models", "remove", EMBEDDER).code == 2
 
 
+@needs_models
+@pytest.mark.feature("B4", "B7")
+def test_a_downloaded_reranker_is_listed_used_and_removed(cli: Cli, hub: FakeModelHub) -> None:
+    said = cli("models", "get", RERANKER.lower())
+    assert f"{RERANKER}: 5 files, 0 MB, SHA-256 checked." in said.out
+    assert f"config set reranker.name {RERANKER}" in said.err
+    again = cli("models", "get", RERANKER, "--json").json
+    assert tuple(again) == JSON_FIELDS["models get"]
+    (row,) = (row for row in cli("models").out.splitlines() if RERANKER in row)
+    assert row.split()[-1] == "yes"
+    cli("config", "set", "reranker.name", RERANKER)
+    for text in ("deploy from the harbour", "deploy from the vault", "deploy by hand"):
+        cli("remember", text)
+    found = cli("recall", "deploy", "--json", "--explain").json
+    assert "vault" in found["hits"][0]["memory"]["content"]
+    assert any(part["name"] == "reranker" for part in found["hits"][0]["parts"])
+    assert tuple(cli("models", "remove", RERANKER, "--json").json) == JSON_FIELDS["models remove"]
+    left = cli("recall", "deploy", "--json").json
+    assert len(left["hits"]) == 3
+    assert any("Not reranked" in note and "models get" in note for note in left["notes"])
+
+
+@needs_models
 @pytest.mark.feature("B4")
-def test_a_downloaded_model_is_described_and_removed(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    folder = tmp_path / "models"
-    model = DownloadedModel("maker/small", "reranker", folder / "x", {"m.onnx": (3, "0")})
-
-    def given(*_: object, **__: object) -> DownloadedModel:
-        return model
-
-    monkeypatch.setattr(models, "known_models", list[object])
-    monkeypatch.setattr(models, "get_model", given)
-    monkeypatch.setattr(models, "remove_model", given)
-    said = cli("models", "get", "maker/small")
-    assert "maker/small: 1 files, 0 MB, SHA-256 checked." in said.out
-    assert "config set reranker.name maker/small" in said.err
-    for command in ("get", "remove"):
-        shown = cli("models", command, "maker/small", "--json").json
-        assert tuple(shown) == JSON_FIELDS[f"models {command}"]
+def test_two_downloads_of_one_model_do_not_meet(cli: Cli, home: Path, hub: FakeModelHub) -> None:
+    hub.hold_after = 1_000
+    words = [sys.executable, "-m", "wellkept.cli", "models", "get", RERANKER]
+    first = subprocess.Popen(words, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert hub.holding.wait(60)
+        second = cli("models", "get", RERANKER)
+        assert second.code == 6
+        assert "Another process is downloading" in second.err
+        hub.hold_after = None
+        hub.go_on.set()
+        first.communicate(timeout=60)
+        assert first.returncode == 0
+    finally:
+        first.kill()
+    assert cli("models", "get", RERANKER).code == 0

@@ -15,7 +15,7 @@ from wellkept.core.errors import NotFoundError, ProviderError, UsageError
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.ports.models import Vector
 from wellkept.core.query import FileLink, Filter, Validity
-from wellkept.core.types import MemoryType, Scope
+from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import (
@@ -420,6 +420,17 @@ def test_a_text_model_that_fails_or_says_nothing_changes_nothing(
     assert found(asked, "people get logged out") == found(engine, "people get logged out")
 
 
+@pytest.mark.feature("B7")
+def test_a_hypothetical_answer_does_not_lift_prompts_above_statements(engine: Engine) -> None:
+    wanted = keep(engine, "redis eviction drops sessions under memory pressure")
+    prompt = {"type": MemoryType.PROMPT, "source": Source.OBSERVER_INFERRED}
+    asked_before = keep(engine, "redis eviction drops sessions", **prompt)
+    asked = replace(engine, query_model=lambda: Storyteller("redis eviction drops sessions"))
+    ids = found(asked, "people get logged out at night")
+    assert ids[0] == wanted
+    assert asked_before not in ids
+
+
 class Contrarian:
     """A reranker that likes texts the better the later they come in the alphabet."""
 
@@ -441,6 +452,35 @@ def test_a_reranker_that_fails_is_noted(engine: Engine) -> None:
     keep(engine, "fail safe defaults")
     answer = ask(replace(engine, reranker=Contrarian), "fail")
     assert len(answer) == 1
+    assert any("Not reranked" in note for note in answer.notes)
+
+
+def test_a_reranker_changes_the_order_and_not_how_sure_an_answer_is(engine: Engine) -> None:
+    for text in ("alpha cache note", "zeta cache note", "beta cache"):
+        keep(engine, text)
+    plain = ask(engine, "cache note")
+    changed = ask(replace(engine, reranker=Contrarian), "cache note")
+    assert [hit.score for hit in changed] == [hit.score for hit in plain]
+    assert [hit.memory.id for hit in changed] != [hit.memory.id for hit in plain]
+    alone = ask(engine, "beta", min_score=0.01)
+    assert [h.score for h in ask(replace(engine, reranker=Contrarian), "beta", min_score=0.01)] == [
+        hit.score for hit in alone
+    ]
+
+
+class Broken:
+    """A reranker whose scores are no numbers, or too few."""
+
+    def scores(self, query: str, texts: list[str]) -> list[float]:
+        return [] if query == "cache" else [float("nan") for _ in texts]
+
+
+@pytest.mark.parametrize("query", ["cache", "cache note"])
+def test_a_reranker_with_senseless_scores_is_noted(engine: Engine, query: str) -> None:
+    keep(engine, "alpha cache note")
+    keep(engine, "zeta cache note")
+    answer = ask(replace(engine, reranker=Broken), query)
+    assert [hit.memory.id for hit in answer] == found(engine, query)
     assert any("Not reranked" in note for note in answer.notes)
 
 

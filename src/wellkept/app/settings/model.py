@@ -270,6 +270,16 @@ class Settings:
         default=None,
         metadata=_rule("reranker.api_key", str, "Key for the reranker's server", secret=True),
     )
+    reranker_timeout_s: float = field(
+        default=10.0,
+        metadata=_rule(
+            "reranker.timeout_s",
+            float,
+            "Longest wait for a reranker, in seconds; recall then keeps its own order",
+            low=0.1,
+            high=3600,
+        ),
+    )
     recall_limit: int = field(
         default=10,
         metadata=_rule(

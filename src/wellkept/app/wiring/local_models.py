@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from wellkept.app.file_locks import lock, open_lock
 from wellkept.app.settings import paths
+from wellkept.core.errors import ProviderError
+from wellkept.core.types import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from wellkept.core.ports.models import Embedder, Reranker
-    from wellkept.providers.downloaded_models import DownloadedModel, KnownModel
+    from wellkept.providers.downloaded_models import DownloadedModel
+    from wellkept.providers.model_hub import KnownModel
 
 _KEPT_VECTORS = "vectors"
 
 
 def known_models() -> list[KnownModel]:
     """Every model that can be downloaded, by kind and size."""
-    from wellkept.providers import downloaded_models
+    from wellkept.providers import model_hub
 
-    return downloaded_models.known_models()
+    return model_hub.known_models()
 
 
 def downloaded_models(environment: Mapping[str, str]) -> list[DownloadedModel]:
@@ -30,25 +34,37 @@ def downloaded_models(environment: Mapping[str, str]) -> list[DownloadedModel]:
     return models.downloaded_models(paths.models_folder(environment))
 
 
-def get_model(name: str, environment: Mapping[str, str], *, again: bool = False) -> DownloadedModel:
+def get_model(
+    name: str,
+    environment: Mapping[str, str],
+    *,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> DownloadedModel:
     """Download a model, check it, and write its manifest."""
     from wellkept.providers import downloaded_models as models
 
-    return models.download(name, paths.models_folder(environment), again=again)
+    folder = paths.models_folder(environment)
+    with open_lock(paths.data_folder(environment) / "locks", f"model {name.lower()}") as held:
+        if not lock(held):
+            raise ProviderError(
+                f"Another process is downloading {name}.", hint="Wait until it has ended."
+            )
+        return models.download(name, folder, again=again, progress=progress)
 
 
-def remove_model(name: str, environment: Mapping[str, str]) -> DownloadedModel:
-    """Delete a model from this machine."""
+def remove_model(name: str, environment: Mapping[str, str]) -> DownloadedModel | None:
+    """Delete a model from this machine; None when its download had not ended."""
     from wellkept.providers import downloaded_models as models
 
     return models.remove(name, paths.models_folder(environment))
 
 
-def downloaded_reranker(name: str, environment: Mapping[str, str]) -> Reranker:
+def downloaded_reranker(name: str, environment: Mapping[str, str], *, limit_s: float) -> Reranker:
     """A reranker that is looked for at its first use."""
     from wellkept.providers.rerankers.cross_encoder import CrossEncoderReranker
 
-    return CrossEncoderReranker(name, paths.models_folder(environment))
+    return CrossEncoderReranker(name, paths.models_folder(environment), limit_s=limit_s)
 
 
 def with_kept_vectors(embedder: Embedder, database: Path, *, documents: bool) -> Embedder:

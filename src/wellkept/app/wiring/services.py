@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from wellkept.core.types import MemoryType
     from wellkept.providers.chat.settings import ChatChoice
     from wellkept.providers.embedders.settings import EmbeddingChoice
-    from wellkept.providers.http.client import Endpoint
 
 DATABASE_NAME = "memory.db"
 _QUERY_LIMIT_S = 5.0
@@ -444,20 +443,22 @@ class Services:
         if not known.reranker_base_url:
             from wellkept.app.wiring.local_models import downloaded_reranker
 
-            return downloaded_reranker(known.reranker_name, self.environment)
+            limit_s = known.reranker_timeout_s
+            return downloaded_reranker(known.reranker_name, self.environment, limit_s=limit_s)
+        from wellkept.providers.http.client import NO_RETRIES, Endpoint
         from wellkept.providers.rerankers.http import HttpReranker
 
-        endpoint = self._endpoint(known.reranker_base_url, known.reranker_api_key)
+        endpoint = Endpoint(
+            known.reranker_base_url,
+            api_key=known.reranker_api_key,
+            timeout_s=known.reranker_timeout_s,
+            retries=NO_RETRIES,
+        )
         return HttpReranker(endpoint, model=known.reranker_name)
 
     def _note_failure(self, error: ProviderError) -> None:
         """Memories are stored without vectors; a reindex adds them."""
         self.embedding_problem = str(error)
-
-    def _endpoint(self, base_url: str, api_key: str | None) -> Endpoint:
-        from wellkept.providers.http.client import Endpoint
-
-        return Endpoint(base_url, api_key=api_key, timeout_s=self.settings.embedding_timeout_s)
 
     def reset_model_state(self) -> None:
         """Forget the stored model id and the last error, after a reindex or restore."""

@@ -357,6 +357,7 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandid
             mode=request.mode,
             files=request.files,
             count_access=False,
+            second_pass=False,
         ),
     )
     min_score = CLEAR_SCORE if prompt is None else _MIN_UNASKED

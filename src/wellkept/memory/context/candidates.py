@@ -187,6 +187,7 @@ def command_warnings(
         mode=mode,
         read_dates=False,
         count_access=False,
+        second_pass=False,
     )
     for hit in recall(engine, request):
         if is_way_out(hit.memory):
@@ -286,7 +287,12 @@ def _e2e(engine: Engine, where: Filter, query: str, mode: SearchMode) -> Sequenc
     found: dict[str, Memory] = {}
     if query.strip():
         request = RecallRequest(
-            query=query, where=where, limit=_QA_CAP, mode=mode, count_access=False
+            query=query,
+            where=where,
+            limit=_QA_CAP,
+            mode=mode,
+            count_access=False,
+            second_pass=False,
         )
         found = {hit.memory.id: hit.memory for hit in recall(engine, request)}
     page = engine.store.list(where, order=Order.IMPORTANCE, limit=_QA_CAP)

@@ -160,8 +160,9 @@ def recall(engine: Engine, request: RecallRequest) -> RecallResult:
     embed = _once(lambda text: _embedded(text, embedder, request, notes))
     pool, ranking = _statements_first(search, embed)
     _note_other_model(engine, embedder, pool, notes)
-    pool, ranking = _hyde_pass(search, embedder, pool, ranking, notes)
-    ranking = _reranked(search, ranking, notes)
+    if request.second_pass:
+        pool, ranking = _hyde_pass(search, embedder, pool, ranking, notes)
+        ranking = _reranked(search, ranking, notes)
     return _result(search, pool, ranking, notes)
 
 
@@ -305,7 +306,7 @@ def _hyde_pass(
     if vector is None:
         return pool, ranking
     notes.append("Few clear matches: searched again with a hypothetical answer.")
-    return search.run(lambda _: QueryVector(vector, embedder.model_id))
+    return _statements_first(search, lambda _: QueryVector(vector, embedder.model_id))
 
 
 def _reranked(search: _Search, ranking: RankedCandidates, notes: list[str]) -> RankedCandidates:
@@ -316,7 +317,7 @@ def _reranked(search: _Search, ranking: RankedCandidates, notes: list[str]) -> R
         query = search.request.query
         return reranked(ranking, query, reranker=reranker, contents=search.reader.contents)
     except ProviderError as error:
-        notes.append(f"Not reranked: {error.message}")
+        notes.append(f"Not reranked: {error}")
         return ranking
 
 

@@ -39,6 +39,7 @@ class RecallRequest:
     `around`, a memory id whose session and time frame results must come from. `neighbours` is the
     number of memories before and after each hit in its session to return with it. Hits that score
     below `min_score` are left out; up to the default, turns beside an answer have a lower bar.
+    `second_pass` lets a text model and a reranker help, if there are any; it may take seconds.
     """
 
     query: str
@@ -55,6 +56,7 @@ class RecallRequest:
     neighbours: int = 0
     count_access: bool = True
     min_score: float = 0.0
+    second_pass: bool = True
 
 
 @record

@@ -65,39 +65,42 @@ def reranked(
 ) -> RankedCandidates:
     """The ranking with its head reordered.
 
-    Reranker scores have no fixed scale: they are spread over 0 to 1 among the texts it read and
-    count half. Candidates it did not read stay behind them.
+    Reranker scores have no fixed scale: they are spread over 0 to 1 among the texts it read, and
+    count half for the order. The head's scores stay what they were and go to the new order: they
+    say how likely an answer is at all, which a reranker does not.
     """
     head, tail = ranking.order[:RERANKED], ranking.order[RERANKED:]
     texts = contents([r.candidate.id for r in head])
     seen = [r for r in head if r.candidate.id in texts]
     values = _spread(reranker.scores(query, [texts[r.candidate.id] for r in seen]), len(seen))
     top = max((r.score for r in seen), default=0.0)
-    mixed = {
-        r.candidate.id: (1 - _RERANKER_SHARE) * r.score + _RERANKER_SHARE * value * top
-        for r, value in zip(seen, values, strict=True)
+    value_of = {r.candidate.id: value for r, value in zip(seen, values, strict=True)}
+
+    def mixed(r: Ranked) -> float:
+        value = value_of[r.candidate.id] * top
+        return (1 - _RERANKER_SHARE) * r.score + _RERANKER_SHARE * value
+
+    order = sorted(seen, key=lambda r: (-mixed(r), r.candidate.id))
+    first = [Ranked(r.candidate, earlier.score) for r, earlier in zip(order, seen, strict=True)]
+    change = {
+        new.candidate.id: new.score - old.score for new, old in zip(first, order, strict=True)
     }
-    first = sorted(
-        (Ranked(r.candidate, mixed[r.candidate.id]) for r in seen),
-        key=lambda r: (-r.score, r.candidate.id),
-    )
-    floor = first[-1].score if first else 0.0
-    rest = [Ranked(r.candidate, min(r.score, floor)) for r in tail]
 
     def parts(memory_id: str) -> tuple[ScorePart, ...]:
         own = ranking.parts(memory_id)
-        if memory_id not in mixed:
+        if memory_id not in value_of:
             return own
-        value = value_of[memory_id]
-        return (*own, ScorePart("reranker", value, _RERANKER_SHARE, _RERANKER_SHARE * value * top))
+        part = ScorePart("reranker", value_of[memory_id], _RERANKER_SHARE, change[memory_id])
+        return (*own, part)
 
-    value_of = {r.candidate.id: o for r, o in zip(seen, values, strict=True)}
-    return RankedCandidates((*first, *rest), parts)
+    return RankedCandidates((*first, *tail), parts)
 
 
 def _spread(scores: list[float], expected: int) -> list[float]:
     """Scores scaled to 0 to 1; 0.5 for all when they are equal."""
     if len(scores) != expected:
         raise ProviderError(f"The reranker gave {len(scores)} scores for {expected} texts.")
+    if not all(map(math.isfinite, scores)):
+        raise ProviderError("The reranker gave a score that is no number.")
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     return [(s - low) / (high - low) if high > low else 0.5 for s in scores]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wellkept.providers.embedders.vectors import pack_unit
+from wellkept.providers.model_runtime import keep_quiet, running
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,12 +24,14 @@ class FastembedEmbedder:
     """Embeds with a downloaded model, on one thread."""
 
     def __init__(self, model: DownloadedModel) -> None:
+        keep_quiet()
         from fastembed import TextEmbedding
 
         folder = str(model.folder)
-        self._model = TextEmbedding(
-            model.name, cache_dir=folder, specific_model_path=folder, threads=1
-        )
+        with running(model.name):
+            self._model = TextEmbedding(
+                model.name, cache_dir=folder, specific_model_path=folder, threads=1
+            )
         self.dimension = int(model.dimension or 0)
         self.model_id = f"fastembed:{model.name}@{self.dimension}"
         family = next((name for name in _PREFIXES if name in model.name.lower()), None)
@@ -47,4 +50,5 @@ class FastembedEmbedder:
         if not text.strip():
             return bytes(4 * self.dimension)
         embed = self._model.query_embed if as_query else self._model.passage_embed
-        return pack_unit(next(iter(embed([prefix + text]))))
+        with running(self.model_id):
+            return pack_unit(next(iter(embed([prefix + text]))))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from wellkept.core.errors import ProviderError
 from wellkept.providers.embedders.bundled_models import MINILM
 from wellkept.providers.embedders.vectors import pack_unit
+from wellkept.providers.model_runtime import keep_quiet, running
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,8 @@ class MiniLmEmbedder:
     def __init__(self) -> None:
         if problem := MINILM.problem():
             raise ProviderError(problem)
-        self._model = _load()
+        with running(self.model_id):
+            self._model = _load()
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
         """Embed each text by itself: int8 results depend on the other texts of a batch."""
@@ -44,10 +46,12 @@ class MiniLmEmbedder:
         text = text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
         if not text.strip():
             return bytes(4 * self.dimension)
-        return pack_unit(next(iter(self._model.embed(text))))
+        with running(self.model_id):
+            return pack_unit(next(iter(self._model.embed(text))))
 
 
 def _load() -> TextEmbedding:
+    keep_quiet()
     from fastembed import TextEmbedding
 
     _register()

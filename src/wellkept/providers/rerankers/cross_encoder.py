@@ -1,7 +1,8 @@
 """Relevance scores from a cross-encoder of fastembed that `wellkept models get` has downloaded.
 
-Invariant: one score per text, in the order of the texts; nothing is downloaded. The model is looked
-for and loaded at the first question, so that a missing one costs recall only its second pass.
+Invariant: one score per text, in the order of the texts, within the time limit; nothing is
+downloaded. The model is looked for and loaded at the first question, so that a missing one costs
+recall only its second pass.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from wellkept.providers.downloaded_models import usable_model
+from wellkept.providers.model_runtime import keep_quiet, running
+from wellkept.providers.time_limit import call_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,20 +27,27 @@ _MAX_CHARS = 2_000
 class CrossEncoderReranker:
     """Scores with a downloaded model, on one thread."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, *, limit_s: float = 60.0) -> None:
         self._name = name
         self._folder = folder
+        self._limit_s = limit_s
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers `query`; higher is better."""
         if not texts:
             return []
         cleaned = [_readable(text) for text in texts]
-        return [float(score) for score in self._model.rerank(_readable(query), cleaned)]
+
+        def scored() -> list[float]:
+            with running(self._name):
+                return [float(score) for score in self._model.rerank(_readable(query), cleaned)]
+
+        return call_within(self._limit_s, scored, what=f"The model {self._name}")
 
     @cached_property
     def _model(self) -> TextCrossEncoder:
         model = usable_model(self._name, "reranker", self._folder)
+        keep_quiet()
         from fastembed.rerank.cross_encoder import TextCrossEncoder
 
         folder = str(model.folder)

@@ -42,7 +42,7 @@ def list_models(*, as_json: bool = False) -> None:
     if as_json:
         output.print_json({"models": known, "downloaded": downloaded})
         return
-    here = {model.name for model in downloaded}
+    here = {model.name: "damaged" if model.problem() else "yes" for model in downloaded}
     rows = [
         (
             one.name,
@@ -50,7 +50,7 @@ def list_models(*, as_json: bool = False) -> None:
             f"{one.size_mb:,} MB",
             str(one.dimension or ""),
             one.licence,
-            "yes" if one.name in here else "",
+            here.get(one.name, ""),
         )
         for one in known
     ]
@@ -70,7 +70,8 @@ def get(*, name: str, again: bool, as_json: bool) -> None:
     size = next((one.size_mb for one in known_models() if one.name.lower() == name.lower()), None)
     if size is not None:
         output.note(f"{name}: {size:,} MB")
-    model = get_model(name, os.environ, again=again)
+    with output.progress_bar(name) as progress:
+        model = get_model(name, os.environ, again=again, progress=progress)
     if as_json:
         output.print_json(model)
         return
@@ -83,9 +84,12 @@ def get(*, name: str, again: bool, as_json: bool) -> None:
 @click.argument("name")
 @options.json_option
 def remove(*, name: str, as_json: bool) -> None:
-    """Delete a downloaded model."""
+    """Delete a downloaded model, or what an interrupted download has left."""
     model = remove_model(name, os.environ)
     if as_json:
-        output.print_json(model)
-        return
-    click.echo(f"Removed {model.name}: {model.size_mb:,} MB.")
+        nothing: dict[str, object] = {"kind": None, "folder": None, "files": {}, "dimension": None}
+        output.print_json(model or {"name": name, **nothing})
+    elif model is None:
+        click.echo(f"Removed what there was of {name}.")
+    else:
+        click.echo(f"Removed {model.name}: {model.size_mb:,} MB.")
