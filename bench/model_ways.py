@@ -21,6 +21,7 @@ class Way(NamedTuple):
 
     embedder: str
     reranker: str | None = None
+    reranker_url: str | None = None
 
     @property
     def label(self) -> str:
@@ -30,32 +31,45 @@ class Way(NamedTuple):
 
 def add_models(options: argparse.ArgumentParser) -> None:
     """The options that choose models."""
-    usual = "static,minilm" if importlib.util.find_spec("fastembed") else "static"
+    has_models = importlib.util.find_spec("fastembed") is not None
+    usual = "static,minilm" if has_models else "static"
+    reranker = "minilm" if has_models else "none"
     options.add_argument(
         "--models", default=usual, help=f"embedders, the main one first (default: {usual})"
     )
     options.add_argument(
-        "--reranker", help="also the first one reranked by this model (see `wellkept models get`)"
+        "--reranker",
+        default=reranker,
+        help=f"also the first one reranked by this model, or none (default: {reranker})",
     )
+    options.add_argument("--reranker-url", help="a server with /rerank that has the model")
 
 
 def chosen_ways(asked: argparse.Namespace) -> list[Way]:
     """What the options of `add_models` choose, the main one first."""
     ways = [Way(name) for name in asked.models.split(",")]
-    return [*ways, Way(ways[0].embedder, asked.reranker)] if asked.reranker else ways
+    if asked.reranker == "none":
+        return ways
+    return [*ways, Way(ways[0].embedder, asked.reranker, asked.reranker_url)]
 
 
 @contextmanager
 def opened(way: Way, *, clock: Clock = system_clock) -> Generator[Wellkept, None, None]:
-    """An empty memory with these models."""
+    """An empty memory with these models; an error when one cannot be used."""
+    settings = Settings(
+        reranker_name=way.reranker, reranker_base_url=way.reranker_url, reranker_timeout_s=600
+    )
     with (
         TemporaryDirectory() as folder,
         open_memory(
             Path(folder) / "memory.db",
             project="bench",
             embedder=way.embedder,
-            settings=Settings(reranker_name=way.reranker),
+            settings=settings,
             clock=clock,
         ) as memory,
     ):
+        if reranker := memory.engine.reranker():
+            # Recall would go on without it, and the table would call that reranked.
+            reranker.scores("question", ["one text", "another"])
         yield memory

@@ -9,6 +9,7 @@ import pytest
 from tests.app.opening import open_in
 from wellkept.app.settings.model import Settings
 from wellkept.core.errors import ProviderError
+from wellkept.providers.embedders.bundled_models import MINILM
 from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 
 pytestmark = pytest.mark.feature("B4")
@@ -87,6 +88,22 @@ def test_a_reranker_that_is_slow_or_broken_is_left_out_with_a_note(
             assert "vault" in found[0].memory.content
             assert any("Not reranked" in note for note in found.notes)
             assert len(server.seen) == before + 1
+
+
+@pytest.mark.feature("B7")
+@pytest.mark.skipif(MINILM.problem() is not None, reason="the extra `models` is optional")
+def test_minilm_reads_the_best_and_keeps_their_vectors(tmp_path: Path) -> None:
+    settings = Settings(reranker_name="minilm")
+    with open_in(tmp_path, embedder="static", settings=settings) as wk:
+        wk.remember("The nightly job purges expired sessions")
+        wk.remember("The nightly job sends the invoices")
+        found = wk.recall("what does the nightly job do with old logins")
+        assert "expired sessions" in found[0].memory.content
+        assert "reranker" in {part.name for part in found[0].parts}
+        (kept,) = (tmp_path / "data" / "vectors").iterdir()
+        size = kept.stat().st_size
+        wk.recall("what does the nightly job do with old logins")
+        assert kept.stat().st_size == size
 
 
 @pytest.mark.feature("B7")

@@ -12,7 +12,8 @@ import pytest
 from bench import cosqa, locomo_data, longmemeval
 from bench.baselines import Baselines, fuse
 from bench.measures import Answer, measure, ndcg, recall, recall_all, recall_any, reciprocal_rank
-from bench.model_ways import Way, add_models, chosen_ways
+from bench.model_ways import Way, add_models, chosen_ways, opened
+from wellkept.core.errors import ProviderError
 from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B1")
@@ -121,6 +122,15 @@ def test_models_are_set_side_by_side_and_the_first_is_reranked() -> None:
         "static, reranked by maker/small",
     ]
     assert chosen_ways(options.parse_args([]))[0] == Way("static")
+    assert chosen_ways(options.parse_args(["--models", "static", "--reranker", "none"])) == [
+        Way("static")
+    ]
+
+
+@pytest.mark.feature("B7")
+def test_a_reranker_that_cannot_be_used_ends_a_benchmark() -> None:
+    with pytest.raises(ProviderError, match="not on this machine"), opened(Way("none", "no/such")):
+        pass
 
 
 def test_questions_about_code_find_the_functions_that_answer(tmp_path: Path) -> None:

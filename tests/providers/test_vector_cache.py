@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -76,6 +78,38 @@ def test_records_after_half_a_record_are_still_read_right(tmp_path: Path):
     vector = CachedEmbedder(Counting(), tmp_path, documents=False).embed_query("second")
     again = Counting()
     assert CachedEmbedder(again, tmp_path, documents=False).embed_query("second") == vector
+    assert again.asked == []
+
+
+def test_a_damaged_vector_is_made_again_and_the_file_mended(tmp_path: Path):
+    texts = ["first", "second", "third"]
+    kept = [CachedEmbedder(Counting(), tmp_path, documents=False).embed_query(t) for t in texts]
+    (path,) = tmp_path.iterdir()
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    for made in (["second"], []):
+        again = Counting()
+        mended = CachedEmbedder(again, tmp_path, documents=False)
+        assert [mended.embed_query(text) for text in texts] == kept
+        assert again.asked == made
+
+
+_MANY = (
+    "import sys; from pathlib import Path; from tests.providers.test_vector_cache import *;"
+    "kept = CachedEmbedder(Counting(), Path(sys.argv[1]), documents=True);"
+    "[kept.embed_documents([f'{sys.argv[2]} {n}']) for n in range(300)]"
+)
+
+
+def test_two_processes_write_one_file(tmp_path: Path):
+    both = [
+        subprocess.Popen([sys.executable, "-c", _MANY, str(tmp_path), name]) for name in ("a", "b")
+    ]
+    assert [each.wait(120) for each in both] == [0, 0]
+    again = Counting()
+    texts = [f"{name} {number}" for name in ("a", "b") for number in range(300)]
+    CachedEmbedder(again, tmp_path, documents=True).embed_documents(texts)
     assert again.asked == []
 
 

@@ -264,7 +264,11 @@ class Settings:
     )
     reranker_name: str | None = field(
         default=None,
-        metadata=_rule("reranker.name", str, "Model that reorders the 30 best; unset means none"),
+        metadata=_rule(
+            "reranker.name",
+            str,
+            "Model that reorders the 30 best: minilm, or one of `wellkept models`; unset: none",
+        ),
     )
     reranker_api_key: str | None = field(
         default=None,

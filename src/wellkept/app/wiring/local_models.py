@@ -60,11 +60,26 @@ def remove_model(name: str, environment: Mapping[str, str]) -> DownloadedModel |
     return models.remove(name, paths.models_folder(environment))
 
 
-def downloaded_reranker(name: str, environment: Mapping[str, str], *, limit_s: float) -> Reranker:
-    """A reranker that is looked for at its first use."""
+def local_reranker(
+    name: str, environment: Mapping[str, str], database: Path, *, limit_s: float
+) -> Reranker:
+    """A model on this machine that orders the best: MiniLM, or a cross-encoder that was downloaded.
+
+    It is looked for at its first use.
+    """
+    if name == "minilm":
+        from wellkept.providers.rerankers.by_vectors import VectorReranker
+
+        return VectorReranker(name, lambda: _minilm(database), limit_s=limit_s)
     from wellkept.providers.rerankers.cross_encoder import CrossEncoderReranker
 
     return CrossEncoderReranker(name, paths.models_folder(environment), limit_s=limit_s)
+
+
+def _minilm(database: Path) -> Embedder:
+    from wellkept.providers.embedders.minilm import MiniLmEmbedder
+
+    return with_kept_vectors(MiniLmEmbedder(), database, documents=True)
 
 
 def with_kept_vectors(embedder: Embedder, database: Path, *, documents: bool) -> Embedder:

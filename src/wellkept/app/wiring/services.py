@@ -441,10 +441,10 @@ class Services:
         if not known.reranker_name:
             return None
         if not known.reranker_base_url:
-            from wellkept.app.wiring.local_models import downloaded_reranker
+            from wellkept.app.wiring.local_models import local_reranker
 
             limit_s = known.reranker_timeout_s
-            return downloaded_reranker(known.reranker_name, self.environment, limit_s=limit_s)
+            return local_reranker(known.reranker_name, self.environment, self.path, limit_s=limit_s)
         from wellkept.providers.http.client import NO_RETRIES, Endpoint
         from wellkept.providers.rerankers.http import HttpReranker
 

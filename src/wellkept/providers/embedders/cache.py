@@ -1,15 +1,16 @@
 """Keep the vectors of questions and skill texts on disk, by model and text.
 
 A slow model then embeds each text once, not in every process. One file a model holds records of a
-key (a hash of the text) and a vector, appended in one write each; when it is full, the newest half
-is kept. Invariants: a file that cannot be read or written costs only time; half a record at the
-end is ignored; text itself is not stored.
+key (a hash of the text), a checksum and a vector, appended in one write each; when it is full, the
+newest half is kept. Invariants: a file that is damaged or cannot be read or written costs only
+time; text itself is not stored.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_RECORDS = 8_192
 _KEY_BYTES = 16
+_HEAD_BYTES = _KEY_BYTES + 4
 
 
 class VectorFile:
@@ -29,8 +31,9 @@ class VectorFile:
     def __init__(self, folder: Path, model_id: str, dimension: int) -> None:
         name = hashlib.sha256(model_id.encode()).hexdigest()[:24]
         self._path = folder / f"{name}.vectors"
-        self._record_bytes = _KEY_BYTES + 4 * dimension
+        self._record_bytes = _HEAD_BYTES + 4 * dimension
         self._known: dict[bytes, Vector] | None = None
+        self._damaged = False
 
     def get(self, text: str) -> Vector | None:
         """The vector of a text, if it is kept."""
@@ -41,19 +44,18 @@ class VectorFile:
         known = self._records()
         added = {_key(text): vector for text, vector in vectors.items()}
         known.update(added)
-        lines = b"".join(key + vector for key, vector in added.items())
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             if len(known) > MOST_RECORDS:
                 self._known = known = dict(list(known.items())[-MOST_RECORDS // 2 :])
                 self._rewrite(known)
                 return
-            if self._ends_in_half_a_record():
+            if self._damaged or self._ends_in_half_a_record():
                 self._rewrite(known)
                 return
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
-                os.write(handle, lines)
+                os.write(handle, _packed(added))
             finally:
                 os.close(handle)
 
@@ -63,12 +65,14 @@ class VectorFile:
                 data = self._path.read_bytes()
             except OSError:
                 data = b""
-            size = self._record_bytes
-            ends = range(size, len(data) + 1, size)
-            self._known = {
-                data[end - size : end - size + _KEY_BYTES]: data[end - size + _KEY_BYTES : end]
-                for end in ends
-            }
+            self._known = {}
+            for start in range(0, len(data), self._record_bytes):
+                record = data[start : start + self._record_bytes]
+                key, vector = record[:_KEY_BYTES], record[_HEAD_BYTES:]
+                if len(record) == self._record_bytes and _packed({key: vector}) == record:
+                    self._known[key] = vector
+                else:
+                    self._damaged = True
         return self._known
 
     def _ends_in_half_a_record(self) -> bool:
@@ -76,8 +80,9 @@ class VectorFile:
 
     def _rewrite(self, known: dict[bytes, Vector]) -> None:
         partly = self._path.with_suffix(f".{os.getpid()}.part")
-        partly.write_bytes(b"".join(key + vector for key, vector in known.items()))
+        partly.write_bytes(_packed(known))
         partly.replace(self._path)
+        self._damaged = False
 
 
 class CachedEmbedder:
@@ -116,6 +121,13 @@ class CachedEmbedder:
         if made:
             self._file.put({"." + text: vector for text, vector in made.items()})
         return [known[text] or made[text] for text in texts]
+
+
+def _packed(vectors: dict[bytes, Vector]) -> bytes:
+    return b"".join(
+        key + zlib.crc32(key + vector).to_bytes(4, "little") + vector
+        for key, vector in vectors.items()
+    )
 
 
 def _key(text: str) -> bytes:

@@ -1,1 +1,1 @@
-"""Rerankers. May import `core` and `providers.http`. Open `http.py`."""
+"""Rerankers. May import `core` and other `providers`. Open `http.py`."""
