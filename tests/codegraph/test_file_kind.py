@@ -55,6 +55,8 @@ def test_a_request_tells_which_kinds_it_speaks_of() -> None:
         ("how is the pool tested", FileKind.TEST),
         ("which python versions are supported", FileKind.CONFIGURATION),
         ("where are the eslint rules", FileKind.CONFIGURATION),
+        ("which file lists the dependencies", FileKind.CONFIGURATION),
+        ("where are our dependencies pinned", FileKind.CONFIGURATION),
         ("where are the release notes", FileKind.CHANGE_LOG),
         ("is there an example of a plugin", FileKind.EXAMPLE),
     ],

@@ -19,7 +19,12 @@ from wellkept.codegraph.search.file_search import (
     CandidateSignals,
     FileSearch,
 )
-from wellkept.codegraph.search.request_signals import RequestSignals, file_names, headline
+from wellkept.codegraph.search.request_signals import (
+    RequestLength,
+    RequestSignals,
+    file_names,
+    headline,
+)
 from wellkept.codegraph.search.tokens import words
 from wellkept.core.clock import system_clock
 from wellkept.core.ports.code_search import CommitText, FileText
@@ -145,6 +150,22 @@ def test_a_long_report_wants_code_rather_than_tests(texts: SqliteCodeSearch) -> 
     assert signal(finder(texts).candidates(long), "tests/test_urls.py", "test, unasked") == 1
     named = [found.path for found in finder(texts).find(long)]
     assert named.index("src/urls.py") < named.index("tests/test_urls.py")
+
+
+def test_the_kind_of_code_asked_for_is_not_looked_for_as_a_word(texts: SqliteCodeSearch) -> None:
+    body = terms("class FunctionPool: function function function")
+    text = FileText(
+        path="src/function_pool.py", stamp="1", path_words="", symbol_words="", body_words=body
+    )
+    texts.put_texts("t", [text])
+    found = finder(texts).find("which function splits the host")
+    assert [file.path for file in found] == ["src/urls.py"]
+
+
+@pytest.mark.parametrize("asked", ["which function", "what method", "Which class"])
+def test_a_question_for_a_function_is_about_code(asked: str) -> None:
+    about = RequestLength.of(f"{asked} keeps the port").about_code
+    assert about == 1.0 > RequestLength.of("where is the port kept").about_code
 
 
 def test_with_fewer_words_recent_changes_count_more(texts: SqliteCodeSearch) -> None:

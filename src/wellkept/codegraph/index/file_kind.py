@@ -87,7 +87,8 @@ _ASKED: dict[FileKind, re.Pattern[str]] = {
     ),
     FileKind.CONFIGURATION: re.compile(
         r"\b(?:config(?:uration)? files?|pyproject|setup\.(?:py|cfg)|package\.json"
-        r"|(?:update|upgrade|bump|pin|outdated|which|declared) (?:\w+ )?dependenc(?:y|ies)"
+        r"|(?:update|upgrade|bump|pin|outdated|which|declared|lists?) (?:\w+ )?dependenc(?:y|ies)"
+        r"|dependencies (?:\w+ )?(?:declared|listed|pinned)"
         r"|requirements|pre-?commit|packaging|wheel|sdist"
         r"|(?:lint(?:er|ing)?|format(?:ter|ting)?|ruff|eslint|prettier|mypy|pyright|black)"
         r" (?:config(?:uration)?|rules|settings|options)"

@@ -14,6 +14,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from wellkept.codegraph.parse.file_facts import (
+    HANDED,
     RETURNED,
     UNKNOWN,
     Base,
@@ -112,7 +113,6 @@ class _Reader:
         imports = self._imports(root)
         bases = self._bases()
         self._refine_kinds(bases)
-        calls = self._calls()
         exports = self._exports()
         names = ExportedNames(
             package=self._language.package_of(root, self._reader.text),
@@ -121,7 +121,9 @@ class _Reader:
             bases=tuple(dict.fromkeys(bases)),
             exports=tuple(dict.fromkeys(exports)),
         )
-        locals_, attributes = self._bindings(names, {call.callee for call in calls})
+        calls = self._calls(names)
+        used = {call.callee.removeprefix(HANDED) for call in calls}
+        locals_, attributes = self._bindings(names, used)
         return FileFacts(
             names=replace(names, attributes=tuple(dict.fromkeys(attributes))),
             symbols=tuple(self._symbols),
@@ -280,8 +282,8 @@ class _Reader:
 
     # -- Calls and variables ----------------------------------------------------------------------
 
-    def _calls(self) -> list[CallFact]:
-        """Each callee once per caller, at its first call."""
+    def _calls(self, names: ExportedNames) -> list[CallFact]:
+        """Each callee once per caller, at its first call; then the names that are handed on."""
         found: dict[tuple[int, str], Node] = {}
         calls = [(node, self._reader.dotted(node)) for node in self._in_order("call")]
         bound = self._bound_methods({callee for _, callee in calls})
@@ -292,10 +294,32 @@ class _Reader:
             if callee:
                 frame = self._enclosing(node.start_byte)
                 found.setdefault((frame.symbol if frame is not None else -1, callee), node)
+        for node, written in self._handed(names):
+            frame = self._enclosing(node.start_byte)
+            caller = frame.symbol if frame is not None else -1
+            if (caller, written) not in found:
+                found.setdefault((caller, HANDED + written), node)
         return [
             CallFact(caller, callee, node.start_point.row + 1)
             for (caller, callee), node in sorted(found.items(), key=itemgetter(0))
         ]
+
+    def _handed(self, names: ExportedNames) -> Iterator[tuple[Node, str]]:
+        """Names handed on that may be functions: known here, or of a variable whose type may be."""
+        nodes = self._in_order("handed")
+        if not nodes:
+            return
+        variables = {self._reader.variable(node)[0] for node in self._captures.get("bind", ())}
+        owners = variables | self._language.self_names | names.imported.keys()
+        functions = {
+            name for name, kind in names.symbols.items() if kind is NodeKind.FUNCTION
+        } | names.imported.keys()
+        for node in nodes:
+            written = self._reader.dotted(node)
+            head, _, member = written.partition(".")
+            known = head in owners if member else head in functions or self._language.implicit_scope
+            if known and head != UNKNOWN:
+                yield node, written
 
     def _bound_methods(self, callees: Set[str]) -> dict[tuple[str, str], str]:
         """Called names that stand for a method, by scope: after `append = text.append` a call of

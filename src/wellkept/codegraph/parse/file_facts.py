@@ -17,6 +17,8 @@ from wellkept.core.graph import NodeKind
 STAR = "*"
 UNKNOWN = "?"
 """Start of a dotted name whose receiver is an expression: `?.close`."""
+HANDED = "&"
+"""Start of a callee that is not called here, but handed on to be called: `&self.show`."""
 RETURNED = "()"
 """Instead of a field name: the return type of a function."""
 
@@ -48,7 +50,8 @@ class Import(NamedTuple):
 
 
 class CallFact(NamedTuple):
-    """A call. `caller` is an index into the symbols; -1 means the file's top level."""
+    """A call, or a name that is handed on where it may stand for a function (`HANDED`). `caller` is
+    an index into the symbols; -1 means the file's top level."""
 
     caller: int
     callee: str

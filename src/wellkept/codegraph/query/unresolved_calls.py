@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Final
 
-from wellkept.codegraph.parse.file_facts import names_from_bytes, uses_from_bytes
+from wellkept.codegraph.parse.file_facts import HANDED, names_from_bytes, uses_from_bytes
 from wellkept.core.graph import SYMBOL_MARK, EdgeKind, Node, NodeKind, UnresolvedCall
 from wellkept.core.ports.graph import GraphStore
 
@@ -62,7 +62,7 @@ class UnresolvedCalls:
             uses = uses_from_bytes(data)
             for caller, callee, line in uses.calls:
                 head, _, rest = callee.partition(".")
-                if not rest or head in imported:
+                if not rest or head in imported or callee.startswith(HANDED):
                     continue
                 scope = uses.callers[caller] if caller >= 0 else ""
                 source = f"{path}{SYMBOL_MARK}{scope}" if scope else path

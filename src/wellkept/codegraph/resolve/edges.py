@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from posixpath import commonprefix, dirname
 
-from wellkept.codegraph.parse.file_facts import STAR, UNKNOWN, ExportedNames, FileUses, Import
+from wellkept.codegraph.parse.file_facts import (
+    HANDED,
+    STAR,
+    UNKNOWN,
+    ExportedNames,
+    FileUses,
+    Import,
+)
 from wellkept.codegraph.parse.language import ImportTarget, Language, ResolvedImport
 from wellkept.codegraph.parse.resolver_context import ResolverContext, stem
 from wellkept.codegraph.resolve.scopes import NameResolver, ResolvedName, widest_scope
@@ -18,6 +25,8 @@ from wellkept.core.ports.graph import FileEdges
 
 _BY_MEMBER = 0.4
 """A method on a value of unknown type, if only one visible class has such a method."""
+_BY_HAND = 0.9
+"""A function that is handed on, by name or bound to its object: whoever gets it may call it."""
 _BY_TEST_NAME = 0.8
 _BY_OVERRIDE = 0.4
 """A call of a method may run an override."""
@@ -167,7 +176,8 @@ class EdgeBuilder:
         cache: dict[tuple[str, str], ResolvedName | None] = {}
         for caller, callee, line in uses.calls:
             scope = uses.callers[caller] if caller >= 0 else ""
-            parts = callee.split(".")
+            handed = callee.startswith(HANDED)
+            parts = callee.removeprefix(HANDED).split(".")
             resolved = None
             if parts[0] != UNKNOWN and (known is None or parts[0] in known):
                 # Functions of a file often call the same names: resolve each once.
@@ -176,7 +186,11 @@ class EdgeBuilder:
                 if cache_key not in cache:
                     cache[cache_key] = self._resolver.resolve(edge_set.path, outer, parts, bindings)
                 resolved = cache[cache_key]
-            if resolved is not None and resolved.target.qualname:
+            if handed:
+                if resolved and self._resolver.kind(resolved.target) is NodeKind.FUNCTION:
+                    sure = _BY_HAND * resolved.confidence
+                    yield scope, callee, line, node_id(resolved.target), sure
+            elif resolved is not None and resolved.target.qualname:
                 yield scope, callee, line, node_id(resolved.target), resolved.confidence
             elif resolved is None and len(parts) > 1:
                 target = self._by_member(edge_set, parts, names)

@@ -34,7 +34,12 @@ _FILE_NAME = re.compile(r"[\w./-]*\w")
 _DOTTED = re.compile(r"[a-z_]\w*(?:(?:\.|::)[a-z_]\w*)+")
 _AS_MODULE: Final = 0.5
 _QUESTION = re.compile(r"(?:where|how|what|which|why|who|when|does|is|are|can)\b|.*\?\s*$", re.I)
-_QUESTION_WORD = re.compile(r"\s*(?:where|how|what|why|who|when)(?:'s)?\b\s*", re.IGNORECASE)
+_CODE_ASKED_FOR = re.compile(r"\s*(?:which|what)\s+(?:function|method|class)(?:e?s)?\b", re.I)
+_QUESTION_WORD = re.compile(
+    r"\s*(?:(?:which|what)\s+(?:function|method|class|file|module)(?:e?s)?"
+    r"|(?:where|how|what|why|who|when)(?:'s)?)\b\s*",
+    re.IGNORECASE,
+)
 _SURELY_MEANT: Final = {FileKind.CI: 6.0, FileKind.CHANGE_LOG: 4.0, FileKind.CONFIGURATION: 2.0}
 """How much more it counts that a request speaks of a kind which is seldom spoken of otherwise."""
 _BESIDE_CODE = frozenset(FileKind) - {FileKind.CODE, FileKind.TEST, FileKind.DOCUMENT}
@@ -60,7 +65,8 @@ class RequestLength:
         count = len(set(words(request)))
         many = _ramp(count, SHORT_REPORT, LONG_REPORT)
         sentence = _ramp(count, SENTENCE, FULL_SENTENCE)
-        about_code = max(many, HALF * bool(_QUESTION.match(request)), HALF * sentence)
+        asked = HALF * bool(_QUESTION.match(request)) + HALF * bool(_CODE_ASKED_FOR.match(request))
+        about_code = max(many, asked, HALF * sentence)
         return cls(
             few=exp(-count / FEW_WORDS),
             many=many,
@@ -133,7 +139,8 @@ def is_short_question(request: str) -> bool:
 
 
 def without_question_word(request: str) -> str:
-    """A request without the word that makes it a question: no file is about "where"."""
+    """A request without the words that make it a question: no file is about "where", and "which
+    function" does not ask for `FunctionAuth`."""
     return request[found.end() :] if (found := _QUESTION_WORD.match(request)) else request
 
 

@@ -13,3 +13,8 @@
 (parameter_declaration name: (identifier) type: (_)) @bind
 (var_spec name: (identifier) type: (_)) @bind
 (short_var_declaration left: (expression_list . (identifier)) right: (expression_list . [(composite_literal) (unary_expression) (call_expression)])) @bind
+(argument_list [(identifier) (selector_expression)] @handed)
+(assignment_statement right: (expression_list [(identifier) (selector_expression)] @handed))
+(short_var_declaration right: (expression_list [(identifier) (selector_expression)] @handed))
+(return_statement (expression_list [(identifier) (selector_expression)] @handed))
+(literal_element [(identifier) (selector_expression)] @handed)

@@ -21,3 +21,10 @@
 (export_statement) @export
 (assignment_expression left: (member_expression)) @export
 (variable_declarator name: (identifier) value: (member_expression)) @bound
+(arguments [(identifier) (member_expression)] @handed)
+(pair value: [(identifier) (member_expression)] @handed)
+(variable_declarator value: [(identifier) (member_expression)] @handed)
+(assignment_expression right: [(identifier) (member_expression)] @handed)
+(return_statement [(identifier) (member_expression)] @handed)
+(array [(identifier) (member_expression)] @handed)
+(jsx_attribute (jsx_expression [(identifier) (member_expression)] @handed))

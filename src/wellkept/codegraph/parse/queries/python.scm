@@ -19,3 +19,10 @@
 (as_pattern_target (identifier) @local)
 (assignment left: (identifier) @export right: [(list) (tuple)])
 (assignment left: (identifier) right: (attribute)) @bound
+(argument_list [(identifier) (attribute)] @handed)
+(keyword_argument value: [(identifier) (attribute)] @handed)
+(assignment right: [(identifier) (attribute)] @handed)
+(return_statement [(identifier) (attribute)] @handed)
+(pair value: [(identifier) (attribute)] @handed)
+(list [(identifier) (attribute)] @handed)
+(tuple [(identifier) (attribute)] @handed)

@@ -39,3 +39,9 @@
 (import_alias) @import
 (module name: (string)) @import
 (variable_declarator name: (identifier) value: (member_expression)) @bound
+(arguments [(identifier) (member_expression)] @handed)
+(pair value: [(identifier) (member_expression)] @handed)
+(variable_declarator value: [(identifier) (member_expression)] @handed)
+(assignment_expression right: [(identifier) (member_expression)] @handed)
+(return_statement [(identifier) (member_expression)] @handed)
+(array [(identifier) (member_expression)] @handed)
