@@ -18,6 +18,7 @@ from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation
 from wellkept.core.records import record, replace
 from wellkept.core.types import EvidenceKind, MemoryType, Progress, RelationType, Scope, Source
+from wellkept.memory.changes.cues import tells_change
 from wellkept.memory.changes.supersedes import supersedes
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
@@ -206,6 +207,8 @@ def _decide_similar(
         return None
     if old.type is not new.type or not repeats:
         return None
+    if relation is TextRelation.PARAPHRASE and tells_change(new.content):
+        return None  # In other words it may say otherwise: both stay.
     if relation is TextRelation.REFINES:
         merged = replace(
             reinforced(old, new, now=now),

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from wellkept.core.records import record, replace
-from wellkept.core.text import fold
 from wellkept.memory.changes.opposites import generic_words
 from wellkept.memory.changes.statement import (
     Statement,
@@ -22,6 +21,7 @@ from wellkept.memory.changes.statement import (
     main_clause,
     parse,
     raw,
+    spelled_out,
     tokens,
 )
 
@@ -32,6 +32,7 @@ _VALUE_END = frozenset(
 )
 _AIM = re.compile(
     r"\bfor (?:better |more |improved |maximum )?\w+(?:ity|ness|ance|ence|ency|ancy|reasons?)\b"
+    r"(?=\s*(?:[,;.]|reasons?\b|$))"
 )
 _MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
 _WHEN = re.compile(
@@ -50,7 +51,8 @@ class Cue:
     """One sign of a change: what was, what is, and what it is about if that stands between them.
 
     Kinds: "now" only says that something holds since a while, "swap" that it takes a place, "gone"
-    names what was and nothing else, "removed" a thing that is there no more, "denied" says no.
+    names what was and nothing else, "removed" a thing that is there no more, "holder" names who has
+    a role since, "denied" says no.
     """
 
     old: str
@@ -77,10 +79,15 @@ def former_words(statement: str) -> list[str]:
     return list(dict.fromkeys(token for value in values for token in value if content([token])))
 
 
+def tells_change(statement: str) -> bool:
+    """Whether a statement says that something is no longer as it was."""
+    return any(cue.kind not in ("denied", "contrast") for cue in read_change(statement).cues)
+
+
 @lru_cache(maxsize=128)
 def read_change(text: str) -> Change:
     """Find the signs of change in a statement."""
-    folded = fold(main_clause(text)).replace("’", "'").replace("`", "")
+    folded = spelled_out(main_clause(text)).replace("`", "")
     clause = _WHEN.sub("", _AIM.sub("", folded)).strip(" ,")
     cues = tuple(_cues(clause))
     plain = clause
@@ -127,7 +134,11 @@ def _cues(clause: str) -> list[Cue]:
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(entry["pattern"]), entry.get("kind", "")) for entry in raw()["cue"])
+    # Texts are folded, which turns ß into ss.
+    return tuple(
+        (re.compile(entry["pattern"].replace("ß", "ss")), entry.get("kind", ""))
+        for entry in raw()["cue"]
+    )
 
 
 def around(text: str, cue: Cue) -> str:

@@ -54,6 +54,8 @@ def _denies(
     said = _affirmed(old, old_words)
     for what in denied:
         for part in (what, what[:1]):
+            if not {*what[len(part) :]} <= {*said, *generic_words(), *_topics()}:
+                continue
             wanted = [word for word in part if word not in generic_words()]
             affirmed = [_short_name(word, wanted) for word in said]
             if not wanted or not set(wanted) <= set(affirmed):

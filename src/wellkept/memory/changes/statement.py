@@ -20,7 +20,7 @@ _KATAKANA = "\u30a1-\u30ff"
 _HIRAGANA = "\u3041-\u309f"
 _TOKEN = re.compile(
     rf"[{_HAN}]+|[{_KATAKANA}]+|[{_HIRAGANA}]+|[、。，；]"
-    rf"|[~%@.]?[^\W{_HAN}{_KATAKANA}{_HIRAGANA}]"
+    rf"|[~%@#.]?[^\W{_HAN}{_KATAKANA}{_HIRAGANA}]"
     rf"(?:[^\W{_HAN}{_KATAKANA}{_HIRAGANA}]|[.@/+#:,'’%-](?=[\w/]))*[/%]?|[,;:]"
 )
 _NUMBER = re.compile(r"v?\d[\d.,:]*")
@@ -49,8 +49,20 @@ _FORMS = {
     "hold": "held",
     "take": "took taken",
     "put": "put",
+    "give": "gave given",
+    "throw": "threw thrown",
+    "choose": "chose chosen",
+    "lead": "led",
 }
-_IRREGULAR = {form: verb for verb, forms in _FORMS.items() for form in forms.split()}
+_IRREGULAR = {form: verb for verb, forms in _FORMS.items() for form in (verb, *forms.split())}
+_SPELLINGS = (
+    (re.compile(r"\b(we|they|you|i)'ve\b"), r"\1 have"),
+    (re.compile(r"\b(we|they|you)'re\b"), r"\1 are"),
+    (re.compile(r"\b(it|that)'s\b"), r"\1 is"),
+    (re.compile(r"\b(is|are) to be\b"), r"\1"),
+    (re.compile(r" :?= (?=[^=])"), " : "),
+)
+_LEADING = ("always", "never", "don't")
 _BETWEEN = ("not", "now", "only")
 _BACKWARDS = frozenset("our my their your the notre unser unsere nuestro nuestra".split())
 
@@ -85,9 +97,17 @@ def lemma(word: str) -> str:
     return _IRREGULAR.get(word) or stem(word).removesuffix("e") or word
 
 
+def spelled_out(text: str) -> str:
+    """Folded text in one spelling: "we've" is "we have", and "size = 20" is "size: 20"."""
+    folded = fold(text).replace("’", "'")
+    for mark, spelling in _SPELLINGS:
+        folded = mark.sub(spelling, folded)
+    return folded
+
+
 def tokens(text: str) -> list[str]:
     """Words, numbers and commas in order, folded; Chinese is parted at its function words."""
-    folded = fold(text).replace("’", "'")
+    folded = spelled_out(text)
     japanese = bool(re.search(f"[{_HIRAGANA}]", folded))
     found: list[str] = []
     for match in _TOKEN.finditer(folded):
@@ -187,7 +207,8 @@ def _verb_place(found: list[str]) -> tuple[int, int]:
     if first and len(found) > 1 and lemma(found[1]) in known and found[1] not in helping:
         return 1, 2
     if first == 0 and found and found[0] in words("orders") and not _has_helper(found):
-        return 0, 1
+        led = found[0] in _LEADING and len(found) > 1 and lemma(found[1]) in known
+        return 0, 2 if led else 1
     start = next((i for i in range(max(first, 1), len(found)) if found[i] in helping), None)
     early = next((i for i in range(max(first, 1), len(found)) if _is_verb(found, i, known)), None)
     if start is None or (early is not None and early < start and not _inflected(found[early])):
@@ -221,7 +242,7 @@ def _is_verb(found: list[str], place: int, known: frozenset[str]) -> bool:
         (lemma(found[place]) in known or _says_change(found[place]))
         and after not in words("modals")
         and not _says_change(after)
-        and (lemma(after) not in known or _participle(after))
+        and (lemma(after) not in known or (_participle(after) and _IRREGULAR.get(after) != after))
         and before not in _BACKWARDS
         and before not in ("a", "an", "of", "for", "to", "by", "with", "in", "on", ",")
     )
@@ -281,13 +302,13 @@ def raw() -> dict[str, Any]:
 @cache
 def words(name: str) -> frozenset[str]:
     """A list of words as written."""
-    return frozenset(raw()[name].split())
+    return frozenset(fold(raw()[name]).split())
 
 
 @cache
 def lemmas(name: str) -> frozenset[str]:
     """A list of words in the form under which they are compared."""
-    return frozenset(map(lemma, raw()[name].split()))
+    return frozenset(map(lemma, fold(raw()[name]).split()))
 
 
 @cache

@@ -66,8 +66,12 @@ def _another_word(before: Statement, after: Statement) -> bool:
     start, old, new = span
     for family in closed_families():
         one, other = family & set(old), family & set(new)
-        if len(one) == len(other) == 1 and set(old) - one == set(new) - other:
-            return True
+        if len(one) == len(other) == 1:
+            beside = set(old) - one, set(new) - other
+            if beside[0] == beside[1] or all(beside):
+                return beside[0] == beside[1]
+    if all(map(is_measure, (*old, *new))):
+        return True
     led_by = [leading(one, value) for one, value in ((before, old), (after, new))]
     if any(words("narrowing") & set(lead) for lead in led_by):
         return False
@@ -75,7 +79,7 @@ def _another_word(before: Statement, after: Statement) -> bool:
         bare = before.verb == "be" and not all(led_by)
         return not (bare and (is_quality(old) or is_quality(new)))
     if before.subject:
-        return bool(before.verb in lemmas("settled") and all(led_by))
+        return before.verb in lemmas("settled") | lemmas("assigning") and all(led_by)
     if not start:
         return _for_the_same(before, old) and _for_the_same(after, new)
     served = all(words("serving") & set(lead) for lead in led_by)

@@ -16,6 +16,8 @@ from itertools import pairwise
 from wellkept.core.text import STOP_WORDS, comparison_key, stem, words
 
 _NUMBER = re.compile(r"\d+")
+_MEASURED = re.compile(r"(\d+)[a-zµ%]{1,5}")
+_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w+#]*")
 _NEGATIONS = frozenset(
     """not no never none neither nor cannot can't don't doesn't didn't won't isn't aren't wasn't
     weren't shouldn't mustn't wouldn't disable disabled disallow forbid
@@ -92,14 +94,21 @@ def compare(old: str, new: str) -> TextRelation:
             if _swaps_the_value(old_words, swaps)
             else TextRelation.DIFFERENT
         )
-    reworded = _overlap(old_set, new_set) >= _REWORDED
+    reworded = _overlap(old_set, new_set) >= _REWORDED and not _names_differ(old, new)
     return TextRelation.PARAPHRASE if reworded else TextRelation.DIFFERENT
 
 
 def _numbers(tokens: list[str]) -> list[str]:
     """The numbers in order, spelled or in digits: "four in Go, two in C" is not "two, four"."""
     named = (_NUMBER_WORDS.get(word, word) for word in tokens)
-    return [word for word in named if _NUMBER.fullmatch(word)]
+    bare = (found[1] if (found := _MEASURED.fullmatch(word)) else word for word in named)
+    return [word for word in bare if _NUMBER.fullmatch(word)]
+
+
+def _names_differ(old: str, new: str) -> bool:
+    """Whether each has a name that the other lacks: bindings for Python, bindings for Ruby."""
+    left, right = ({name.casefold() for name in _NAME.findall(text)} for text in (old, new))
+    return bool(left - {*words(new)} and right - {*words(old)})
 
 
 def is_negated(text: str) -> bool:
