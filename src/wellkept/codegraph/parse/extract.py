@@ -6,6 +6,7 @@ byte ranges. A function inside a function is not a symbol; its calls belong to t
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -44,6 +45,7 @@ _KINDS = {
 _OWNER = "owner"
 _MAX_SIGNATURE = 160
 _START = attrgetter("start_byte")
+_NAME = re.compile(rb"[\w$\x80-\xff]+")
 
 
 @dataclass(slots=True)
@@ -306,7 +308,7 @@ class _Reader:
 
     def _handed(self, names: ExportedNames) -> Iterator[tuple[Node, str]]:
         """Names handed on that may be functions: known here, or of a variable whose type may be."""
-        nodes = self._in_order("handed")
+        nodes = self._captures.get("handed", ())
         if not nodes:
             return
         variables = {self._reader.variable(node)[0] for node in self._captures.get("bind", ())}
@@ -314,11 +316,18 @@ class _Reader:
         functions = {
             name for name, kind in names.symbols.items() if kind is NodeKind.FUNCTION
         } | names.imported.keys()
-        for node in nodes:
+        everywhere = self._language.implicit_scope
+        known = [
+            node
+            for node in nodes
+            if (head := _head(self._source, node.start_byte)) in owners
+            or head in functions
+            or everywhere
+        ]
+        for node in sorted(known, key=_START):
             written = self._reader.dotted(node)
             head, _, member = written.partition(".")
-            known = head in owners if member else head in functions or self._language.implicit_scope
-            if known and head != UNKNOWN:
+            if head in owners if member else (head in functions or everywhere):
                 yield node, written
 
     def _bound_methods(self, callees: Set[str]) -> dict[tuple[str, str], str]:
@@ -398,3 +407,9 @@ class _Reader:
         """Whether a constructor parameter is also a field."""
         modifiers = self._language.promotion_modifiers
         return bool(modifiers) and any(child.type in modifiers for child in parameter.children[:3])
+
+
+def _head(source: bytes, start: int) -> str:
+    """The name that begins at a position."""
+    found = _NAME.match(source, start)
+    return found[0].decode("utf-8", "replace") if found else ""
