@@ -20,6 +20,7 @@ from wellkept.codegraph.search.file_search import (
     FileSearch,
 )
 from wellkept.codegraph.search.request_signals import (
+    HALF,
     RequestLength,
     RequestSignals,
     file_names,
@@ -166,6 +167,15 @@ def test_the_kind_of_code_asked_for_is_not_looked_for_as_a_word(texts: SqliteCod
 def test_a_question_for_a_function_is_about_code(asked: str) -> None:
     about = RequestLength.of(f"{asked} keeps the port").about_code
     assert about == 1.0 > RequestLength.of("where is the port kept").about_code
+
+
+@pytest.mark.parametrize(
+    "symptom",
+    ["panic: wildcard conflicts", "the pool timeout is ignored", "KeyError on an empty url"],
+)
+def test_a_symptom_in_few_words_is_about_code(symptom: str) -> None:
+    assert RequestLength.of(symptom).about_code == HALF
+    assert RequestLength.of("keep the port").about_code == 0.0
 
 
 def test_with_fewer_words_recent_changes_count_more(texts: SqliteCodeSearch) -> None:

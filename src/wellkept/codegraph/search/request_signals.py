@@ -28,12 +28,16 @@ SENTENCE, FULL_SENTENCE = 6, 20
 """Likewise for files beside the code, such as change logs: nobody means them without saying so."""
 _SHORT: Final = 300
 HALF: Final = 0.5
-"""A short question or a sentence is about code as well, but less surely."""
+"""A short question, a symptom or a sentence is about code as well, but less surely."""
 _DOCUMENTS = (".md", ".rst", ".txt")
 _FILE_NAME = re.compile(r"[\w./-]*\w")
 _DOTTED = re.compile(r"[a-z_]\w*(?:(?:\.|::)[a-z_]\w*)+")
 _AS_MODULE: Final = 0.5
 _QUESTION = re.compile(r"(?:where|how|what|which|why|who|when|does|is|are|can)\b|.*\?\s*$", re.I)
+_SYMPTOM = re.compile(
+    r"\b(?:panics?|exception|traceback|crash(?:es|ed)?|fail(?:s|ed)|raises|hangs|leaks?|segfault|ignored"
+    r"|wrong(?:ly)?|(?:does|do|is|are)(?:n't| not))\b|\w(?:Error|Exception)\b",
+)
 _CODE_ASKED_FOR = re.compile(r"\s*(?:which|what)\s+(?:function|method|class)(?:e?s)?\b", re.I)
 _QUESTION_WORD = re.compile(
     r"\s*(?:(?:which|what)\s+(?:function|method|class|file|module)(?:e?s)?"
@@ -65,7 +69,8 @@ class RequestLength:
         count = len(set(words(request)))
         many = _ramp(count, SHORT_REPORT, LONG_REPORT)
         sentence = _ramp(count, SENTENCE, FULL_SENTENCE)
-        asked = HALF * bool(_QUESTION.match(request)) + HALF * bool(_CODE_ASKED_FOR.match(request))
+        says_so = _QUESTION.match(request) or _SYMPTOM.search(request)
+        asked = HALF * bool(says_so) + HALF * bool(_CODE_ASKED_FOR.match(request))
         about_code = max(many, asked, HALF * sentence)
         return cls(
             few=exp(-count / FEW_WORDS),
