@@ -25,7 +25,7 @@ from wellkept.server.operations.memory import with_observations
 from wellkept.server.operations.observations import ObservationInput, store_observation
 from wellkept.testing.fakes import ManualClock
 
-pytestmark = pytest.mark.feature("C5")
+pytestmark = pytest.mark.feature("B5", "B10", "C5")
 
 _DAY_MS = 86_400_000
 _NOW_MS = int(datetime.now(UTC).timestamp() * 1000)
@@ -129,6 +129,13 @@ def test_a_documented_call_is_answered(
             closed = wk.list(validity="closed")
             assert [memory.key for memory in closed] == ["deploy"]  # nothing is lost
             wk.remember("Deploys go through staging", key="deploy", type="convention")
+
+
+def test_a_timeline_names_the_kind_of_an_observation_as_a_search_does(shop: Path) -> None:
+    with talking(_handlers(shop)) as talk:
+        row = talk.text("search", obs_type="bugfix").splitlines()[0]
+        assert "bugfix: Parser" in row
+        assert row in talk.text("timeline", query="parser drops the last line")
 
 
 def test_orders_offsets_and_concepts_are_obeyed(tmp_path: Path) -> None:

@@ -137,8 +137,10 @@ def timeline(wk: Wellkept, request: inputs.TimelineInput) -> outputs.TimelineOut
         after=request.after,
         **request.filters(),
     )
-    rows = [outputs.IndexRowOutput.of(row) for row in (*found.before, found.anchor, *found.after)]
-    return outputs.TimelineOutput(anchor=found.anchor.short, rows=rows)
+    rows = (*found.before, found.anchor, *found.after)
+    memories = {memory.id: memory for memory in wk.engine.store.get([row.id for row in rows])}
+    shown = [outputs.IndexRowOutput.of(row, memory=memories.get(row.id)) for row in rows]
+    return outputs.TimelineOutput(anchor=found.anchor.short, rows=shown)
 
 
 def _best_match(wk: Wellkept, request: inputs.TimelineInput) -> str:
