@@ -128,7 +128,7 @@ def test_a_passing_fault_is_tried_again_with_growing_waits(
     open_: Opener, server: FakeEmbeddingServer, waits: Waits, fault: Fault
 ):
     server.fail_next(fault, fault)
-    assert unpack(open_(server, waits).embed_query("text")).any()
+    assert unpack(open_(server, waits).embed_documents(["text"])[0]).any()
     assert waits.taken_s == [0.25, 0.5]
 
 
@@ -138,8 +138,18 @@ def test_lasting_faults_end_in_an_error_after_a_bounded_number_of_attempts(
 ):
     server.fail_next(*[Fault(status=503)] * 10)
     with pytest.raises(ProviderError, match="after 4 attempts: HTTP 503: fault 503"):
-        open_(server, waits).embed_query("text")
+        open_(server, waits).embed_documents(["text"])
     assert len(server.seen) == 4
+
+
+@both
+def test_a_question_is_tried_only_once_more(
+    open_: Opener, server: FakeEmbeddingServer, waits: Waits
+):
+    server.fail_next(*[Fault(status=503)] * 10)
+    with pytest.raises(ProviderError, match="after 2 attempts: HTTP 503: fault 503"):
+        open_(server, waits).embed_query("text")
+    assert waits.taken_s == [0.25]
 
 
 @both
@@ -151,7 +161,7 @@ def test_the_servers_own_waiting_time_is_kept_within_reason(
         Fault(status=429, headers={"Retry-After": "9999"}),
         Fault(status=429, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}),
     )
-    open_(server, waits).embed_query("text")
+    open_(server, waits).embed_documents(["text"])
     assert waits.taken_s == [3.0, 8.0, 1.0]
 
 

@@ -184,7 +184,7 @@ class Settings:
         metadata=_rule(
             "embedding.timeout_s",
             float,
-            "Longest wait for one answer, in seconds",
+            "Longest wait for one answer, in seconds; 10 at most for a question",
             low=0.1,
             high=3600,
         ),

@@ -10,12 +10,15 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from wellkept.core.errors import ProviderError
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.providers.embedders.settings import DEFAULT_DIMENSION, DEFAULT_MODELS, ModelName
 from wellkept.providers.http.client import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+QUERY_LIMIT_S = 10.0
+QUERY_ATTEMPTS = 2
 
 
 @record
@@ -54,16 +57,26 @@ class RemoteEmbedder(ABC):
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
         """Embed texts to search in."""
-        return _embed_in_batches(
-            texts, request=self._request, limits=self.limits, dimension=self._dimension
-        )
+        return self._embed(texts, self._endpoint)
 
     def embed_query(self, text: str) -> bytes:
-        """Embed a search query."""
-        return self.embed_documents([text])[0]
+        """Embed a search query. Somebody waits, and can be answered by words alone, so a server
+        that is silent is not waited for as long as with texts."""
+        usual = self._endpoint
+        retries = replace(usual.retries, attempts=min(usual.retries.attempts, QUERY_ATTEMPTS))
+        limit_s = min(usual.timeout_s, QUERY_LIMIT_S)
+        return self._embed([text], replace(usual, timeout_s=limit_s, retries=retries))[0]
+
+    def _embed(self, texts: Sequence[str], endpoint: Endpoint) -> list[bytes]:
+        return _embed_in_batches(
+            texts,
+            request=lambda batch: self._request(batch, endpoint),
+            limits=self.limits,
+            dimension=self._dimension,
+        )
 
     @abstractmethod
-    def _request(self, texts: list[str]) -> list[list[float]]:
+    def _request(self, texts: list[str], endpoint: Endpoint) -> list[list[float]]:
         """Send one request; vectors in the order of the texts."""
 
 

@@ -35,16 +35,14 @@ class OllamaEmbedder(RemoteEmbedder):
         task = _QUERY_TASKS.get(self._model.partition(":")[0], "")
         return super().embed_query(task + text if text.strip() else text)
 
-    def _request(self, texts: list[str]) -> list[list[float]]:
+    def _request(self, texts: list[str], endpoint: Endpoint) -> list[list[float]]:
         body = {
             "model": self._model,
             "input": texts,
             "truncate": True,
             "dimensions": self._dimension,
         }
-        answer = json_fields.json_object(
-            post_json(self._endpoint, "/api/embed", body), what="the answer"
-        )
+        answer = json_fields.json_object(post_json(endpoint, "/api/embed", body), what="the answer")
         found = json_fields.json_array(answer.get("embeddings"), what="embeddings")
         return [json_fields.numbers(row, what="an embedding")[: self._dimension] for row in found]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from wellkept.providers.embedders.http_embedder import RemoteEmbedder, RequestLimits
 from wellkept.providers.http import json_fields
-from wellkept.providers.http.client import post_json
+from wellkept.providers.http.client import Endpoint, post_json
 
 DEFAULT_URL = "https://api.openai.com/v1"
 
@@ -20,7 +20,7 @@ class OpenAICompatibleEmbedder(RemoteEmbedder):
     # The service allows 8,192 tokens a text; a Chinese character can be more than one token.
     limits = RequestLimits(texts=64, chars=100_000, chars_per_text=8_000)
 
-    def _request(self, texts: list[str]) -> list[list[float]]:
+    def _request(self, texts: list[str], endpoint: Endpoint) -> list[list[float]]:
         body = {
             "model": self._model,
             "input": texts,
@@ -28,7 +28,7 @@ class OpenAICompatibleEmbedder(RemoteEmbedder):
             "encoding_format": "float",
         }
         answer = json_fields.json_object(
-            post_json(self._endpoint, "/embeddings", body), what="the answer"
+            post_json(endpoint, "/embeddings", body), what="the answer"
         )
         found = [
             _indexed(json_fields.json_object(row, what="an embedding"))
