@@ -278,12 +278,11 @@ def _is_placed(before: Statement) -> bool:
 def _is_another_version(before: Statement, fresh: list[str]) -> bool:
     """Another number of the only thing that the old statement names: "we are on Django 4.2" /
     "upgraded to Django 5.1"."""
-    named = set(content(fresh))
     numbers = tuple(filter(is_number, fresh))
+    if not numbers or not before.numbers or numbers == before.numbers:
+        return False
     said = set(before.words) - light_words()
-    return (
-        bool(named and numbers and before.numbers) and said == named and before.numbers != numbers
-    )
+    return bool(said) and said == set(content(fresh))
 
 
 def _is_renumbered(before: Statement, after: Statement) -> bool:

@@ -1,4 +1,4 @@
-"""Reads "before the migration to X" as a time: until X is first told of.
+"""Reads "before the migration to X" and "before X" as a time: until X is first told of.
 
 Only where a date can be read: without a memory that names X there is no window.
 """
@@ -20,12 +20,22 @@ if TYPE_CHECKING:
 _CERTAINTY = 0.7
 _LOOK_AT = 20
 _HINTS = ("before", "vor ", "avant", "antes")
+_NAME = r"[\w.+#-]*\w(?: (?-i:[A-Z0-9])[\w.+#-]*\w)*"
 _CHANGE = re.compile(
     r"\b(?:before (?:the |we |our )?(?:migrat|mov|switch|upgrad|chang)\w* (?:\w+ ){0,3}?to"
     r"|vor (?:de[rmn] )?(?:umstellung|migration|wechsel|umzug) (?:auf|zu|nach)"
     r"|avant (?:la |le |l['’])?(?:migration|passage|changement) (?:vers|à|pour)"
     r"|antes de (?:la |el )?(?:migración|cambio|paso) a)"
-    r" (?P<name>[\w.+#-]*\w)",
+    rf" (?P<name>{_NAME})",
+    re.IGNORECASE,
+)
+# A bare name is a time only in a question about the past: "what served search before Solr?"
+_BARE = re.compile(
+    rf"\b(?:before|avant|vor|antes de) (?P<name>(?-i:(?=[A-Z])){_NAME})", re.IGNORECASE
+)
+_OF_THE_PAST = re.compile(
+    r"\b(?:did|was|were|had|used to|war|waren|hatten?|était|étaient|era|eran)\b"
+    r"|^(?:what|which|who|how|where) (?:\w+ )?\w+ed\b",
     re.IGNORECASE,
 )
 
@@ -36,8 +46,8 @@ def window_before_change(store: Store, query: str, *, where: Filter) -> DateWind
     folded = query.casefold()
     if not any(hint in folded for hint in _HINTS):
         return None
-    match = _CHANGE.search(query)
-    if match is None:
+    match = _CHANGE.search(query) or (_OF_THE_PAST.search(query) and _BARE.search(query))
+    if not match:
         return None
     terms, name = query_terms(match["name"]), match["name"].casefold()
     hits = store.search_fulltext(terms, where, limit=_LOOK_AT) if terms else []

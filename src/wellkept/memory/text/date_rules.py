@@ -18,7 +18,18 @@ from wellkept.memory.text.rule_data import read_rules
 
 Unit: TypeAlias = Literal["hour", "day", "week", "weekend", "month", "year"]
 Modifier: TypeAlias = Literal["since", "after", "before", "until"]
-_TABLES = ("month", "weekday", "cjk_weekday", "season", "unit", "cjk_unit", "n")
+_TABLES = (
+    "month",
+    "weekday",
+    "cjk_weekday",
+    "season",
+    "quarter",
+    "half",
+    "part",
+    "unit",
+    "cjk_unit",
+    "n",
+)
 _ROLLING_DAYS: Mapping[str, int] = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
 _EARLIEST_YEAR, _LATEST_YEAR = 1900, 2199
 
@@ -192,9 +203,28 @@ def _year_start(parts: DateParts, now: datetime) -> Span:
 
 
 def _quarter(parts: DateParts, now: datetime) -> Span:
-    quarter = parts.number("quarter") or 1
-    year = parts.number("year") or now.year
-    return _months(midnight(now).replace(year=year, month=3 * quarter - 2, day=1), 0, 3)
+    return _share_of_year(parts, parts.number("quarter") or 1, 3, now)
+
+
+def _half(parts: DateParts, now: datetime) -> Span:
+    return _share_of_year(parts, parts.number("half") or 1, 6, now)
+
+
+def _year_part(parts: DateParts, now: datetime) -> Span:
+    return _share_of_year(parts, (parts.number("part") or 0) + 1, 4, now)
+
+
+def _share_of_year(parts: DateParts, place: int, months: int, now: datetime) -> Span:
+    """The first, second, … so many months of the year; without a year the latest that began."""
+    first = midnight(now).replace(year=parts.number("year") or now.year, month=1, day=1)
+    span = _months(first, (place - 1) * months, months)
+    began = parts.number("year") is not None or span.since <= now
+    return span if began else _months(first, (place - 1) * months - 12, months)
+
+
+def _last_quarter(_parts: DateParts, now: datetime) -> Span:
+    first = midnight(now).replace(month=3 * ((now.month - 1) // 3) + 1, day=1)
+    return _months(first, -3, 3)
 
 
 def _season(parts: DateParts, now: datetime) -> Span:
@@ -215,7 +245,7 @@ def _last_year_season(parts: DateParts, now: datetime) -> Span:
 
 
 def _season_of(parts: DateParts, year: int, now: datetime) -> Span:
-    month = parts.number("season") or parts.number("saison") or 6
+    month = next(filter(None, map(parts.number, ("season", "saison", "estacion"))), 6)
     return _months(midnight(now).replace(year=year, month=month, day=1), 0, 3)
 
 
@@ -267,6 +297,9 @@ _READERS: Mapping[str, Callable[[DateParts, datetime], Span]] = {
     "month": _month,
     "year": _year,
     "quarter": _quarter,
+    "last_quarter": _last_quarter,
+    "half": _half,
+    "year_part": _year_part,
     "season": _season,
     "year_start": _year_start,
     "past_season": _past_season,
@@ -291,7 +324,7 @@ def load_date_rules() -> DateRules:
     """The ways to name a time, read once."""
     raw = read_rules("dates")
     names: dict[str, Mapping[str, int | str]] = {name: raw["names"][name] for name in _TABLES}
-    names["saison"] = names["season"]
+    names["saison"] = names["estacion"] = names["season"]
     phrase = _Phrasing(names).phrase
     bare = raw["bare"]
     return DateRules(

@@ -21,7 +21,8 @@ _TIME_STEMS = (
     " decem octobre spring summer autumn winter janvier avril juin juillet heure jour semaine mois"
     " lundi mardi mercredi jeudi vendredi samedi dimanche automne hiver printemps l'an l’an"
     " märz oktober dezem gestern stunde woche monat jahr enero febrero marzo abril agosto septiem"
-    " octubre noviem diciem semana año"
+    " octubre noviem diciem semana año frühjahr frühling sommer herbst primavera verano otoño"
+    " invierno quarter quartal trimest"
 ).split()
 _TIME_WORDS = frozenset(
     "ago jan feb mar apr may jun june jul july aug sep sept oct nov dec fall hier mars mai ans"
