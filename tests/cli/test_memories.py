@@ -114,6 +114,26 @@ def test_recall_says_that_nothing_is_known_and_lists_weak_matches_on_request(cli
     )
     assert shown.code == 0
     assert cli("recall", "port", "--min-score", "2").code == 2
+    weak = cli("recall", "zebra unicorn quantum webhooks of", "--min-score", "0")
+    assert weak.code == 0
+    assert "these are guesses" in weak.err
+    assert "guesses" not in shown.err
+
+
+@pytest.mark.feature("B6", "B10")
+def test_what_no_longer_holds_is_told_with_its_end_and_ask_exits_1_without_an_answer(
+    cli: Cli,
+) -> None:
+    cli("remember", "Events are carried by RabbitMQ", "--at", "2020-11-03")
+    cli("remember", "Events are carried by NATS now", "--at", "2021-04-20")
+    done = cli("recall", "what carried events in March 2021?")
+    assert "2020-11-03 until 2021-04-20" in done.out.splitlines()[0]
+    assert "2021-03-01 to 2021-04-01;" in done.err
+    assert "before 2021-04-20;" in cli("recall", "what carried events before NATS?").err
+    answered = cli("ask", "what", "carried", "events", "in", "March", "2021?")
+    assert answered.code == 0
+    assert "RabbitMQ (2020-11-03 until 2021-04-20) [m:" in answered.out
+    assert cli("ask", "zebra unicorn quantum").code == 1
 
 
 @pytest.mark.feature("B2")

@@ -50,6 +50,21 @@ def test_every_route_says_what_it_gives_and_how_it_fails() -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.feature("B6")
+def test_recall_says_since_when_an_answer_about_the_past_no_longer_holds(
+    tmp_path: Path, web: Served
+) -> None:
+    with web.memories.of("") as wk:
+        wk.remember("Events are carried by RabbitMQ", at="2020-11-03")
+        wk.remember("Events are carried by NATS now", at="2021-04-20")
+    was, now = web.get("memory_recall", query="what carried events in March 2021?")["hits"]
+    assert (was["date"], was["closed"]) == ("2020-11-03", "2021-04-20")
+    assert not now.get("closed")
+    with talking_in(tmp_path) as talk:
+        said = talk.text("memory_recall", query="what carried events in March 2021?")
+        assert "fact, 2020-11-03 until 2021-04-20]" in said
+
+
 def test_what_is_stored_is_found_by_post_and_by_query(web: Served) -> None:
     short = web.remember("Deploys go through staging first", tags=["deploy"])
     assert web.post("search", query="deploys")["rows"][0]["id"] == short

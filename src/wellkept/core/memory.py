@@ -99,6 +99,12 @@ class Memory:
         """Whether it is still valid."""
         return self.valid_to is None
 
+    @property
+    def period(self) -> str:
+        """The day from which it holds and, when it no longer does, the day on which it ended."""
+        ended = f" until {self.valid_to:%Y-%m-%d}" if self.valid_to else ""
+        return f"{self.valid_from:%Y-%m-%d}{ended}"
+
 
 @record(kw_only=True)
 class MemoryDraft:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from wellkept.app.async_wellkept import AsyncWellkept
+from wellkept.app.views.chat import ended
 from wellkept.app.wellkept import Wellkept
 from wellkept.core.injected_text import without_injected
 from wellkept.core.memory import Evidence
@@ -46,7 +47,8 @@ def recalled_text(
         return ""
     found = wellkept.recall(asked, limit=limit, needs_review=False)
     lines = [
-        f"- {shorten(quoted(hit.memory.content), limit=ITEM_CHARS)} [m:{hit.memory.short}]"
+        f"- {shorten(quoted(hit.memory.content), limit=ITEM_CHARS)}{ended(hit.memory)}"
+        f" [m:{hit.memory.short}]"
         for hit in found
         if without_session is None or hit.memory.session_id != without_session
     ]

@@ -91,7 +91,8 @@ def ask(wk: Recalls, question: str) -> ChatAnswer:
     # What is clearly an answer; else the best one alone.
     clear = [one for one in found if one.score >= CLEAR_SCORE] or found[:1]
     lines = [
-        f"{shorten(one.memory.content, limit=NOTE_CHARS)} [m:{one.memory.short}]" for one in clear
+        f"{shorten(one.memory.content, limit=NOTE_CHARS)}{ended(one.memory)} [m:{one.memory.short}]"
+        for one in clear
     ]
     return ChatAnswer(
         question=question,
@@ -100,6 +101,11 @@ def ask(wk: Recalls, question: str) -> ChatAnswer:
         model=None,
         known=bool(clear),
     )
+
+
+def ended(memory: Memory) -> str:
+    """A mark for what no longer holds: a question about the past is answered with it."""
+    return "" if memory.is_open else f" ({memory.period})"
 
 
 def notes(wk: Recalls, question: str) -> list[Citation]:
@@ -126,7 +132,7 @@ async def streamed_answer(
     from wellkept.core.runtime.chat import ModelRequest, TextChunk, system_message, user_message
 
     told = "\n".join(
-        f"[m:{one.memory.short}] {one.memory.type.value}, {one.memory.valid_from:%Y-%m-%d}:"
+        f"[m:{one.memory.short}] {one.memory.type.value}, {one.memory.period}:"
         f" {quoted(shorten(one.memory.content, limit=NOTE_CHARS))}"
         for one in found
     )

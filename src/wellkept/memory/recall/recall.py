@@ -29,6 +29,7 @@ from wellkept.memory.recall.requests import (
     BESIDE_SHARE,
     CLEAR_SCORE,
     DEFAULT_MIN_SCORE,
+    DEFAULT_PROFILE,
     RecallHit,
     RecallRequest,
     RecallResult,
@@ -337,10 +338,11 @@ def _result(
         search.engine.store.record_access([hit.memory.id for hit in hits], at=search.engine.clock())
     if window is not None:
         notes.append(
-            f"Read a time into the question: {window.since:%Y-%m-%d %H:%M} to"
-            f" {window.until:%Y-%m-%d %H:%M}; what lies outside ranks lower."
+            f"Read a time into the question: {window.in_words}; what lies outside ranks lower."
             + (" What was valid then is searched too." if search.reopened else "")
         )
+    if hits and _are_guesses(hits, request):
+        notes.append("Nothing answers that clearly: these are guesses.")
     return RecallResult(
         hits=hits,
         considered=len(ranking.order),
@@ -349,6 +351,12 @@ def _result(
         until=window.until if window else search.where.until,
         next_offset=end if end < len(clear) else None,
     )
+
+
+def _are_guesses(hits: Sequence[RecallHit], request: RecallRequest) -> bool:
+    """Whether no hit is clearly an answer; only the scores of the default profile tell."""
+    best = max(hit.score for hit in hits)
+    return request.profile == DEFAULT_PROFILE and not request.offset and best < CLEAR_SCORE
 
 
 def _clear(order: Sequence[Ranked], least: float) -> list[Ranked]:

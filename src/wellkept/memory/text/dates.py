@@ -42,6 +42,15 @@ class DateWindow:
     span_text: str
     certainty: float
 
+    @property
+    def in_words(self) -> str:
+        """The window for people, with hours only where it does not begin and end with a day."""
+        whole_days = self.since == BEGINNING or not (self.since.hour or self.since.minute)
+        form = "%Y-%m-%d" if whole_days and not self.until.hour else "%Y-%m-%d %H:%M"
+        if self.since == BEGINNING:
+            return f"before {self.until.strftime(form)}"
+        return f"{self.since.strftime(form)} to {self.until.strftime(form)}"
+
 
 def parse_window(text: str, *, now: datetime) -> DateWindow | None:
     """The most certain window in the text; None without one."""

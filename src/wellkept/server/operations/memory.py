@@ -211,6 +211,7 @@ def _hit(memory: Memory, *, score: float = 0.0, stale: bool = False) -> outputs.
         content=shorten(quoted(memory.content), limit=HIT_CHARS),
         score=round(score, 3),
         stale=stale,
+        closed=f"{memory.valid_to:%Y-%m-%d}" if memory.valid_to else "",
     )
 
 

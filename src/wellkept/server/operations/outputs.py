@@ -186,6 +186,7 @@ class RecallHitOutput(Model):
     content: str
     score: float
     stale: bool = False
+    closed: str = Field(default="", description="The day since which it is no longer believed.")
 
 
 class RecallOutput(Output):
@@ -197,7 +198,8 @@ class RecallOutput(Output):
 
     def text(self) -> str:
         lines = [
-            f"- {hit.content} [m:{hit.id}, {hit.type}, {hit.date}{', stale' if hit.stale else ''}]"
+            f"- {hit.content} [m:{hit.id}, {hit.type}, {hit.date}"
+            f"{f' until {hit.closed}' if hit.closed else ''}{', stale' if hit.stale else ''}]"
             for hit in self.hits
         ]
         more = [f"More: offset={self.next_offset}"] if self.next_offset else []

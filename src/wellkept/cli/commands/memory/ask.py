@@ -6,22 +6,24 @@ import asyncio
 
 import click
 
-from wellkept.cli import options, output
+from wellkept.cli import exit_codes, options, output
 
 
 @click.command()
-@click.argument("question")
+@click.argument("words", nargs=-1, required=True, metavar="QUESTION...")
 @click.option("--no-model", is_flag=True, help="Word for word from memory, also with a model.")
 @options.project_option
 @options.json_option
-def ask(*, question: str, no_model: bool, project: str | None, as_json: bool) -> None:
+def ask(*, words: tuple[str, ...], no_model: bool, project: str | None, as_json: bool) -> int:
     """Answer a question from memory, with citations.
 
-    The agent's model words the answer if one is set.
+    The agent's model words the answer if one is set. Exits with 1 when nothing is known, like
+    recall.
     """
     from wellkept.app.views.chat import chat_model, notes, streamed_answer
 
     with options.open_wellkept(project) as wk:
+        question = output.read_input(words, what="question")
         model = None if no_model or as_json else chat_model(wk)
         if model is None:
             answer = wk.ask(question)
@@ -29,7 +31,7 @@ def ask(*, question: str, no_model: bool, project: str | None, as_json: bool) ->
                 output.print_json(answer)
             else:
                 click.echo(output.safe(answer.answer))
-            return
+            return exit_codes.OK if answer.known else exit_codes.NOTHING
         found = notes(wk, question)
 
         async def stream() -> None:
@@ -38,3 +40,4 @@ def ask(*, question: str, no_model: bool, project: str | None, as_json: bool) ->
             click.echo()
 
         asyncio.run(stream())
+    return exit_codes.OK if found else exit_codes.NOTHING

@@ -169,7 +169,7 @@ def print_hit(hit: RecallHit, *, number: int, max_chars: int | None = None) -> N
     click.echo(
         f"{number:>2}. {click.style('m:' + memory.short, fg='cyan')} {output.badge(memory.type)} "
         + click.style(
-            f"{memory.type.value} · {output.day(memory.valid_from)}"
+            f"{memory.type.value} · {memory.period}"
             f" · {hit.score:.3f} · {', '.join(hit.retrievers)}",
             dim=True,
         )
