@@ -85,6 +85,16 @@ def test_an_embedder_that_failed_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.feature("A3")
+@pytest.mark.feature("B7")
+def test_a_reranker_that_is_not_here_is_a_warning_with_its_cure(tmp_path: Path) -> None:
+    with open_in(tmp_path, settings=Settings(reranker_name="no/such")) as wk:
+        wk.remember("The deploy key is in the vault")
+        (found,) = wk.doctor().findings
+        assert (found.check, found.severity) == ("reranker", Severity.WARNING)
+        assert "wellkept models get no/such" in found.message
+        assert wk.doctor(deep=True).findings[-1].check == "reranker"
+
+
 def test_drift_between_rows_and_indexes_is_found_and_mended(tmp_path: Path) -> None:
     with open_in(tmp_path) as wk:
         wk.remember("findable by zebra")

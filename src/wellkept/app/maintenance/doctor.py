@@ -126,6 +126,7 @@ def _with_store(
         *_spool_findings(services),
         *remote_findings(services.store, services.clock()),
     ]
+    findings += _reranker_findings(services, deep=deep)
     findings += _code_findings(services, deep=deep)
     health_of_model = text_model_health(services)
     findings += [_warning("text model", told) for told in health_of_model.warnings()]
@@ -187,6 +188,17 @@ def _weight_findings(services: Services) -> list[Finding]:
     except ProviderError as error:
         return [_error("weights", str(error))]
     return []
+
+
+def _reranker_findings(services: Services, *, deep: bool) -> list[Finding]:
+    """Look for a reranker on this machine; a server is not asked."""
+    settings = services.settings
+    if not settings.reranker_name or settings.reranker_base_url:
+        return []
+    from wellkept.app.wiring.local_models import reranker_problem
+
+    problem = reranker_problem(settings.reranker_name, services.environment, deep=deep)
+    return [_warning("reranker", f"Nothing is reranked: {problem}")] if problem else []
 
 
 def _file_findings(services: Services) -> list[Finding]:

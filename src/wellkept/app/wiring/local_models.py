@@ -76,6 +76,24 @@ def local_reranker(
     return CrossEncoderReranker(name, paths.models_folder(environment), limit_s=limit_s)
 
 
+def reranker_problem(name: str, environment: Mapping[str, str], *, deep: bool) -> str | None:
+    """Why a reranker on this machine cannot be used, or None; `deep` hashes its files."""
+    from wellkept.providers.downloaded_models import usable_model
+    from wellkept.providers.embedders.bundled_models import MINILM
+
+    try:
+        if name == "minilm":
+            if deep and MINILM.problem() is None:
+                MINILM.verify()
+            return MINILM.problem()
+        model = usable_model(name, "reranker", paths.models_folder(environment))
+        if deep:
+            model.verify()
+    except ProviderError as error:
+        return str(error)
+    return None
+
+
 def _minilm(database: Path) -> Embedder:
     from wellkept.providers.embedders.minilm import MiniLmEmbedder
 
