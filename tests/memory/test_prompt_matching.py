@@ -43,6 +43,28 @@ def test_words_of_everyday_work_are_not_enough(engine: Engine, prompt: str, memo
     assert not Prompt.of(prompt).is_about(known)
 
 
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("how do we deploy?", True),
+        ("deploy: should we do it now?", True),
+        ("deploy it", False),
+        ("we deploy now", False),
+        ("how does one deploy?", False),
+        ("how do we paint a house", False),
+    ],
+)
+def test_a_question_about_us_is_answered_with_the_best_hit(
+    engine: Engine, prompt: str, told: bool
+) -> None:
+    rule = "Deploy with `make ship`; it waits for the smoke tests of the canary and a green light"
+    teach(engine, rule, type=MemoryType.CONVENTION)
+    teach(engine, "Money is stored in integer cents, never as a float")
+    request = ContextRequest(project=HERE, moment=Moment.PROMPT, query=prompt)
+    told_now = [item.memory.content for item in build_context(engine, request).items]
+    assert told_now == ([rule] if told else [])
+
+
 def test_a_long_prompt_must_cover_half_of_a_memory(engine: Engine) -> None:
     letters = "abcdefghijklmnopqrst"
     plan = "Implement the plan: " + " ".join(f"word{a}{b}" for a in letters for b in "wxyz")

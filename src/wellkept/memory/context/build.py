@@ -361,8 +361,11 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandid
         ),
     )
     min_score = CLEAR_SCORE if prompt is None else _MIN_UNASKED
-    for hit in found:
-        if prompt is not None and not prompt.is_about(hit.memory):
+    for place, hit in enumerate(found):
+        answers = (
+            place == 0 and hit.score >= CLEAR_SCORE and prompt is not None and prompt.asks_of_us
+        )
+        if prompt is not None and not answers and not prompt.is_about(hit.memory):
             continue
         if hit.score >= min_score and not is_way_out(hit.memory):
             bonus = 0.5 if planning and hit.memory.type in _PLANNING else 0.0

@@ -2,7 +2,7 @@
 
 Recall ranks; what is told unasked must also share something specific: a name from the code, or
 words that make up a good part of the memory. Words of everyday work ("fix", "test", "file") do not
-count.
+count. A question about us ("how do we deploy?") asks for what is known, so there recall decides.
 """
 
 from __future__ import annotations
@@ -19,6 +19,17 @@ LONG_PROMPT_WORDS = 60
 MIN_SHARED_LONG = 3
 MIN_SHARE_LONG = 0.5
 _MIN_NAME_CHARS = 4
+_MAX_QUESTION_WORDS = 20
+_QUESTION = re.compile(
+    r"\?\s*$|？\s*$|^\W*(?:how|what|which|where|who|why|when|do|did|are|can|should|must|may"
+    r"|wie|was|welche[rsnm]?|wo|wer|warum|wann|womit|comment|quel(?:le)?s?|où|qui|pourquoi|quand"
+    r"|cómo|qué|cuál|dónde|quién|cuándo)\b",
+    re.IGNORECASE,
+)
+_OF_US = re.compile(
+    r"\b(?:we|us|our|wir|uns(?:er\w*)?|nous|notre|nos|nosotros|nuestr[oa]s?)\b|我们|我們",
+    re.IGNORECASE,
+)
 _QUOTED = re.compile(r"`(?=[^`\n]{4,120}`)([^`\s]+ [^`\n]+)`")
 """A command of several words that a memory quotes."""
 _COMMON = frozenset(
@@ -43,13 +54,22 @@ class Prompt:
     stems: frozenset[str]
     names: frozenset[str]
     is_long: bool
+    asks_of_us: bool
+    """A short question about how this project does something."""
 
     @classmethod
     def of(cls, text: str) -> Prompt:
         """The telling words of a text."""
         found = content_words(text)
         plain = " ".join(text.split()).casefold()
-        return cls(plain, _stems(found), _names(text), len(found) > LONG_PROMPT_WORDS)
+        asks = len(plain.split()) <= _MAX_QUESTION_WORDS and _QUESTION.search(plain)
+        return cls(
+            plain,
+            _stems(found),
+            _names(text),
+            is_long=len(found) > LONG_PROMPT_WORDS,
+            asks_of_us=bool(asks and _OF_US.search(plain)),
+        )
 
     def is_about(self, memory: Memory) -> bool:
         """Whether a memory shares something specific with the prompt."""
