@@ -287,6 +287,8 @@ def brokers(engine: Engine, clock: ManualClock) -> tuple[str, str]:
         ("which broker carried events in June 2026?", 1),
         ("which broker carried events before the migration to Kafka?", 0),
         ("which broker carried events before Kafka?", 0),
+        ("which broker did carry events prior to Kafka?", 0),
+        ("which broker carried events until we moved to Kafka?", 0),
         ("which broker carried events in early 2026?", 0),
         ("which broker carried events back in Q1?", 0),
     ],

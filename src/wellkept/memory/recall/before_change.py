@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 
 _CERTAINTY = 0.7
 _LOOK_AT = 20
-_HINTS = ("before", "vor ", "avant", "antes")
+_HINTS = ("before", "prior to", "until", "vor ", "bis ", "avant", "jusqu", "antes", "hasta")
 _NAME = r"[\w.+#-]*\w(?: (?-i:[A-Z0-9])[\w.+#-]*\w)*"
 _CHANGE = re.compile(
-    r"\b(?:before (?:the |we |our )?(?:migrat|mov|switch|upgrad|chang)\w* (?:\w+ ){0,3}?to"
-    r"|vor (?:de[rmn] )?(?:umstellung|migration|wechsel|umzug) (?:auf|zu|nach)"
-    r"|avant (?:la |le |l['’])?(?:migration|passage|changement) (?:vers|à|pour)"
-    r"|antes de (?:la |el )?(?:migración|cambio|paso) a)"
+    r"\b(?:(?:before|prior to|until) (?:the |we |our )?"
+    r"(?:migrat|mov|switch|upgrad|chang)\w* (?:\w+ ){0,3}?to"
+    r"|(?:vor|bis zu[rm]?) (?:de[rmn] )?(?:umstellung|migration|wechsel|umzug) (?:auf|zu|nach)"
+    r"|(?:avant|jusqu['’]à) (?:la |le |l['’])?(?:migration|passage|changement) (?:vers|à|pour)"
+    r"|(?:antes de|hasta) (?:la |el )?(?:migración|cambio|paso) a)"
     rf" (?P<name>{_NAME})",
     re.IGNORECASE,
 )
 # A bare name is a time only in a question about the past: "what served search before Solr?"
 _BARE = re.compile(
-    rf"\b(?:before|avant|vor|antes de) (?P<name>(?-i:(?=[A-Z])){_NAME})", re.IGNORECASE
+    rf"\b(?:before|prior to|avant|vor|antes de) (?P<name>(?-i:(?=[A-Z])){_NAME})", re.IGNORECASE
 )
 _OF_THE_PAST = re.compile(
     r"\b(?:did|was|were|had|used to|war|waren|hatten?|était|étaient|era|eran)\b"
