@@ -26,6 +26,17 @@ pytestmark = pytest.mark.feature("A4")
             TextRelation.PARAPHRASE,
         ),
         (
+            "The staging database listens on port 5433",
+            "The staging db listens at port 5433",
+            TextRelation.PARAPHRASE,
+        ),
+        (
+            "Deploys go through staging first",
+            "Deployments go through staging first",
+            TextRelation.PARAPHRASE,
+        ),
+        ("The prod db is small", "The dev db is small", TextRelation.DIFFERENT),
+        (
             "Use pnpm to install packages",
             "Packages: install with pnpm, use it",
             TextRelation.PARAPHRASE,

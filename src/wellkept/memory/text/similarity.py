@@ -47,6 +47,22 @@ _VALUED = frozenset(
     require requires support supports with in on at for by of from every each the a an and or
     we""".split()
 )
+# Two ways to write one word; a swap of them changes nothing.
+_LONG_FORMS = {
+    short: long
+    for long, forms in {
+        "database": "db dbs databases",
+        "configuration": "config configs configurations",
+        "repository": "repo repos repositories",
+        "environment": "env envs environments",
+        "production": "prod",
+        "documentation": "docs",
+        "directory": "dir dirs directories",
+        "dependency": "dep deps dependencies",
+        "deploy": "deploys deployment deployments",
+    }.items()
+    for short in forms.split()
+}
 _NAME_WORDS = 3
 _SAME_SUBJECT = 0.8
 # On the shipped pairs, two thirds keeps contradictions out; one half let some in.
@@ -67,7 +83,7 @@ class TextRelation(StrEnum):
 
 def compare(old: str, new: str) -> TextRelation:
     """Compare a new statement with an old one that is near by vector."""
-    old_words, new_words = words(old), words(new)
+    old_words, new_words = _written_out(old), _written_out(new)
     if old_words == new_words and comparison_key(old) == comparison_key(
         new
     ):  # `a.b` and `a b` have equal words
@@ -96,6 +112,10 @@ def compare(old: str, new: str) -> TextRelation:
         )
     reworded = _overlap(old_set, new_set) >= _REWORDED and not _names_differ(old, new)
     return TextRelation.PARAPHRASE if reworded else TextRelation.DIFFERENT
+
+
+def _written_out(text: str) -> list[str]:
+    return [_LONG_FORMS.get(word, word) for word in words(text)]
 
 
 def _numbers(tokens: list[str]) -> list[str]:
