@@ -55,7 +55,7 @@ RIDGE = 3.0
 RIDGE_ANSWERS = 1.0
 BEST = 5
 BY_HAND: dict[str, float] = {"fragments": 2.0, "links": 2.0, "causal": 1.0}
-NOTE_BY_HAND = {"date": 3.0, "speaker": 1.0}
+NOTE_BY_HAND = {"date": 3.0, "length": -0.7, "speaker": 1.0}
 NOTE_WORDS = {
     "hybrid": {"words": 0.5, "covers": 1.0, "covers_most": 2.0},
     "word_vectors": {"words": 0.2, "covers_most": 0.5, "met": 5.0},
@@ -97,9 +97,12 @@ _WITHOUT = {
 }
 _SUPPORT_WITHOUT = {
     "word_vectors": set[str](),
-    "hybrid": {"met"},
-    "words": {"similarity", "lead", "wordless", "wordless_similarity", "met"},
-    "vectors": {"covers", "overlap", "shared", "named", "unnamed", "piece", "met"},
+    "hybrid": {"met", "wordless_met"},
+    "words": {
+        *("similarity", "lead", "met"),
+        *("wordless", "wordless_similarity", "wordless_lead", "wordless_met"),
+    },
+    "vectors": {"covers", "overlap", "shared", "named", "unnamed", "piece", "met", "wordless_met"},
 }
 
 

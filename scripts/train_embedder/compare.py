@@ -34,7 +34,8 @@ class Table:
         found = np.zeros((len(texts), self._rows.shape[1]), dtype=np.float32)
         for number, text in enumerate(texts):
             if ids := self._tokenizer.encode(text):
-                found[number] = self._rows[ids].sum(axis=0)
+                once, counts = np.unique(ids, return_counts=True)
+                found[number] = np.sqrt(counts) @ self._rows[once]
         return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
 
 

@@ -2,7 +2,8 @@
 
 Chooses texts out of the pairs of GATHERED (`pairs.jsonl`, `natural.jsonl`), more than half of them
 plain language, and writes `texts.json` and the teacher's vectors in parts, so that an interrupted
-run goes on where it was. Some 150 texts a second, one thread; `--most` stops early.
+run goes on where it was. Some 150 texts a second, one thread; `--most` stops early. With
+`--functions` the texts are whole functions with their docstrings, some 15 a second.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _SEED = 12
 _CHARS = 110
 _PART = 6_000
 _ASKED = 0.07
+_FUNCTIONS = 36_000
+_FUNCTION_CHARS = 450
+_FUNCTION_TOKENS = 96
 OPENINGS = (
     "how to ",
     "how do I ",
@@ -63,13 +67,15 @@ def main() -> None:
     options.add_argument("gathered", type=Path)
     options.add_argument("out", type=Path)
     options.add_argument("--conversations", type=Path, help="LongMemEval sessions (MIT)")
+    options.add_argument("--functions", action="store_true")
     options.add_argument("--most", type=int, default=1_000_000, help="stop after so many texts")
     arguments = options.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    texts = taught_texts(read_pairs(arguments.gathered, arguments.conversations))
+    pairs = read_pairs(arguments.gathered, arguments.conversations)
+    texts = taught_functions(pairs) if arguments.functions else taught_texts(pairs)
     (arguments.out / "texts.json").write_text(json.dumps(texts, ensure_ascii=False), "utf-8")
     print(len(texts), "texts", flush=True)
-    teacher = Teacher()
+    teacher = Teacher(_FUNCTION_TOKENS) if arguments.functions else Teacher()
     for begin in range(0, min(len(texts), arguments.most), _PART):
         part = arguments.out / f"vectors-{begin // _PART:03}.npy"
         if not part.exists():
@@ -105,6 +111,17 @@ def taught_texts(pairs: Pairs) -> list[str]:
                 found[text] = None
     texts = list(found)
     choose.shuffle(texts)
+    return texts
+
+
+def taught_functions(pairs: Pairs) -> list[str]:
+    """Functions with the first line of their docstring, which the pairs have apart."""
+    some = list(pairs["function"])
+    random.Random(_SEED).shuffle(some)
+    texts: list[str] = []
+    for line, function in some[:_FUNCTIONS]:
+        signature, _, rest = function.partition("\n\n")
+        texts.append(f"{signature}\n{line}\n{rest.strip()}"[:_FUNCTION_CHARS])
     return texts
 
 

@@ -1,6 +1,6 @@
 """The teacher: all-MiniLM-L6-v2 (Apache-2.0) in int8, from the files of the extra `models`.
 
-Invariant: texts are cut to 48 word pieces; vectors have length one.
+Invariant: texts are cut to 48 word pieces, or as many as asked for; vectors have length one.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _MAX_TOKENS = 48
 class Teacher:
     """Embeds batches of texts of like length."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_tokens: int = _MAX_TOKENS) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(str(MINILM.weights.locate()), options)
         self._inputs = [found.name for found in self._session.get_inputs()]
         self._tokenizer = Tokenizer.from_file(str(MINILM.vocabulary.locate()))
-        self._tokenizer.enable_truncation(_MAX_TOKENS)
+        self._tokenizer.enable_truncation(max_tokens)
         self._tokenizer.no_padding()
 
     @property

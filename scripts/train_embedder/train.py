@@ -1,4 +1,4 @@
-"""Train the default table: `python -m scripts.train_embedder.train GATHERED LESSONS OUT`.
+"""Train the default table: `python -m scripts.train_embedder.train GATHERED OUT --lessons FOLDER`.
 
 1. Vocabulary: `vocabulary.py`.
 2. Start: the vectors of MiniLM and wordllama for each entry side by side, reduced, and scaled by
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +32,7 @@ from scripts.train_embedder.subjects import Subjects
 from scripts.train_embedder.tables import write_table
 from scripts.train_embedder.teacher import Teacher
 from scripts.train_embedder.vocabulary import choose_entries, count_words
+from scripts.train_embedder.written import written_pairs
 from wellkept.providers.embedders.words import WordTokenizer
 
 _SEED = 12
@@ -50,6 +52,8 @@ _SHARE_OF_KIND = {
     "synonym": 0.03,
     "gloss": 0.04,
     "intent": 0.0,
+    "phrase": 0.12,
+    "written": 0.04,
 }
 
 
@@ -67,40 +71,50 @@ class Settings(NamedTuple):
     temperature: float = 0.05
     lesson_temperature: float = 0.05
     dimension: int = 256
+    seed: int = _SEED
+
+
+class Taken(NamedTuple):
+    """Some texts, packed end to end."""
+
+    ids: torch.Tensor
+    offsets: torch.Tensor
+    per_sample_weights: torch.Tensor
 
 
 class Bags:
-    """Texts as lists of ids, packed end to end."""
+    """Texts as ids, each once with the root of its count, packed end to end."""
 
     def __init__(self, tokenizer: WordTokenizer, texts: Sequence[str], limit: int = 96) -> None:
-        lists = [tokenizer.encode(text)[:limit] or [0] for text in texts]
-        self.ids = np.fromiter((i for ids in lists for i in ids), dtype=np.int64)
-        self.ends = np.cumsum([len(ids) for ids in lists])
+        counts = [Counter(tokenizer.encode(text)[:limit] or [0]) for text in texts]
+        self.ids = np.fromiter((i for bag in counts for i in bag), dtype=np.int64)
+        times = np.fromiter((n for bag in counts for n in bag.values()), dtype=np.float32)
+        self.weights = np.sqrt(times)
+        self.ends = np.cumsum([len(bag) for bag in counts])
 
     def __len__(self) -> int:
         return len(self.ends)
 
-    def take(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-        """Ids and offsets of some texts."""
+    def take(self, rows: np.ndarray) -> Taken:
+        """Ids, offsets and weights of some texts, as an embedding bag takes them."""
         ends = self.ends[rows]
         begins = np.where(rows > 0, self.ends[rows - 1], 0)
-        ids = np.concatenate([self.ids[b:e] for b, e in zip(begins, ends, strict=True)])
+        places = np.concatenate([np.arange(b, e) for b, e in zip(begins, ends, strict=True)])
         offsets = np.concatenate([[0], np.cumsum(ends - begins)[:-1]])
-        return torch.from_numpy(ids), torch.from_numpy(offsets)
+        given = (self.ids[places], offsets, self.weights[places])
+        return Taken(*map(torch.from_numpy, given))
 
 
 class Lessons:
     """Texts with the teacher's vectors, drawn a few subjects at a time."""
 
-    def __init__(self, folder: Path, tokenizer: WordTokenizer) -> None:
-        texts, vectors = read_lessons(folder)
-        self.bags = Bags(tokenizer, texts, 80)
-        self.vectors = vectors
-        self._subjects = Subjects(vectors, _SEED)
+    def __init__(self, folders: Sequence[Path], tokenizer: WordTokenizer) -> None:
+        parts = [read_lessons(folder) for folder in folders]
+        self.bags = Bags(tokenizer, [text for texts, _ in parts for text in texts])
+        self.vectors = np.concatenate([vectors for _, vectors in parts])
+        self._subjects = Subjects(self.vectors, _SEED)
 
-    def draw(
-        self, count: int, choose: np.random.Generator
-    ) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
+    def draw(self, count: int, choose: np.random.Generator) -> tuple[Taken, torch.Tensor]:
         """Texts of a few subjects: among unrelated texts there is little to learn."""
         rows = self._subjects.draw(count, choose)
         theirs = torch.from_numpy(self.vectors[rows].astype(np.float32))
@@ -128,9 +142,7 @@ class PairBags:
         sizes = np.array([len(pairs[kind]) ** 0.75 for kind in self._kinds]) * (given == 0)
         self._shares = given + sizes / sizes.sum() * (1 - given.sum())
 
-    def draw(
-        self, count: int, choose: np.random.Generator
-    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    def draw(self, count: int, choose: np.random.Generator) -> list[Taken]:
         """Both sides of pairs of one kind."""
         sides = self._sides[self._kinds[int(choose.choice(len(self._kinds), p=self._shares))]]
         rows = choose.choice(len(sides[0]), min(count, len(sides[0])), replace=False)
@@ -141,8 +153,8 @@ def main() -> None:
     """Prepare what is not there yet, train, and write the table."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("gathered", type=Path)
-    options.add_argument("lessons", type=Path)
     options.add_argument("out", type=Path)
+    options.add_argument("--lessons", type=Path, nargs="+", required=True)
     options.add_argument("--wordllama", type=Path, required=True, help="the unpacked package")
     options.add_argument("--conversations", type=Path, help="LongMemEval sessions (MIT)")
     for name, default in Settings._field_defaults.items():
@@ -152,7 +164,7 @@ def main() -> None:
     settings = Settings(**{name: getattr(arguments, name) for name in Settings._fields})
     work = arguments.out
     work.mkdir(parents=True, exist_ok=True)
-    pairs = read_pairs(arguments.gathered, arguments.conversations)
+    pairs = read_pairs(arguments.gathered, arguments.conversations) | written_pairs()
     entries = _kept(work / "vocabulary.txt", lambda: _entries(Teacher().word_pieces, pairs))
     tokenizer = WordTokenizer(entries)
     start = _kept_array(
@@ -193,9 +205,9 @@ def train(
     watch: Callable[[int, np.ndarray], None] | None = None,
 ) -> np.ndarray:
     """Tune the start vectors; returns float rows."""
-    torch.manual_seed(_SEED)
-    choose = np.random.default_rng(_SEED)
-    table = torch.nn.EmbeddingBag(*start.shape, mode="mean", sparse=True)
+    torch.manual_seed(settings.seed)
+    choose = np.random.default_rng(settings.seed)
+    table = torch.nn.EmbeddingBag(*start.shape, mode="sum", sparse=True)
     table.weight.data = torch.from_numpy(start.copy())
     to_teacher = torch.nn.Linear(start.shape[1], lessons.vectors.shape[1], bias=False)
     to_teacher.weight.data = _first_map(table, lessons, choose)
@@ -232,12 +244,14 @@ def train(
     return table.weight.detach().numpy()
 
 
+def _vectors(table: torch.nn.Module, texts: Taken) -> torch.Tensor:
+    return functional.normalize(table(texts.ids, texts.offsets, texts.per_sample_weights), dim=1)
+
+
 def _pair_loss(
     table: torch.nn.Module, pairs: PairBags, settings: Settings, choose: np.random.Generator
 ) -> torch.Tensor:
-    left, right = (
-        functional.normalize(table(*side), dim=1) for side in pairs.draw(settings.batch, choose)
-    )
+    left, right = (_vectors(table, side) for side in pairs.draw(settings.batch, choose))
     scores = left @ right.T / settings.temperature
     target = torch.arange(len(left))
     return (
@@ -253,7 +267,7 @@ def _lesson_losses(
     choose: np.random.Generator,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     bags, theirs = lessons.draw(settings.lesson_batch, choose)
-    own = functional.normalize(table(*bags), dim=1)
+    own = _vectors(table, bags)
     away = torch.eye(len(own)) * -1e4
     likeness = functional.kl_div(
         functional.log_softmax(own @ own.T / settings.lesson_temperature + away, dim=1),
@@ -270,7 +284,7 @@ def _first_map(
     """The best linear map from the start's vectors to the teacher's, by least squares."""
     with torch.no_grad():
         bags, theirs = lessons.draw(8_000, choose)
-        own = functional.normalize(table(*bags), dim=1)
+        own = _vectors(table, bags)
         return torch.linalg.lstsq(own, theirs).solution.T.contiguous()
 
 

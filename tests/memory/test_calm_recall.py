@@ -19,6 +19,7 @@ from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.answers import SUPPORT, Question, probability
 from wellkept.memory.recall.features import begins_a_word
+from wellkept.memory.recall.query_plan import plan_query
 from wellkept.memory.recall.ranking import Ranked
 from wellkept.memory.recall.requests import BESIDE_SHARE, CLEAR_SCORE, DEFAULT_MIN_SCORE
 from wellkept.memory.recall.spread import spread_out
@@ -214,11 +215,32 @@ def _turns(*sessions: str) -> list[Ranked]:
 
 
 @pytest.mark.feature("B1")
-def test_a_fifth_of_a_page_is_for_further_sessions_and_stays_in_order() -> None:
+@pytest.mark.parametrize(("several", "further"), [(False, "b"), (True, "bcdef")])
+def test_part_of_a_page_is_for_further_sessions_and_stays_in_order(
+    several: bool, further: str
+) -> None:
     ranked = _turns(*["a"] * 12, "b", "c", "d", "e", "f")
-    page = spread_out(ranked, contents=lambda _: {}, page_size=10)[:10]
-    assert [one.candidate.session_id for one in page] == [*["a"] * 8, "b", "c"]
+    page = spread_out(ranked, contents=lambda _: {}, page_size=10, several=several)[:10]
+    assert [one.candidate.session_id for one in page] == [*"a" * (10 - len(further)), *further]
     assert page == sorted(page, key=lambda one: -one.score)
+
+
+@pytest.mark.feature("B1")
+@pytest.mark.parametrize(
+    ("question", "several"),
+    [
+        ("How many tests did we skip?", True),
+        ("Which services use Redis?", True),
+        ("what kinds of errors did the importer throw", True),
+        ("What did we try against the flaky login test?", True),
+        ("Which database does billing use?", False),
+        ("what is the port of the gateway", False),
+        ("Where does the address come from?", False),
+        ("Why was this class split?", False),
+    ],
+)
+def test_a_question_tells_whether_it_asks_for_several_things(question: str, several: bool) -> None:
+    assert plan_query(question, now=datetime(2026, 5, 1, tzinfo=UTC)).asks_several is several
 
 
 @pytest.mark.feature("B1")
@@ -232,7 +254,7 @@ def test_a_session_far_behind_gets_no_place() -> None:
 def test_sessions_that_rank_high_take_no_place_from_the_next_hits() -> None:
     ranked = _turns("a", "b", "a", "c", "a", "d", "a", "a", "a", "a", "e", "a")
     page = spread_out(ranked, contents=lambda _: {}, page_size=10)[:10]
-    assert [one.candidate.session_id for one in page] == [*"abacadaa", "a", "e"]
+    assert [one.candidate.session_id for one in page] == [*"abacadaaa", "e"]
 
 
 @pytest.mark.feature("B1")

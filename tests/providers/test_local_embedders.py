@@ -257,10 +257,10 @@ def test_a_file_with_other_content_is_found_by_its_hash(package: Path):
 def test_importing_the_package_and_planning_loads_no_numpy_and_no_http_client():
     code = (
         "import sys, wellkept.providers as p;"
-        "e = p.open_embedder(p.EmbeddingChoice(), {}, stored_model_id='wellkept-256-3');"
+        "e = p.open_embedder(p.EmbeddingChoice(), {}, stored_model_id='wellkept-256-4');"
         "print(e.model_id, e.dimension);"
         "loaded = {'numpy', 'httpx2', 'fastembed', 'tokenizers', 'safetensors'};"
         "print(sorted(loaded & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["wellkept-256-3 256", "[]"]
+    assert done.stdout.splitlines() == ["wellkept-256-4 256", "[]"]

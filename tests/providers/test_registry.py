@@ -163,7 +163,7 @@ def test_auto_prefers_a_local_server_for_a_new_store():
 def test_auto_keeps_the_stores_model_though_a_better_one_turns_up():
     with FakeEmbeddingServer() as server:
         plan = plan_embedding(
-            EmbeddingChoice(), {"OLLAMA_HOST": server.url}, stored_model_id="wellkept-256-3"
+            EmbeddingChoice(), {"OLLAMA_HOST": server.url}, stored_model_id="wellkept-256-4"
         )
         assert server.seen == []  # nobody was even asked
     assert plan is not None
@@ -180,7 +180,7 @@ def test_a_former_default_is_replaced_by_the_present_one_and_nobody_is_asked(for
         )
         assert server.seen == []
     assert plan is not None
-    assert plan.model.model_id == "wellkept-256-3"
+    assert plan.model.model_id == "wellkept-256-4"
     assert plan.reason == f"it replaces {former}, the former default"
     assert plan.needs_reindex
 
@@ -210,7 +210,7 @@ def test_a_named_tier_wins_over_the_store_and_asks_for_a_reindex():
         EmbeddingChoice(name="static"), _NOBODY, stored_model_id="ollama:qwen3-embedding:4b@1024"
     )
     assert plan is not None
-    assert plan.model.model_id == "wellkept-256-3"
+    assert plan.model.model_id == "wellkept-256-4"
     assert plan.needs_reindex
     assert "chosen in the settings" in plan.reason
 

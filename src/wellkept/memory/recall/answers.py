@@ -22,12 +22,12 @@ from wellkept.memory.recall.weights import Clearness
 
 SUPPORT = (
     *("covers", "similarity", "lead", "overlap", "shared", "named", "unnamed", "piece"),
-    *("wordless", "wordless_similarity", "met"),
+    *("wordless", "wordless_similarity", "met", "wordless_lead", "wordless_met"),
 )
 """The kinds of support, in the order in which `Question.support` gives them.
 
-A memory that shares no word with the question has nothing but its vector to show. There the cosine
-means something else than beside shared words, so it has kinds of its own (`wordless`).
+A memory that shares no word with the question has nothing but vectors to show. There a cosine means
+something else than beside shared words, so they have kinds of their own (`wordless`).
 """
 _FEWEST_WORDS = 3
 _MOST_SHARED = 4
@@ -76,11 +76,12 @@ class Question:
         named = sum(name in low for name in self.names)
         cosine = max(0.0, self.cosines.get(memory.id, 0.0))
         similarity = min(1.0, cosine / self.near)
+        lead = max(0.0, cosine - self.background) / self.near
         wordless = cosine > 0.0 and not shared
         return (
             covers,
             0.0 if wordless else similarity,
-            0.0 if wordless else max(0.0, cosine - self.background) / self.near,
+            0.0 if wordless else lead,
             min(1.0, shared / shorter),
             min(shared, _MOST_SHARED) / _MOST_SHARED,
             named / len(self.names) if self.names else 0.0,
@@ -89,6 +90,8 @@ class Question:
             float(wordless),
             similarity if wordless else 0.0,
             0.0 if wordless else met,
+            lead if wordless else 0.0,
+            met if wordless else 0.0,
         )
 
 

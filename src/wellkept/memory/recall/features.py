@@ -30,6 +30,7 @@ _NOT_THEN = 0.2  # of a note from after the window
 _USUAL_CHARS = 120
 _CHARS_OFFSET = 20
 _LONGEST = math.log(2.5)
+_LONGEST_NOTE = math.log(6)
 _OPENING_TURNS = 2
 _END_CHARS = 400
 READ_CHARS = 4_000  # a text of a megabyte must not hold up an answer
@@ -261,7 +262,10 @@ class FeatureTable:
             columns[Feature.SPEAKER] = [1.0 if c.author in speaking else 0.0 for c in candidates]
         if window is not None:
             columns[Feature.DATE] = [_date_match(c, window) for c in candidates]
-        columns[Feature.LENGTH] = [_length(c.content_chars) for c in candidates]
+        columns[Feature.LENGTH] = [
+            _length(c.content_chars, _LONGEST_NOTE if form is Form.NOTE else _LONGEST)
+            for c, form in zip(candidates, self._forms, strict=True)
+        ]
         columns[Feature.OPENING] = [
             1.0 if c.seq is not None and c.seq < _OPENING_TURNS else 0.0 for c in candidates
         ]
@@ -341,9 +345,9 @@ def _date_match(c: Candidate, window: DateWindow) -> float:
 
 
 @lru_cache(maxsize=4_096)
-def _length(chars: int) -> float:
-    """Log length: very short texts count less; capped after a few sentences."""
-    return min(_LONGEST, math.log((max(0, chars) + _CHARS_OFFSET) / _USUAL_CHARS))
+def _length(chars: int, longest: float) -> float:
+    """Log length, capped: of turns, short ones say less; a long note meets many words by chance."""
+    return min(longest, math.log((max(0, chars) + _CHARS_OFFSET) / _USUAL_CHARS))
 
 
 def _held_words(

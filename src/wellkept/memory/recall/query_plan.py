@@ -26,6 +26,13 @@ _ASKS_WHEN = re.compile(
     r"|how many (?:days|weeks|months|years)|since when|wann|quand|cuándo)\b",
     re.IGNORECASE,
 )
+# "Which places has she seen", "how many", "what kinds of": the answer may be in several sessions.
+_ASKS_SEVERAL = re.compile(
+    r"\b(?:how many|(?:what|which) (?:kinds?|types?|sorts?) of|in what ways|where (?:has|have)|both"
+    r"|(?:what|which)(?: \w+){0,2}? (?!(?:is|was|does|has|as|this|his|its)\b)\w+[^s\W]s"
+    r"|what (?:all )?(?:do|did|have|are))\b",
+    re.IGNORECASE,
+)
 _OF_SELF = frozenset({"i", "me", "my", "mine", "myself", "we", "our"})
 _YOU_SAID = (
     r"\byou (?:\w+ )?(?:told|said|gave|made|wrote|suggested|recommended|mentioned|provided|listed"
@@ -55,6 +62,7 @@ class QueryPlan:
     speakers: frozenset[str] = frozenset()
     of_self: bool = False
     asks_when: bool = False
+    asks_several: bool = False
     window: DateWindow | None = None
 
     @property
@@ -97,6 +105,7 @@ def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPl
         meaning=_meaning(query, window),
         of_self=of_self and _OF_WHAT_WAS_SAID.search(query) is None,
         asks_when=_ASKS_WHEN.search(query) is not None,
+        asks_several=_ASKS_SEVERAL.search(query) is not None,
         window=window,
     )
 

@@ -25,7 +25,7 @@ from wellkept.memory.recall.requests import ScorePart
 from wellkept.memory.recall.retrievers import CandidateSet
 from wellkept.memory.recall.weights import load_rankings
 
-READ_TEXTS = 32
+READ_TEXTS = 48
 STALE_FACTOR = 0.5
 _SOFTNESS = 3.0
 _CLARITY_FROM = 5

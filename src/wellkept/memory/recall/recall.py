@@ -331,7 +331,12 @@ def _result(
     request, window = search.request, search.plan.window
     end = request.offset + request.limit
     clear = _clear(ranking.order, request.min_score)
-    spread = spread_out(clear, contents=search.reader.contents, page_size=request.limit)
+    spread = spread_out(
+        clear,
+        contents=search.reader.contents,
+        page_size=request.limit,
+        several=search.plan.asks_several,
+    )
     page = spread[request.offset : end]
     hits = _hits(search, pool, ranking, page)
     if request.count_access and hits:

@@ -1,45 +1,53 @@
 """Spread a page of results over sessions and subjects.
 
 An answer may need several sessions, and ten turns of the best one would hide the others. So most of
-a page goes by rank, and its last fifth to the best hits of subjects that are not on it yet and come
-close to the best of all. The subject of a turn is its session; notes that say nearly the same are
-one subject.
+a page goes by rank, and its last tenth, or half of it when the question asks for several things, to
+the best hits of subjects that are not on it yet and come close to the best of all. The subject of a
+turn is its session; notes that say nearly the same are one subject.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from wellkept.core.text import content_words, jaccard
 from wellkept.memory.recall.ranking import Contents, Ranked
 
 CLOSE = 0.1
-_FURTHER_SHARE = 5  # one place of so many is for further subjects
+_FURTHER_SHARE = 10  # one place of so many is for further subjects
+_FURTHER_SHARE_OF_SEVERAL = 2
 _ALIKE = 0.6
 _COMPARED = 40
 _READ_CHARS = 600
 
 
-def spread_out(ranked: Sequence[Ranked], *, contents: Contents, page_size: int) -> list[Ranked]:
-    """All hits in pages of that size; inside a page they stay in order."""
+def spread_out(
+    ranked: Sequence[Ranked], *, contents: Contents, page_size: int, several: bool = False
+) -> list[Ranked]:
+    """All hits in pages of that size; inside a page they stay in order. `several`: the question
+    asks for more than one thing."""
     if len(ranked) <= page_size:
         return list(ranked)
     subjects = _subjects(ranked, contents)
+    share = _FURTHER_SHARE_OF_SEVERAL if several else _FURTHER_SHARE
+    by_rank = page_size - math.ceil(page_size / share)
     least = CLOSE * ranked[0].score
     close = sum(one.score >= least for one in ranked)
     found: list[Ranked] = []
     left = list(range(len(ranked)))
     while left:
-        page = _page(left, subjects, page_size, close)
+        page = _page(left, subjects, page_size, by_rank, close)
         found += [ranked[number] for number in sorted(page)]
         left = [number for number in left if number not in page]
     return found
 
 
-def _page(left: Sequence[int], subjects: Sequence[str], size: int, close: int) -> set[int]:
-    """The next page: by rank, then the best of each further subject, then by rank again. Numbers
-    below `close` come close to the best."""
-    by_rank = size - size // _FURTHER_SHARE
+def _page(
+    left: Sequence[int], subjects: Sequence[str], size: int, by_rank: int, close: int
+) -> set[int]:
+    """The next page: so many by rank, then the best of each further subject, then by rank again.
+    Numbers below `close` come close to the best."""
     page = set(left[:by_rank])
     told = {subjects[number] for number in page}
     for number in left[by_rank:]:

