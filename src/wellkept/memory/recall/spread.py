@@ -8,7 +8,6 @@ turn is its session; notes that say nearly the same are one subject.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from wellkept.core.text import content_words, jaccard
@@ -31,7 +30,7 @@ def spread_out(
         return list(ranked)
     subjects = _subjects(ranked, contents)
     share = _FURTHER_SHARE_OF_SEVERAL if several else _FURTHER_SHARE
-    by_rank = page_size - math.ceil(page_size / share)
+    by_rank = page_size - (page_size + share // 2) // share
     least = CLOSE * ranked[0].score
     close = sum(one.score >= least for one in ranked)
     found: list[Ranked] = []
