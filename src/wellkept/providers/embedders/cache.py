@@ -12,6 +12,7 @@ import hashlib
 import os
 import zlib
 from contextlib import suppress
+from time import sleep
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MOST_RECORDS = 8_192
 _KEY_BYTES = 16
 _HEAD_BYTES = _KEY_BYTES + 4
+_WRITE_SECONDS = 0.02
 
 
 class VectorFile:
@@ -51,7 +53,9 @@ class VectorFile:
                 self._rewrite(known)
                 return
             if self._damaged or self._ends_in_half_a_record():
-                self._rewrite(known)
+                self._known = None  # another process may have added some since
+                self._rewrite(self._records() | added)
+                self._known = None
                 return
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
@@ -69,14 +73,22 @@ class VectorFile:
             for start in range(0, len(data), self._record_bytes):
                 record = data[start : start + self._record_bytes]
                 key, vector = record[:_KEY_BYTES], record[_HEAD_BYTES:]
-                if len(record) == self._record_bytes and _packed({key: vector}) == record:
+                if _packed({key: vector}) == record and len(record) == self._record_bytes:
                     self._known[key] = vector
-                else:
+                elif len(record) == self._record_bytes:
                     self._damaged = True
         return self._known
 
     def _ends_in_half_a_record(self) -> bool:
-        return self._path.exists() and self._path.stat().st_size % self._record_bytes != 0
+        """Whether a write was cut off. One that goes on in another process looks the same for a
+        moment, and makes the file longer then."""
+        if not self._path.exists():
+            return False
+        size = self._path.stat().st_size
+        if size % self._record_bytes == 0:
+            return False
+        sleep(_WRITE_SECONDS)
+        return self._path.stat().st_size == size
 
     def _rewrite(self, known: dict[bytes, Vector]) -> None:
         partly = self._path.with_suffix(f".{os.getpid()}.part")
