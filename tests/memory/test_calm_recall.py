@@ -21,7 +21,12 @@ from wellkept.memory.recall.answers import SUPPORT, Question, probability
 from wellkept.memory.recall.features import begins_a_word
 from wellkept.memory.recall.query_plan import plan_query
 from wellkept.memory.recall.ranking import Ranked
-from wellkept.memory.recall.requests import BESIDE_SHARE, CLEAR_SCORE, DEFAULT_MIN_SCORE
+from wellkept.memory.recall.requests import (
+    BESIDE_A_CLEAR_ONE,
+    BESIDE_SHARE,
+    CLEAR_SCORE,
+    DEFAULT_MIN_SCORE,
+)
 from wellkept.memory.recall.spread import spread_out
 from wellkept.memory.recall.weights import load_rankings
 from wellkept.testing.fakes import ManualClock
@@ -111,6 +116,26 @@ def test_beside_an_answer_turns_have_a_lower_bar_unless_more_was_asked_for(engin
 
 
 @pytest.mark.feature("B10")
+def test_beside_a_clear_answer_notes_far_behind_are_left_out_unless_asked_for() -> None:
+    asked = "which table holds the invoices"
+    with opened(Way("static")) as memory:
+        for text in (
+            "Invoices are in the table billing_documents.",
+            "Passwords are hashed with argon2id, never bcrypt.",
+            "We deploy with Argo CD from the release branch.",
+            "Payments go through Stripe; refunds need an approval.",
+        ):
+            memory.remember(text)
+        every = [hit.score for hit in memory.recall(asked, min_score=0.0)]
+        best = every[0]
+        assert best >= CLEAR_SCORE
+        assert any(DEFAULT_MIN_SCORE < score < BESIDE_A_CLEAR_ONE * best for score in every)
+        usual = memory.recall(asked)
+        assert len(usual) == sum(score >= BESIDE_A_CLEAR_ONE * best for score in every)
+        assert len(memory.recall(asked, min_score=0.01)) == len(every)
+
+
+@pytest.mark.feature("B10")
 @pytest.mark.parametrize("name", ["word_vectors", "hybrid", "words", "vectors"])
 def test_support_makes_an_answer_likelier_and_a_missing_name_less_likely(name: str) -> None:
     learned = load_rankings()[name]
@@ -175,7 +200,8 @@ def test_notes_have_a_lower_bar_only_beside_an_answer_that_is_not_clear() -> Non
             every = wk.recall(asked.text, limit=100, min_score=0.0).hits
             best = every[0].score
             is_guess = DEFAULT_MIN_SCORE <= best < CLEAR_SCORE
-            least = DEFAULT_MIN_SCORE * (BESIDE_SHARE if is_guess else 1.0)
+            beside = max(DEFAULT_MIN_SCORE, BESIDE_A_CLEAR_ONE * best if best >= CLEAR_SCORE else 0)
+            least = BESIDE_SHARE * DEFAULT_MIN_SCORE if is_guess else beside
             listed = wk.recall(asked.text, limit=100).hits
             assert len(listed) == sum(hit.score >= least for hit in every), asked.text
             unclear += is_guess

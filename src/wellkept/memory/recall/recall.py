@@ -26,6 +26,7 @@ from wellkept.memory.recall.query_plan import QueryPlan, plan_query
 from wellkept.memory.recall.ranking import Matches, Ranked, RankedCandidates, RankingContext
 from wellkept.memory.recall.ranking_profiles import Profile, profile_named
 from wellkept.memory.recall.requests import (
+    BESIDE_A_CLEAR_ONE,
     BESIDE_SHARE,
     CLEAR_SCORE,
     DEFAULT_MIN_SCORE,
@@ -367,10 +368,13 @@ def _are_guesses(hits: Sequence[RecallHit], request: RecallRequest) -> bool:
 def _clear(order: Sequence[Ranked], least: float) -> list[Ranked]:
     """The hits that reach the least score. Beside one that does, a part of the usual least score is
     enough for turns, since evidence in a conversation is spread over them; and for notes while no
-    hit is clear, since then the order is a guess."""
+    hit is clear, since then the order is a guess. Beside a clear one, notes far behind it are left
+    out. Who asks for less than usual gets all from there on."""
     best = max((ranked.score for ranked in order), default=0.0)
     lowered = least * (BESIDE_SHARE if least <= DEFAULT_MIN_SCORE and best >= least else 1.0)
     of_notes = lowered if best < CLEAR_SCORE else least
+    if best >= CLEAR_SCORE and least >= DEFAULT_MIN_SCORE:
+        of_notes = max(least, BESIDE_A_CLEAR_ONE * best)
     return [
         ranked
         for ranked in order

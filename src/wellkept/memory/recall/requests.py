@@ -19,6 +19,8 @@ BESIDE_SHARE = 0.4
 answer is clear, a note too."""
 CLEAR_SCORE = 0.25
 """From here on a memory counts as an answer, and raw records are not searched for another."""
+BESIDE_A_CLEAR_ONE = 0.1
+"""Beside a clear answer, a note is given from this share of its score on."""
 NOTHING_KNOWN = "Nothing known about that."
 
 
