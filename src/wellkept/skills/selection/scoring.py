@@ -25,7 +25,7 @@ from wellkept.skills.selection.lexical import WordIndex, WordMatch, document_sco
 
 DEFAULT_PROFILE: Final = "default"
 
-WORDS, MEANING, FILES, DETECTED, OTHER_PROJECT = 1.0, 6.0, 1.25, 1.0, -1.0
+WORDS, MEANING, FILES, DETECTED, OTHER_PROJECT = 1.0, 5.4, 1.25, 1.0, -1.0
 _DETECTED_FIRST = 1_000.0
 FORCED: Final = 10_000.0
 _NOTHING: Mapping[int, WordMatch] = MappingProxyType({})
@@ -159,7 +159,7 @@ def _rank_as_documented(search: SkillSearch, query: SkillQuery) -> _Ranking:
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
-        DEFAULT_PROFILE: Profile(DEFAULT_PROFILE, _rank_fused, 3.7, 1.65),
+        DEFAULT_PROFILE: Profile(DEFAULT_PROFILE, _rank_fused, 3.3, 1.65),
         "document": Profile("document", _rank_as_documented, 1.0, 1.0),
     }
 )
