@@ -12,16 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from wellkept.core.records import field, record
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from wellkept.testing.loopback import LoopbackServer
 
 
 @record
@@ -64,37 +61,16 @@ class Behaviour:
     completion: str = "A hypothetical answer."
 
 
-class FakeEmbeddingServer:
+class FakeEmbeddingServer(LoopbackServer):
     """Runs in a thread on a free loopback port between `with` and its end."""
 
     def __init__(self, behaviour: Behaviour | None = None) -> None:
         self.behaviour = behaviour or Behaviour()
         self.seen: list[SeenRequest] = []
         self.faults: deque[Fault] = deque()
-        self.closing = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.fake = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> FakeEmbeddingServer:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        """The address that an Ollama client is given."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        server = _Server(("127.0.0.1", 0), _Handler)
+        server.fake = self
+        super().__init__(server)
 
     @property
     def openai_url(self) -> str:

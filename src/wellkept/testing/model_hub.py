@@ -15,17 +15,15 @@ import re
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from types import TracebackType
+from wellkept.testing.loopback import LoopbackServer
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 LARGE_BYTES = 1_000
 
 
-class FakeModelHub:
+class FakeModelHub(LoopbackServer):
     """Serves repositories, given as files by path, between `with` and its end.
 
     `damaged` paths are sent with other bytes; `status` answers every request. Larger files than
@@ -43,29 +41,9 @@ class FakeModelHub:
         self.cuts = 0
         self.hold_after: int | None = None
         self.holding, self.go_on = threading.Event(), threading.Event()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.hub = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> FakeModelHub:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.go_on.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        """The address of the hub."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        server = _Server(("127.0.0.1", 0), _Handler)
+        server.hub = self
+        super().__init__(server)
 
 
 class _Server(ThreadingHTTPServer):
@@ -147,7 +125,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(sent[begin : begin + hub.hold_after])
             self.wfile.flush()
             hub.holding.set()
-            hub.go_on.wait()
+            while not hub.go_on.wait(0.02) and not hub.closing.is_set():
+                pass
             return
         self.wfile.write(sent[begin:])
 

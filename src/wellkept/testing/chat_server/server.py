@@ -9,15 +9,13 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from wellkept.core.records import record
 from wellkept.core.runtime.chat import Message, ModelResponse, assistant_message
 from wellkept.testing.chat_server import shapes, whole_answers
 from wellkept.testing.chat_server.faults import Fault
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from wellkept.testing.loopback import LoopbackServer
 
 Answer: TypeAlias = "str | Message | ModelResponse | Fault"
 Body: TypeAlias = Mapping[str, Any]
@@ -32,7 +30,7 @@ class SeenCall:
     body: Body
 
 
-class ChatServer:
+class ChatServer(LoopbackServer):
     """Runs in a thread on a free loopback port between `with` and its end.
 
     `script` is a list of answers, or a function from a request's body to one; a list that is used
@@ -49,32 +47,11 @@ class ChatServer:
         self.requests: list[SeenCall] = []
         self.flavour = flavour
         self.api_key = api_key
-        self.closing = threading.Event()
         self._lock = threading.Lock()
         self._script = script if callable(script) else iter(script)
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.chat = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> ChatServer:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        """The address for Anthropic's protocol, and of an Ollama server."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        server = _Server(("127.0.0.1", 0), _Handler)
+        server.chat = self
+        super().__init__(server)
 
     @property
     def openai_url(self) -> str:
