@@ -1,7 +1,7 @@
 # The whole developer interface. Only python3 (3.11 or newer), make and git are assumed.
 PY := .venv/bin/python
 
-.PHONY: help run run-team serve tour page wheel dist sbom test check lint types contracts features docs docs-site workflows unit test-page test-integrations test-clients fuzz bench clean
+.PHONY: help run run-team serve tour page wheel dist sbom test check lint types contracts budget features docs docs-site workflows unit test-page test-integrations test-clients fuzz bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what there is to run
@@ -36,7 +36,7 @@ sbom: .venv/dev.stamp  ## Write what the wheel in dist/ is made of (CycloneDX)
 
 test: check test-page test-integrations unit  ## Set up and run every check and test
 
-check: lint types contracts features docs docs-site workflows
+check: lint types contracts budget features docs docs-site workflows
 
 # Each step says how long it took; the tests name the slowest.
 lint: .venv/dev.stamp
@@ -47,7 +47,10 @@ types: .venv/dev.stamp
 	@scripts/timed types .venv/bin/pyright --warnings
 
 contracts: .venv/dev.stamp
-	@scripts/timed contracts .venv/bin/lint-imports --no-cache
+	@scripts/timed contracts .venv/bin/lint-imports --no-cache --config pyproject.toml
+
+budget: .venv/dev.stamp  ## Check the size of each room and what a cold start imports
+	@scripts/timed budget $(PY) -m scripts.budget
 
 features: .venv/dev.stamp  ## Check that tests cite rows and docs/features.md is fresh
 	@scripts/timed features $(PY) -m scripts.features --check
@@ -90,11 +93,11 @@ bench: .venv/dev.stamp  ## Run every benchmark (long)
 	@$(PY) -m bench
 
 clean:  ## Remove what set-up and runs have made
-	rm -rf .venv .wellkept .hypothesis .ruff_cache build dist site src/wellkept.egg-info bench/out \
-		web/node_modules src/wellkept/server/page
+	rm -rf .venv .wellkept .hypothesis .ruff_cache build dist site packages/wellkept/packages/*/src/*.egg-info bench/out \
+		web/node_modules packages/wellkept/src/wellkept/api/page
 
-.venv/run.stamp: pyproject.toml constraints.txt scripts/setup
+.venv/run.stamp: $(wildcard packages/*/pyproject.toml) requirements-dev.txt constraints.txt scripts/setup
 	@scripts/setup run
 
-.venv/dev.stamp: pyproject.toml constraints.txt scripts/setup
+.venv/dev.stamp: $(wildcard packages/*/pyproject.toml) requirements-dev.txt constraints.txt scripts/setup
 	@scripts/setup dev

@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING
 import wellkept
 from bench.agent_policy import answer
 from bench.agent_repositories import Repository, repositories
-from wellkept.agent import events
 from wellkept.testing.scripted_model import ScriptedModel
+from wellkept_agent import events
 
 if TYPE_CHECKING:
-    from wellkept.agent.session import AgentSession
     from wellkept.core.ports.agent_model import AgentModel
+    from wellkept_agent.session import AgentSession
 
 CONDITIONS = (
     "nothing",
@@ -170,7 +170,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _real_model(name: str) -> AgentModel:
-    from wellkept.providers.agent_models.open import open_model
+    from wellkept.models.chat.open import open_model
 
     return open_model(name, environment=os.environ)
 

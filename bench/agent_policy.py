@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import PurePosixPath
 
-from wellkept.core.runtime.chat import (
+from wellkept.core.chat.messages import (
     Message,
     ModelRequest,
     Role,

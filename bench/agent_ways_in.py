@@ -14,17 +14,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bench.planted import Plant
-from wellkept.agent.compaction.summary import REQUEST
-from wellkept.agent.session_memory.files import SECTIONS
+from wellkept.core.chat.messages import ModelInfo, ModelRequest
 from wellkept.core.errors import WellkeptError
-from wellkept.core.runtime.chat import ModelInfo, ModelRequest
 from wellkept.testing.scripted_model import Answer, ScriptedModel, call, calls
+from wellkept_agent.compaction.summary import REQUEST
+from wellkept_agent.session_memory.files import SECTIONS
 
 if TYPE_CHECKING:
     from bench.ways_in import Scene
-    from wellkept.agent import Agent
-    from wellkept.agent.session import AgentSession
-    from wellkept.core.runtime.chat import Message
+    from wellkept.core.chat.messages import Message
+    from wellkept_agent import Agent
+    from wellkept_agent.session import AgentSession
 
 _WINDOW_TOKENS = 24_000
 _GROUP = 12
@@ -129,7 +129,7 @@ def agent_state(scene: Scene, planted: Sequence[Plant]) -> None:
 
 def chat_history(scene: Scene, planted: Sequence[Plant]) -> None:
     """What a person typed into `wellkept chat`."""
-    from wellkept.cli.terminal.prompt_history import PromptHistory
+    from wellkept_agent.terminal.prompt_history import PromptHistory
 
     with scene.open() as wk:
         wk.services.know_secrets()

@@ -18,15 +18,19 @@ from pathlib import Path
 import wellkept
 from bench.report import finish, machine, parser, table
 from bench.transcripts import write_transcripts
-from wellkept.app.imports.transcripts import TranscriptFilter, TranscriptReport, import_transcripts
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.transcripts.registry import transcripts
+from wellkept.core.chat.transcripts import ReadStats, Transcript
 from wellkept.core.codec import Json
-from wellkept.core.events import Event
 from wellkept.core.records import record
-from wellkept.core.runtime.transcripts import ReadStats, Transcript
-from wellkept.observe.reading.environment import Environment, ProjectLocation
+from wellkept.core.session.events import Event
+from wellkept.observe.imports.transcripts import (
+    TranscriptFilter,
+    TranscriptReport,
+    import_transcripts,
+)
 from wellkept.observe.session.reducer import apply_events
+from wellkept.text.shell.environment import Environment, ProjectLocation
 
 ROUNDS = 5
 TARGET_MB_PER_S = 20.0

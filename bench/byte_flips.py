@@ -31,10 +31,9 @@ from traceback import format_exception
 
 import wellkept
 from bench.report import finish, machine, parser, say, table
-from wellkept.app.observer.drain import drain_spool
-from wellkept.app.settings.model import Settings
-from wellkept.cli import exit_codes
-from wellkept.cli.root import run
+from tests.support.conformance.scratchpads import explanation, pad, putting, signal
+from wellkept.api.cli import exit_codes
+from wellkept.api.cli.root import run
 from wellkept.clients.registry import translate_spooled
 from wellkept.core.changes import PutExplanation, PutScratchpad
 from wellkept.core.codec import Json
@@ -43,9 +42,10 @@ from wellkept.core.generated_skills import GeneratedSkill
 from wellkept.core.ports.store import Store
 from wellkept.core.query import Finding
 from wellkept.core.records import replace
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import Severity
+from wellkept.observe.observer.drain import drain_spool
 from wellkept.store import open_store, spool
-from wellkept.testing.conformance.scratchpads import explanation, pad, putting, signal
 
 LIMIT_S = 30.0
 _SUBJECTS = ("parser", "cache", "ledger", "router", "schema")

@@ -11,11 +11,14 @@ import json
 import sys
 from pathlib import Path
 
-from wellkept.providers.embedders.calibration import calibrate
-from wellkept.providers.embedders.minilm import MiniLmEmbedder
-from wellkept.providers.embedders.static import StaticEmbedder
+from wellkept.models.embedders.calibration import calibrate
+from wellkept.models.embedders.minilm import MiniLmEmbedder
+from wellkept.models.embedders.static import StaticEmbedder
 
-_TARGET = Path(__file__).parents[1] / "src/wellkept/providers/embedders/data/calibrations.json"
+_TARGET = (
+    Path(__file__).parents[1]
+    / "packages/wellkept/src/wellkept/models/embedders/data/calibrations.json"
+)
 
 
 def main() -> int:

@@ -29,9 +29,9 @@ from wellkept.core.codec import Json
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.text import content_words, jaccard, stem
 from wellkept.core.types import MemoryType, Source
-from wellkept.memory.changes.supersedes import supersedes
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import RememberOutcome, remember
+from wellkept.text.contradictions.supersedes import supersedes
 
 DATA = Path(__file__).parent / "data"
 SETS = {

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.report import Timing, finish, machine, parser, say, table, timed, timed_each
-from wellkept.codegraph.query.traversal import GraphSnapshot
 from wellkept.core.codec import Json
 from wellkept.core.ports.graph import EdgeTable, NodeTable
+from wellkept.graph.query.traversal import GraphSnapshot
 
 _DEPTH = 3
 _FILE_NODES = 20

@@ -26,17 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.report import finish, machine, parser, say
-from wellkept.app.projects.commits import read_past
-from wellkept.codegraph.history.co_change import (
+from wellkept.core.codec import Json
+from wellkept.graph.history.co_change import (
     MAX_TRAINING_FILES,
     MIN_TRAINING_FILES,
     SIGNALS,
     WEIGHTS,
     CoChange,
 )
-from wellkept.codegraph.history.commits import FileNumbers, PastCommit
-from wellkept.codegraph.history.online_ranker import OnlineRanker, Table
-from wellkept.core.codec import Json
+from wellkept.graph.history.commits import FileNumbers, PastCommit
+from wellkept.graph.history.git_log import read_past
+from wellkept.graph.history.online_ranker import OnlineRanker, Table
 
 TOP = 5
 TRAINED_SHARE = 0.8

@@ -18,7 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from wellkept.core.types import MemoryType
-from wellkept.memory.commands.detect import Ask, Forget, MemoryCommand, Remember, detect_commands
+from wellkept.text.memory_commands.detect import (
+    Ask,
+    Forget,
+    MemoryCommand,
+    Remember,
+    detect_commands,
+)
 
 _DATA = Path(__file__).parent.parent / "tests" / "memory" / "data"
 CORPUS, STATEMENTS = _DATA / "commands.jsonl", _DATA / "statements.jsonl"

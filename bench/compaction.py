@@ -29,23 +29,7 @@ from time import perf_counter, process_time
 
 from bench.compaction_sessions import PLACES, Fact, Session, Split, make_session
 from bench.report import Target, Timing, finish, machine, parser, ratio, say, table, timed_each
-from wellkept.agent import AgentSession, LoopSettings, tool
-from wellkept.agent.compaction import Compaction, CompactionSettings, micro
-from wellkept.agent.compaction.digest import digest
-from wellkept.agent.compaction.session_files import SessionFiles, Written
-from wellkept.agent.compaction.summary import REQUEST
-from wellkept.agent.events import (
-    AgentEvent,
-    CompactionCompleted,
-    MicroCompactionApplied,
-    ProblemReported,
-    SessionMemoryCompactApplied,
-)
-from wellkept.agent.session_memory import SessionMemory, SessionMemorySettings
-from wellkept.agent.session_memory.files import SECTIONS
-from wellkept.agent.token_meter import TokenMeter
-from wellkept.core.codec import Json
-from wellkept.core.runtime.chat import (
+from wellkept.core.chat.messages import (
     Message,
     ModelInfo,
     ModelRequest,
@@ -55,9 +39,25 @@ from wellkept.core.runtime.chat import (
     tool_message,
     user_message,
 )
-from wellkept.core.runtime.chat import ToolResultPart as Result
+from wellkept.core.chat.messages import ToolResultPart as Result
+from wellkept.core.codec import Json
 from wellkept.core.text import estimate_tokens
 from wellkept.testing.scripted_model import Answer, ScriptedModel
+from wellkept_agent import AgentSession, LoopSettings, tool
+from wellkept_agent.compaction import Compaction, CompactionSettings, micro
+from wellkept_agent.compaction.digest import digest
+from wellkept_agent.compaction.session_files import SessionFiles, Written
+from wellkept_agent.compaction.summary import REQUEST
+from wellkept_agent.events import (
+    AgentEvent,
+    CompactionCompleted,
+    MicroCompactionApplied,
+    ProblemReported,
+    SessionMemoryCompactApplied,
+)
+from wellkept_agent.session_memory import SessionMemory, SessionMemorySettings
+from wellkept_agent.session_memory.files import SECTIONS
+from wellkept_agent.token_meter import TokenMeter
 
 SIZES = (50_000, 100_000, 200_000, 350_000, 500_000)
 WINDOW = 100_000

@@ -23,7 +23,7 @@ from wellkept.core.codec import Json
 
 MEMORIES = 300
 ALLOWED_RATIO = 5.0
-_TAB = ("-c", "from wellkept.cli import main; main()")
+_TAB = ("-c", "from wellkept.api.cli import main; main()")
 _PROCESSES: dict[str, tuple[tuple[str, ...], str]] = {
     "empty Python": (("-c", "pass"), ""),
     "with re and json": (("-c", "import re, json"), ""),

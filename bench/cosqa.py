@@ -19,7 +19,7 @@ from bench.baselines import Baselines
 from bench.measures import recall_any, reciprocal_rank
 from bench.model_ways import Way, add_models, chosen_ways, opened
 from bench.report import Target, finish, machine, parser, say, table
-from wellkept.app import Wellkept
+from wellkept.api import Wellkept
 from wellkept.core.codec import Json
 from wellkept.core.memory import MemoryDraft
 

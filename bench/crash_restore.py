@@ -23,8 +23,8 @@ from bench.crash_scene import (
     wait_until,
     write_export,
 )
-from wellkept.app.settings.model import Settings
 from wellkept.core.query import Filter, Validity
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import Severity
 from wellkept.store import open_store
 

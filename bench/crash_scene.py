@@ -24,17 +24,17 @@ from typing import IO, Protocol
 from urllib.parse import urlsplit
 from zlib import crc32
 
+from tests.support.samples import Samples
+from wellkept.api.server.token_file import TOKEN_NAME
 from wellkept.clients import detached_drain, hook
 from wellkept.core.codec import Json, record_to_json
 from wellkept.memory.exchange.jsonl import FORMAT, VERSION
-from wellkept.server.token_file import TOKEN_NAME
-from wellkept.testing import Samples
 
 # Long: with many times as many processes as cores, a command takes minutes.
 PATIENCE_S = 600.0
 _LOOK_AGAIN_S = 0.005
 _BLOCK_BYTES = 512
-_CLI = (sys.executable, "-P", "-m", "wellkept.cli")
+_CLI = (sys.executable, "-P", "-m", "wellkept.api.cli")
 # The program that the hook starts notes its own id before it becomes the drain.
 _NOTED = ("/bin/sh", "-c", 'echo $$ >> "$0"; exec "$@"')
 

@@ -125,11 +125,11 @@ def _in_a_process_of_its_own(name: str, paths: Sequence[str]) -> dict[str, float
 
 def _imported(name: str) -> type[Embedder]:
     if name == "minilm":
-        from wellkept.providers.embedders.minilm import MiniLmEmbedder
+        from wellkept.models.embedders.minilm import MiniLmEmbedder
 
         return MiniLmEmbedder
     if name == "static":
-        from wellkept.providers.embedders.static import StaticEmbedder
+        from wellkept.models.embedders.static import StaticEmbedder
 
         return StaticEmbedder
     return _bag_of_words()
@@ -140,8 +140,8 @@ def _bag_of_words() -> type[Embedder]:
 
     import numpy as np
 
-    from wellkept.providers.embedders.vectors import pack_unit
-    from wellkept.providers.embedders.words import split_words
+    from wellkept.models.embedders.vectors import pack_unit
+    from wellkept.models.embedders.words import split_words
 
     class BagOfWords:
         model_id = "words"
@@ -163,7 +163,7 @@ def _bag_of_words() -> type[Embedder]:
 
 
 def _texts() -> list[str]:
-    from wellkept.providers.embedders.calibration import labelled_pairs
+    from wellkept.models.embedders.calibration import labelled_pairs
 
     return list(dict.fromkeys(text for pair in labelled_pairs() for text in (pair.a, pair.b)))
 
@@ -179,8 +179,8 @@ def _passages() -> list[str]:
 def _quality(embedder: Embedder) -> dict[str, float]:
     import numpy as np
 
-    from wellkept.providers.embedders.calibration import calibrate, labelled_pairs
-    from wellkept.providers.embedders.vectors import unpack
+    from wellkept.models.embedders.calibration import calibrate, labelled_pairs
+    from wellkept.models.embedders.vectors import unpack
 
     pairs, texts = labelled_pairs(), _texts()
     place = {text: number for number, text in enumerate(texts)}
@@ -255,7 +255,7 @@ def _cosines(
 ) -> npt.NDArray[np.float32]:
     import numpy as np
 
-    from wellkept.providers.embedders.vectors import unpack
+    from wellkept.models.embedders.vectors import unpack
 
     found = [
         np.stack([unpack(v) for v in embedder.embed_documents(one)]) for one in (questions, texts)

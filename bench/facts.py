@@ -18,10 +18,10 @@ from bench.baselines import Baselines
 from bench.measures import recall_any, reciprocal_rank
 from bench.report import finish, machine, parser, table
 from wellkept import open as open_memory
-from wellkept.app import Wellkept
+from wellkept.api import Wellkept
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.payloads import Json
-from wellkept.providers.embedders import calibration
+from wellkept.models.embedders import calibration
 
 PAIRS = Path(calibration.__file__).parent / "data" / "pairs.jsonl"
 ASKED = ("duplicate", "related")

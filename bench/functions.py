@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Set
 
 from bench.plain_bm25 import PlainBm25
-from wellkept.codegraph.languages import language_of
-from wellkept.codegraph.parse.extract import extract
-from wellkept.codegraph.parse.file_facts import Symbol
-from wellkept.codegraph.search.tokens import words
 from wellkept.core.graph import SYMBOL_MARK, NodeKind
+from wellkept.graph.languages import language_of
+from wellkept.graph.parse.extract import extract
+from wellkept.graph.parse.file_facts import Symbol
+from wellkept.graph.search.tokens import words
 
 _FILE = re.compile(r"^diff --git a/(\S+)", re.M)
 _HUNK = re.compile(r"@@ -(\d+)")

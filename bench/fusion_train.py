@@ -46,7 +46,7 @@ from bench.ranking_sources import (
 )
 from bench.report import finish, parser, table
 from wellkept.core.codec import Json
-from wellkept.memory.recall.answers import SUPPORT
+from wellkept.memory.recall.answer_probability import SUPPORT
 from wellkept.memory.recall.features import Feature
 from wellkept.memory.recall.ranking import WORD_VECTORS
 from wellkept.memory.recall.weights import WEIGHTS_FILE

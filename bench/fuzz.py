@@ -27,27 +27,27 @@ import anyio
 
 import wellkept
 from bench.report import finish, machine, parser, say, table
-from wellkept.app.projects.git_config import parse_config
-from wellkept.app.projects.remote_url import read_remote
-from wellkept.app.settings.model import Settings
-from wellkept.app.settings.toml_file import read_entries
+from tests.support.samples import Samples
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.install import jsonc
 from wellkept.clients.registry import CLIENTS, translate
 from wellkept.clients.transcripts.registry import SOURCES, transcripts
+from wellkept.core.chat.transcripts import ReadStats, Transcript
 from wellkept.core.codec import Json, record_to_json
 from wellkept.core.errors import WellkeptError
-from wellkept.core.runtime.transcripts import ReadStats, Transcript
+from wellkept.core.git.config import parse_config
+from wellkept.core.git.remote_url import read_remote
+from wellkept.core.settings.model import Settings
+from wellkept.core.settings.toml_file import read_entries
 from wellkept.core.skills import SkillFormat, SkillKind, SkillSource
 from wellkept.memory.exchange.jsonl import FORMAT, VERSION
 from wellkept.memory.exchange.markdown_memory import memory_from_markdown
 from wellkept.memory.recall.query_plan import plan_query
-from wellkept.memory.text.dates import parse_window
-from wellkept.memory.text.redaction import redact
-from wellkept.observe.reading import shell
-from wellkept.observe.reading.sanitize import cleaned
 from wellkept.skills.documents.reader import read_skill
-from wellkept.testing import Samples
+from wellkept.text.dates import parse_window
+from wellkept.text.events.sanitize import cleaned
+from wellkept.text.secrets.redaction import redact
+from wellkept.text.shell import reader as shell
 
 SEEDS = Path(__file__).parent / "data" / "fuzz"
 LIMIT_S = 1.0
@@ -235,8 +235,8 @@ class Stage:
 
     def http(self, data: bytes) -> None:
         """A body for an operation: an error is answered, never raised."""
-        from wellkept.server.http.app import guarded_app, make_http_app
-        from wellkept.server.open_projects import OpenProjects
+        from wellkept.api.http.app import guarded_app, make_http_app
+        from wellkept.api.server.open_projects import OpenProjects
 
         if self._app is None:
             projects = OpenProjects(lambda _f, _p: self.wk, folder=self._folder)

@@ -19,16 +19,16 @@ from time import perf_counter, process_time
 
 from bench.hubs import verdict
 from bench.report import Target, Timing, finish, machine, parser, room_bytes, say, timed_each
-from wellkept.codegraph.index.builder import Builder, Tree
-from wellkept.codegraph.index.source_files import list_files
-from wellkept.codegraph.index.update_plan import is_indexed
-from wellkept.codegraph.languages import language_of
-from wellkept.codegraph.parse.grammars import grammar
-from wellkept.codegraph.query.queries import GraphQueries
 from wellkept.core.clock import system_clock
 from wellkept.core.codec import Json
 from wellkept.core.graph import BuildReport, FileState, NodeKind
 from wellkept.core.ports.graph import GraphStore
+from wellkept.graph.index.builder import Builder, Tree
+from wellkept.graph.index.source_files import list_files
+from wellkept.graph.index.update_plan import is_indexed
+from wellkept.graph.languages import language_of
+from wellkept.graph.parse.grammars import grammar
+from wellkept.graph.query.queries import GraphQueries
 from wellkept.store import open_graph
 
 _TREE = "bench"

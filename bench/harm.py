@@ -20,11 +20,11 @@ from pathlib import Path
 
 import wellkept
 from bench.report import finish, machine, parser, table
-from wellkept.app.hook_context import HookContextProvider
-from wellkept.app.observer.drain import machine_environment
+from wellkept.api.hook_context import HookContextProvider
 from wellkept.clients.answers.responder import context_request
 from wellkept.core.codec import Json
-from wellkept.core.events import (
+from wellkept.core.records import record
+from wellkept.core.session.events import (
     Edit,
     Event,
     Origin,
@@ -36,10 +36,10 @@ from wellkept.core.events import (
     ToolStarting,
     TurnEnded,
 )
-from wellkept.core.records import record
 from wellkept.observe.ingest.ingest import EventIngester
-from wellkept.observe.reading.environment import Environment, GitState, ProjectLocation
+from wellkept.observe.observer.drain import machine_environment
 from wellkept.testing.fakes import ManualClock
+from wellkept.text.shell.environment import Environment, GitState, ProjectLocation
 
 _START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 RULE = "We always use pnpm in this repository, never npm."

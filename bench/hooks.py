@@ -21,8 +21,7 @@ from time import perf_counter
 
 from bench.corpus import Corpus, is_asked
 from bench.report import Target, Timing, finish, machine, parser, ratio, say, table
-from wellkept.app.hook_context import HookContextProvider, open_existing
-from wellkept.app.projects.resolver import resolve_project
+from wellkept.api.hook_context import HookContextProvider, open_existing
 from wellkept.clients import hook
 from wellkept.clients.answers.responder import HookResponder
 from wellkept.clients.answers.server import AnswerServer
@@ -30,6 +29,7 @@ from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.core.changes import Insert
 from wellkept.core.codec import Json
 from wellkept.memory.engine import Engine
+from wellkept.project.resolver import resolve_project
 from wellkept.store import open_store
 
 HOOK = str(Path(hook.__file__))

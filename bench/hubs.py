@@ -17,10 +17,10 @@ from posixpath import basename, splitext
 
 from bench.import_oracles import Pairs
 from bench.imports import python
-from wellkept.codegraph.query.queries import GraphQueries
 from wellkept.core.codec import Json
 from wellkept.core.graph import MAX_DEPTH, FileState, SourceFile
 from wellkept.core.ports.graph import GraphStore
+from wellkept.graph.query.queries import GraphQueries
 
 HUBS = 20
 MOST_FILES = 4_000

@@ -20,10 +20,10 @@ from typing import NamedTuple
 from bench.import_oracles import TOOLS, MissingToolError, Pairs, Truth
 from bench.report import Target, finish, machine, parser, say
 from bench.rust_oracle import rust
-from wellkept.codegraph.index.builder import Builder, Tree
 from wellkept.core.clock import system_clock
 from wellkept.core.codec import Json
 from wellkept.core.graph import EdgeKind, FileState
+from wellkept.graph.index.builder import Builder, Tree
 from wellkept.store import open_graph
 
 _TREE = "bench"

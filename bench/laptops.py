@@ -11,18 +11,18 @@ from pathlib import Path
 import uvicorn
 
 import wellkept
-from wellkept.app.remotes.sync import SyncReport
-from wellkept.app.settings.model import Settings
+from wellkept.api.http.app import guarded_app, make_http_app
+from wellkept.api.server.auth import LOOPBACK_HOSTS
+from wellkept.api.server.connection_timeouts import TimedProtocol
+from wellkept.api.server.open_projects import OpenProjects
+from wellkept.api.server.run import LOOPBACK, address_of, listening
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import record
+from wellkept.core.settings.model import Settings
 from wellkept.core.team.people import Principal, Role
-from wellkept.server.auth import LOOPBACK_HOSTS
-from wellkept.server.http.app import guarded_app, make_http_app
-from wellkept.server.open_projects import OpenProjects
-from wellkept.server.run import LOOPBACK, address_of, listening
-from wellkept.server.timed_protocol import TimedProtocol
 from wellkept.testing.fakes import ManualClock
+from wellkept_team.sync.run import SyncReport
 
 PROJECT = "shop"
 

@@ -37,20 +37,20 @@ from bench.functions import FunctionBm25, changed_functions, is_named
 from bench.queries import Query, read_queries
 from bench.report import finish, machine, parser, say
 from bench.states import TREE, Blobs, State, Words, commit_named, depth, files_of
-from wellkept.app.projects.commits import read_past
-from wellkept.codegraph.history.commits import ChangeStatus, FileNumbers, PastCommit
-from wellkept.codegraph.history.online_ranker import OnlineRanker, Table
-from wellkept.codegraph.index.file_kind import file_kind
-from wellkept.codegraph.search.file_search import (
+from wellkept.core.codec import Json
+from wellkept.graph.history.commits import ChangeStatus, FileNumbers, PastCommit
+from wellkept.graph.history.git_log import read_past
+from wellkept.graph.history.online_ranker import OnlineRanker, Table
+from wellkept.graph.index.file_kind import file_kind
+from wellkept.graph.search.file_search import (
     SET_BY_HAND,
     SIGNALS,
     WEIGHTS,
     CandidateSignals,
     FileSearch,
 )
-from wellkept.codegraph.search.term_index import TermIndex
-from wellkept.codegraph.search.tokens import words
-from wellkept.core.codec import Json
+from wellkept.graph.search.term_index import TermIndex
+from wellkept.graph.search.tokens import words
 
 TOP = 5
 LATE = 0.8

@@ -22,7 +22,7 @@ from bench.locomo_data import CATEGORIES, Conversation, Question, load
 from bench.measures import Answer, Measures, measure
 from bench.model_ways import Way, add_models, chosen_ways, opened
 from bench.report import Target, Timing, finish, machine, parser, say, table
-from wellkept.app import Wellkept
+from wellkept.api import Wellkept
 from wellkept.core.codec import Json
 
 Method = Callable[[str], list[str]]

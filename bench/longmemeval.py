@@ -25,7 +25,7 @@ from bench.baselines import Baselines
 from bench.measures import ndcg, recall_all, recall_any
 from bench.model_ways import Way, add_models, chosen_ways, opened
 from bench.report import Target, Timing, finish, machine, parser, say, table
-from wellkept.app import Wellkept
+from wellkept.api import Wellkept
 from wellkept.core.codec import Json
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.types import MemoryType

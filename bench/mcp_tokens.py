@@ -27,13 +27,13 @@ from bench.corpus import Corpus
 from bench.report import Target, finish, machine, parser, ratio, say, table
 from wellkept import Wellkept
 from wellkept import open as open_memory
+from wellkept.api.operations import inputs
+from wellkept.api.operations import memory as verbs
+from wellkept.api.operations.observations import ObservationInput, store_observation
+from wellkept.api.operations.outputs import Output
 from wellkept.core.codec import Json, record_to_json
 from wellkept.core.memory import Memory
 from wellkept.core.text import content_words
-from wellkept.server.operations import inputs
-from wellkept.server.operations import memory as verbs
-from wellkept.server.operations.observations import ObservationInput, store_observation
-from wellkept.server.operations.outputs import Output
 
 TARGET_RATIO = 10.0
 _DEPTH = 3

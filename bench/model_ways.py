@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from wellkept import open as open_memory
-from wellkept.app import Wellkept
-from wellkept.app.settings.model import Settings
+from wellkept.api import Wellkept
 from wellkept.core.clock import Clock, system_clock
+from wellkept.core.settings.model import Settings
 
 
 class Way(NamedTuple):

@@ -30,13 +30,13 @@ from typing import Any, cast
 
 from bench.plain_bm25 import PlainBm25
 from bench.report import Target, finish, machine, parser, say, table
-from wellkept.app import Wellkept
-from wellkept.app import open as open_wellkept
-from wellkept.app.day_one.documents import is_document
+from wellkept.api import Wellkept
+from wellkept.api import open as open_wellkept
+from wellkept.context.packing import render_context
 from wellkept.core.codec import Json
 from wellkept.core.records import record
 from wellkept.core.text import content_words, stem
-from wellkept.memory.context.packing import render_context
+from wellkept.project.repository.documents import is_document
 
 FOLDER = Path(__file__).parent / "data" / "newcomer"
 TOP = 3

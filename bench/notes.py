@@ -36,7 +36,7 @@ from bench.notes_data import (
     load_pairs_of_questions,
 )
 from bench.report import Target, finish, machine, parser, table
-from wellkept.app import Wellkept
+from wellkept.api import Wellkept
 from wellkept.core.codec import Json
 
 PROMPTS = FOLDER / "prompts.txt"

@@ -19,10 +19,10 @@ from statistics import median
 from time import perf_counter
 
 import wellkept
+from tests.support.samples import Samples
 from wellkept.core.memory import WorkUnitRef
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Source
-from wellkept.testing.samples import Samples
 
 _WORDS = (
     "invoice export retry timeout cache token session upload parser schema migration queue worker"

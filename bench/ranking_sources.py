@@ -33,12 +33,12 @@ from bench.notes_data import (
 )
 from bench.report import say
 from wellkept import open as open_memory
-from wellkept.app import Wellkept
+from wellkept.api import Wellkept
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.ports.models import WordMatcher
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType
-from wellkept.memory.recall import answers
+from wellkept.memory.recall import answer_probability as answers
 from wellkept.memory.recall.features import Feature, FeatureTable, Form
 from wellkept.memory.recall.query_plan import plan_query
 from wellkept.memory.recall.ranking import READ_FIRST, READ_TEXTS, best_of

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from wellkept.memory.text.redaction import Redacted, redact
+from wellkept.text.secrets.redaction import Redacted, redact
 
 DATA = Path(__file__).parent.parent / "tests" / "memory" / "data"
 # No remainder of a secret this long may be left; shorter ones occur by chance.

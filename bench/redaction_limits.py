@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from wellkept.memory.text.redaction import PRIVATE, redact
-from wellkept.memory.text.rule_data import read_rules
+from wellkept.text.rule_data import read_rules
+from wellkept.text.secrets.redaction import PRIVATE, redact
 
 _SUFFIXES = frozenset({".py", ".pyi", ".js", ".ts", ".md", ".rst", ".toml", ".json", ".c", ".h"})
 _MAX_FILE_BYTES = 400_000

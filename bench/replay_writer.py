@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 
-from wellkept.core.events import (
+from wellkept.core.session.events import (
     Compacted,
     Edit,
     Event,

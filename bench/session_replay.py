@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Self
 
 import wellkept
-from wellkept.app.hook_context import HookContextProvider
+from wellkept.api.hook_context import HookContextProvider
 from wellkept.clients.answers.responder import context_request
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.transcripts.registry import SOURCES, transcripts
-from wellkept.core.events import (
+from wellkept.core.chat.transcripts import ReadStats, Transcript
+from wellkept.core.records import field, record, replace
+from wellkept.core.session.events import (
     Event,
     PromptSubmitted,
     SessionStarted,
@@ -33,12 +35,10 @@ from wellkept.core.events import (
     ToolKind,
     ToolStarting,
 )
-from wellkept.core.hook_context import HookContextRequest
-from wellkept.core.records import field, record, replace
-from wellkept.core.runtime.transcripts import ReadStats, Transcript
+from wellkept.core.session.hook_context import HookContextRequest
 from wellkept.observe.ingest.ingest import EventIngester
-from wellkept.observe.reading.environment import Environment, ProjectLocation
 from wellkept.testing.fakes import ManualClock
+from wellkept.text.shell.environment import Environment, ProjectLocation
 
 _CWD = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)+)"')
 _HEAD = re.compile(r"^(?!- |<|Recalled |\|)(?P<head>[A-Z].*)$")

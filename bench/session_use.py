@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bench.session_replay import Asked, Line
-from wellkept.core.events import Event, PromptSubmitted, ToolCalled, ToolKind
-from wellkept.observe.reading.shell import ShellCommand, parse_command
+from wellkept.core.session.events import Event, PromptSubmitted, ToolCalled, ToolKind
+from wellkept.text.shell.reader import ShellCommand, parse_command
 
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _FILE = re.compile(r"(?:[\w.@-]+/)+[\w.@-]+|\b[\w-]+\.(?:[a-z]{1,4}|[jt]sx)\b")

@@ -29,14 +29,14 @@ from bench.report import finish, machine, parser, table
 from bench.session_replay import Asked, Line, RecordedSession, Replay
 from bench.session_use import commands_of, is_run, is_used
 from wellkept.core.codec import Json
-from wellkept.core.events import PromptSubmitted, ToolCalled, ToolKind
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
 from wellkept.core.records import field, record
+from wellkept.core.session.events import PromptSubmitted, ToolCalled, ToolKind
 from wellkept.core.text import content_words, jaccard
 from wellkept.core.types import MemoryType
-from wellkept.observe.reading.failure_cause import failure_cause
-from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
+from wellkept.text.events.failure_cause import failure_cause
+from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
 
 TAKEN_SHARE = 0.7
 LOOK_AHEAD = 12

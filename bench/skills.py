@@ -234,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _report(
     data: SkillSet, prompts: Sequence[Prompt], *, split: str, ablate: bool, as_json: bool
 ) -> int:
-    from wellkept.providers.embedders.static import StaticEmbedder
+    from wellkept.models.embedders.static import StaticEmbedder
 
     embedder = StaticEmbedder()
     found = compare(data, prompts, embedder=embedder, ablate=ablate)

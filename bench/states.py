@@ -13,14 +13,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.plain_bm25 import PlainBm25
-from wellkept.app.projects.commits import read_past
-from wellkept.codegraph.search.embeddings import CodeEmbeddings
-from wellkept.codegraph.search.file_search import WEIGHTS, FileSearch
-from wellkept.codegraph.search.term_index import TermIndex, decoded, file_text, is_indexable
-from wellkept.codegraph.search.tokens import words
 from wellkept.core.clock import system_clock
-from wellkept.providers.embedders.bundled_models import STATIC
-from wellkept.providers.embedders.static import StaticEmbedder
+from wellkept.graph.history.git_log import read_past
+from wellkept.graph.search.embeddings import CodeEmbeddings
+from wellkept.graph.search.file_search import WEIGHTS, FileSearch
+from wellkept.graph.search.term_index import TermIndex, decoded, file_text, is_indexable
+from wellkept.graph.search.tokens import words
+from wellkept.models.embedders.bundled_models import STATIC
+from wellkept.models.embedders.static import StaticEmbedder
 from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
 
 TREE = "bench"

@@ -24,7 +24,7 @@ from bench.laptop_work import Simulation, settle
 from bench.laptops import PROJECT, Laptop, team_server
 from bench.report import finish, parser, table
 from wellkept.core.team.shared_records import SharedRecord
-from wellkept.memory.sharing.bases import Bases
+from wellkept.memory.merge_base import Bases
 from wellkept.testing.fakes import ManualClock
 
 

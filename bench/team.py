@@ -25,7 +25,7 @@ from bench.warm import LIMIT, Warm
 from wellkept.core.codec import Json
 from wellkept.core.ports.store import Store
 from wellkept.store import open_store
-from wellkept.store.postgres.search.vectors import query_text
+from wellkept_team.postgres.search.vectors import query_text
 
 _WRITES = 100
 _BUDGET_S = 20.0

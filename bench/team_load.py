@@ -37,7 +37,7 @@ from wellkept.core.ports.models import Embedder
 from wellkept.core.ports.store import Store
 from wellkept.memory.engine import Engine
 from wellkept.store import open_store
-from wellkept.store.postgres.search.vectors import query_text
+from wellkept_team.postgres.search.vectors import query_text
 
 _WRITE_EVERY = 10
 _CLIENTS_PER_ADDRESS = 64

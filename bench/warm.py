@@ -29,7 +29,7 @@ from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, SearchMode
 from wellkept.memory.recall.retrievers import NEIGHBOUR_SPAN, RETRIEVER_CAP, WITH_NEIGHBOURS
 from wellkept.memory.remember import remember
-from wellkept.providers.embedders.static import StaticEmbedder
+from wellkept.models.embedders.static import StaticEmbedder
 from wellkept.store import open_store
 
 WHERE = Filter(project=PROJECT)

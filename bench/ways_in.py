@@ -29,9 +29,6 @@ from bench.agent_ways_in import (
     chat_history,
 )
 from bench.planted import PARTS, Plant, beyond, leaked, plants
-from wellkept.app.imports.notes import ProjectNote, import_notes
-from wellkept.app.imports.transcripts import TranscriptFilter, import_transcripts
-from wellkept.app.observer.ingest import drain_and_learn
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.registry import translate_spooled
 from wellkept.clients.transcripts.registry import transcripts
@@ -39,8 +36,11 @@ from wellkept.core.errors import WellkeptError
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.types import MemoryType
 from wellkept.memory.exchange.passages import Passage
-from wellkept.memory.text.redaction import redact
+from wellkept.observe.imports.notes import ProjectNote, import_notes
+from wellkept.observe.imports.transcripts import TranscriptFilter, import_transcripts
+from wellkept.observe.observer.ingest import drain_and_learn
 from wellkept.store import spool
+from wellkept.text.secrets.redaction import redact
 
 _LABEL_CHARS = 400
 
@@ -335,7 +335,7 @@ def _draft(number: int, plant: Plant) -> MemoryDraft:
 
 def command_line(scene: Scene, planted: Sequence[Plant]) -> None:
     """`wellkept remember`, and the errors of commands that fail."""
-    from wellkept.cli.root import run
+    from wellkept.api.cli.root import run
 
     before, folder = dict(os.environ), Path.cwd()
     os.environ.update(scene.environment, WELLKEPT_EMBEDDING_PROVIDER="none")
@@ -354,7 +354,7 @@ def command_line(scene: Scene, planted: Sequence[Plant]) -> None:
 
 def servers(scene: Scene, planted: Sequence[Plant]) -> None:
     """`memory_store` of the MCP and HTTP servers: one table of operations."""
-    from wellkept.server.operations.table import OPERATIONS
+    from wellkept.api.operations.table import OPERATIONS
 
     (store,) = [one for one in OPERATIONS if one.name == "memory_store"]
     with scene.open() as wk:

@@ -5,7 +5,7 @@ import sys
 import anthropic
 
 import wellkept
-from wellkept.integrations.anthropic_memory import WellkeptMemoryTool
+from wellkept_adapters.anthropic_memory import WellkeptMemoryTool
 
 task = " ".join(sys.argv[1:]) or "We deploy on Fridays. Remember that."
 

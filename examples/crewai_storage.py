@@ -7,7 +7,7 @@ import sys
 from crewai.memory import Memory  # pyright: ignore[reportMissingImports]
 
 import wellkept
-from wellkept.integrations.crewai import WellkeptStorage
+from wellkept_adapters.crewai import WellkeptStorage
 
 question = " ".join(sys.argv[1:]) or "when do we deploy?"
 

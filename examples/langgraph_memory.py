@@ -12,8 +12,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
 import wellkept
-from wellkept.integrations.langgraph import WellkeptStore
-from wellkept.integrations.langgraph_nodes import MemoryState, recall_node, remember_node
+from wellkept_adapters.langgraph import WellkeptStore
+from wellkept_adapters.langgraph_nodes import MemoryState, recall_node, remember_node
 
 question = " ".join(sys.argv[1:]) or "Where do we deploy?"
 

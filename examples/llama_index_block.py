@@ -10,7 +10,7 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import Memory
 
 import wellkept
-from wellkept.integrations.llama_index import WellkeptBlock
+from wellkept_adapters.llama_index import WellkeptBlock
 
 question = " ".join(sys.argv[1:]) or "Where do we deploy?"
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from wellkept.integrations.mem0 import Memory  # was: from mem0 import Memory
+from wellkept_adapters.mem0 import Memory  # was: from mem0 import Memory
 
 question = " ".join(sys.argv[1:]) or "what food does she like?"
 

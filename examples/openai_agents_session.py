@@ -6,7 +6,7 @@ import sys
 from agents import Agent, RunConfig, Runner, set_default_openai_api, set_tracing_disabled
 
 import wellkept
-from wellkept.integrations.openai_agents import WellkeptSession, recall_filter
+from wellkept_adapters.openai_agents import WellkeptSession, recall_filter
 
 set_default_openai_api("chat_completions")  # OPENAI_API_KEY, OPENAI_BASE_URL
 set_tracing_disabled(True)

@@ -7,8 +7,8 @@ session, so its state is that of the session.
 import asyncio
 
 import wellkept
-from wellkept.agent import Capability, HookContext, ToolOutput
-from wellkept.core.runtime.chat import ToolCallPart
+from wellkept.core.chat.messages import ToolCallPart
+from wellkept_agent import Capability, HookContext, ToolOutput
 
 RULE = "Run `make test` and see it pass before you finish."
 

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import wellkept
-from wellkept.agent import ToolContext, tool
+from wellkept_agent import ToolContext, tool
 
 
 @tool(read_only=True)

@@ -6,7 +6,7 @@ from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
 
 import wellkept
-from wellkept.integrations.pydantic_ai import memory_toolset
+from wellkept_adapters.pydantic_ai import memory_toolset
 
 task = " ".join(sys.argv[1:]) or "Remember that we deploy on Fridays."
 

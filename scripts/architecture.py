@@ -14,7 +14,7 @@ from pathlib import Path
 from textwrap import wrap
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "src" / "wellkept"
+PACKAGE = ROOT / "packages" / "wellkept" / "src" / "wellkept"
 _BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 270, 74, 34, 46, 30
 _LINE_CHARS, _LINES = 40, 2
 

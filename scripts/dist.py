@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "wellkept/server/page/index.html"
+PAGE = "wellkept/api/page/index.html"
 NEEDED = ("wellkept/py.typed", "wellkept/clients/hook.py", "wellkept/server/mcp/tools.json")
 # What goes into a build; the rest of the repository is for people who work on it.
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "src")

@@ -1,7 +1,7 @@
 """The manifests under which clients and registries know Wellkept, made from one place.
 
 `files()` gives each as (path, text): the Claude Code plugin with its marketplace, the Codex plugin
-with its marketplace, the Gemini CLI extension, the MCP registry's `server.json`, and the entry for
+with its marketplace, the Gemini CLI extension, the MCP registry's `api.server.json`, and the entry for
 Docker's MCP catalog. Hooks and commands come from the installer's own tables, so that a plugin
 never says anything else than `wellkept install` writes. `scripts.generate_docs` writes them and
 checks that they are fresh.
@@ -223,7 +223,9 @@ def _docker_entry() -> dict[str, Any]:
 
 
 def _docker_tools() -> Iterator[dict[str, Any]]:
-    listed = json.loads((ROOT / "src/wellkept/server/mcp/tools.json").read_text("utf-8"))
+    listed = json.loads(
+        (ROOT / "packages/wellkept/src/wellkept/api/mcp/tools.json").read_text("utf-8")
+    )
     for one in listed:
         if one["toolset"] == "default":
             tool = one["tool"]

@@ -13,7 +13,7 @@ from wellkept.core.team.people import Principal, Role
 from wellkept.core.team.tokens import Token, new_token
 
 if TYPE_CHECKING:
-    from wellkept.store.postgres.team.team_database import PostgresTeams
+    from wellkept_team.postgres.team.team_database import PostgresTeams
 
 
 class Team:
@@ -44,7 +44,7 @@ class Team:
 @pytest.fixture(scope="session")
 def owner(postgres_url: str) -> Iterator[PostgresTeams]:
     """The database as its owner opens it."""
-    from wellkept.store.postgres.team.team_database import PostgresTeams
+    from wellkept_team.postgres.team.team_database import PostgresTeams
 
     opened = PostgresTeams(postgres_url, clock=system_clock, large_project=300)
     opened.set_up_server_role(_role(postgres_url), password=None)
@@ -72,7 +72,7 @@ def _role(postgres_url: str) -> str:
 @pytest.fixture(scope="session")
 def server(server_url: str, owner: PostgresTeams) -> Iterator[PostgresTeams]:
     """The database as a team's server opens it."""
-    from wellkept.store.postgres.team.team_database import PostgresTeams
+    from wellkept_team.postgres.team.team_database import PostgresTeams
 
     assert owner
     opened = PostgresTeams(server_url, clock=system_clock, large_project=300)

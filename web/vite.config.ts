@@ -31,7 +31,7 @@ export default defineConfig({
   plugins: [react(), tailwindcss(), licences()],
   resolve: { alias: { "@": resolve("src") } },
   build: {
-    outDir: "../src/wellkept/server/page",
+    outDir: "../packages/wellkept/src/wellkept/api/page",
     emptyOutDir: true,
     target: "es2023",
     cssTarget: "chrome123",

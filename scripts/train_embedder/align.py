@@ -22,8 +22,8 @@ from scripts.train_embedder.dictionary import Meanings, Pair, meanings
 from scripts.train_embedder.read_pairs import read_pairs
 from scripts.train_embedder.tables import read_table, write_table
 from scripts.train_embedder.vocabulary import count_words
-from wellkept.providers.embedders.bundled_models import MINILM
-from wellkept.providers.embedders.words import CONTINUED, WordTokenizer
+from wellkept.models.embedders.bundled_models import MINILM
+from wellkept.models.embedders.words import CONTINUED, WordTokenizer
 
 _WORDS = {"de": 3600, "fr": 3000, "es": 3000, "zh": 3000, "ja": 3000}
 _WORDS_OF_OTHERS = 700

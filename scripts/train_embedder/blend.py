@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from scripts.train_embedder.tables import read_table, write_table
-from wellkept.providers.embedders.words import CONTINUED, WordTokenizer
+from wellkept.models.embedders.words import CONTINUED, WordTokenizer
 
 _DIMENSION = 256
 _TEXTS = 3_000

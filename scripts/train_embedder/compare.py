@@ -17,9 +17,9 @@ import numpy as np
 from bench.locomo_data import load as load_conversations
 from bench.notes_data import DEVELOPMENT, HELD_OUT, NoteSet, load_notes, load_pairs_of_questions
 from scripts.train_embedder.tables import read_table
-from wellkept.providers.embedders.bundled_models import STATIC
-from wellkept.providers.embedders.calibration import labelled_pairs
-from wellkept.providers.embedders.words import WordTokenizer
+from wellkept.models.embedders.bundled_models import STATIC
+from wellkept.models.embedders.calibration import labelled_pairs
+from wellkept.models.embedders.words import WordTokenizer
 
 
 class Table:

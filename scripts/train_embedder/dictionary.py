@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from scripts.train_embedder.vocabulary import is_unspaced
-from wellkept.providers.embedders.words import split_words
+from wellkept.models.embedders.words import split_words
 
 Pair = tuple[str, str]
 Meanings = dict[str, list[tuple[str, float]]]

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from scripts.train_embedder.teacher import Teacher
-from wellkept.providers.embedders.words import CONTINUED, WordTokenizer
+from wellkept.models.embedders.words import CONTINUED, WordTokenizer
 
 _SMOOTHING = 3e-4
 _COUNTED_TEXTS = 150_000

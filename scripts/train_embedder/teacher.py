@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from wellkept.providers.embedders.bundled_models import MINILM
+from wellkept.models.embedders.bundled_models import MINILM
 
 _MAX_TOKENS = 48
 

@@ -33,7 +33,7 @@ from scripts.train_embedder.tables import write_table
 from scripts.train_embedder.teacher import Teacher
 from scripts.train_embedder.vocabulary import choose_entries, count_words
 from scripts.train_embedder.written import written_pairs
-from wellkept.providers.embedders.words import WordTokenizer
+from wellkept.models.embedders.words import WordTokenizer
 
 _SEED = 12
 _WORDS = 24_000

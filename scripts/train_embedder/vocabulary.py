@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from wellkept.providers.embedders.words import CONTINUED, split_words
+from wellkept.models.embedders.words import CONTINUED, split_words
 
 _ASIAN = re.compile(r"[\u0e00-\u0eff\u2e80-\ud7ff]")
 _LATIN = re.compile(r"[a-z]+")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.agent import AgentSession
 from wellkept.testing.scripted_model import Script, ScriptedModel
+from wellkept_agent import AgentSession
 
 MakeSession = Callable[..., AgentSession]
 

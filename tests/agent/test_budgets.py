@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.agent.budgets import CUT, PromptBudgets, PromptParts, SkillText, cut, trimmed
+from wellkept.core.chat.messages import ModelInfo
 from wellkept.core.records import replace
-from wellkept.core.runtime.chat import ModelInfo
 from wellkept.core.text import estimate_tokens
+from wellkept_agent.budgets import CUT, PromptBudgets, PromptParts, SkillText, cut, trimmed
 
 pytestmark = pytest.mark.feature("G10")
 

@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-import wellkept.agent
-from wellkept.agent.budgets import PromptBudgets
-from wellkept.agent.compaction.settings import CompactionSettings
-from wellkept.agent.compaction.timeline import IMPORTANCE
-from wellkept.agent.file_cache import FileCacheSettings
-from wellkept.agent.flags import FeatureFlags
-from wellkept.agent.plan_mode.settings import PlanModeSettings
-from wellkept.agent.session_memory.files import SECTIONS
-from wellkept.agent.session_memory.settings import SessionMemorySettings
-from wellkept.agent.settings import doc_of, load, table
-from wellkept.agent.thinking.levels import ThinkingLevel
-from wellkept.agent.thinking.settings import ThinkingSettings
+import wellkept_agent
 from wellkept.core.errors import UsageError
 from wellkept.core.records import Field, fields
+from wellkept_agent.budgets import PromptBudgets
+from wellkept_agent.compaction.settings import CompactionSettings
+from wellkept_agent.compaction.timeline import IMPORTANCE
+from wellkept_agent.file_cache import FileCacheSettings
+from wellkept_agent.flags import FeatureFlags
+from wellkept_agent.plan_mode.settings import PlanModeSettings
+from wellkept_agent.session_memory.files import SECTIONS
+from wellkept_agent.session_memory.settings import SessionMemorySettings
+from wellkept_agent.settings import doc_of, load, table
+from wellkept_agent.thinking.levels import ThinkingLevel
+from wellkept_agent.thinking.settings import ThinkingSettings
 
 pytestmark = pytest.mark.feature("G5", "G6", "G7", "G8", "G9", "G10", "G11")
 
@@ -209,7 +209,7 @@ def test_constants_that_are_no_settings() -> None:
 def settings_records() -> list[Any]:
     """Every record of settings in the runtime."""
     found: dict[str, Any] = {}
-    for module in pkgutil.walk_packages(wellkept.agent.__path__, "wellkept.agent."):
+    for module in pkgutil.walk_packages(wellkept_agent.__path__, "wellkept_agent."):
         loaded = importlib.import_module(module.name)
         for name, kind in vars(loaded).items():
             if name.endswith(("Settings", "Flags", "Budgets")) and isinstance(kind, type):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.agent.file_cache import FileCache, FileCacheSettings, RestoredFile
+from wellkept_agent.file_cache import FileCache, FileCacheSettings, RestoredFile
 
 pytestmark = pytest.mark.feature("G7")
 

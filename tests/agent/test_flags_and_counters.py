@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.agent.conftest import MakeSession
-from wellkept.agent.counters import CounterReport, Counters, CountUsage, SkillCount
-from wellkept.agent.events import MemoryInjected
-from wellkept.agent.flags import FeatureFlags
-from wellkept.agent.settings import load
 from wellkept.core.errors import UsageError
 from wellkept.store import open_store
+from wellkept_agent.counters import CounterReport, Counters, CountUsage, SkillCount
+from wellkept_agent.events import MemoryInjected
+from wellkept_agent.flags import FeatureFlags
+from wellkept_agent.settings import load
 
 pytestmark = pytest.mark.feature("G11")
 

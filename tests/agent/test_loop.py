@@ -10,25 +10,7 @@ from typing import Any
 import pytest
 
 from tests.agent.conftest import MakeSession
-from wellkept.agent import (
-    Capability,
-    HookPoint,
-    LoopSettings,
-    RunEnd,
-    ToolOutput,
-    tool,
-)
-from wellkept.agent.events import (
-    AgentEvent,
-    ProblemReported,
-    RunFinished,
-    TextDelta,
-    ToolFinished,
-)
-from wellkept.agent.hooks import HookContext, SessionSummary
-from wellkept.core.errors import ContextTooLongError, ProviderError
-from wellkept.core.records import replace
-from wellkept.core.runtime.chat import (
+from wellkept.core.chat.messages import (
     Message,
     MessageKind,
     ModelRequest,
@@ -39,7 +21,25 @@ from wellkept.core.runtime.chat import (
     assistant_message,
     user_message,
 )
+from wellkept.core.errors import ContextTooLongError, ProviderError
+from wellkept.core.records import replace
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
+from wellkept_agent import (
+    Capability,
+    HookPoint,
+    LoopSettings,
+    RunEnd,
+    ToolOutput,
+    tool,
+)
+from wellkept_agent.events import (
+    AgentEvent,
+    ProblemReported,
+    RunFinished,
+    TextDelta,
+    ToolFinished,
+)
+from wellkept_agent.hooks import HookContext, SessionSummary
 
 pytestmark = pytest.mark.feature("G1")
 

@@ -17,21 +17,21 @@ from typing import Any
 import pytest
 
 from tests.agent.conftest import MakeSession
-from wellkept.agent import AgentSession, Decision, PermissionRequest, ToolContext, ToolOutput
-from wellkept.agent.events import ProblemReported, ToolFinished
-from wellkept.agent.mcp_client.capability import McpServers
-from wellkept.agent.mcp_client.config import McpServer, parse_servers, read_servers
-from wellkept.agent.mcp_client.connection import ServerState
-from wellkept.agent.mcp_client.prompts import prompt_arguments, prompt_of
-from wellkept.agent.mcp_client.settings import McpSettings
-from wellkept.agent.mcp_client.tools import McpTool
-from wellkept.agent.mcp_client.toolset import McpToolset
-from wellkept.agent.person import Unattended
-from wellkept.agent.tools.registry import ToolRegistry
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
 from wellkept.core.ports.skills import PromptArgument, PromptDefinition, PromptSource
 from wellkept.core.records import replace
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
+from wellkept_agent import AgentSession, Decision, PermissionRequest, ToolContext, ToolOutput
+from wellkept_agent.events import ProblemReported, ToolFinished
+from wellkept_agent.mcp_client.capability import McpServers
+from wellkept_agent.mcp_client.config import McpServer, parse_servers, read_servers
+from wellkept_agent.mcp_client.connection import ServerState
+from wellkept_agent.mcp_client.prompts import prompt_arguments, prompt_of
+from wellkept_agent.mcp_client.settings import McpSettings
+from wellkept_agent.mcp_client.tools import McpTool
+from wellkept_agent.mcp_client.toolset import McpToolset
+from wellkept_agent.tools.registry import ToolRegistry
+from wellkept_agent.user import Unattended
 
 pytestmark = pytest.mark.feature("G3")
 
@@ -39,7 +39,7 @@ HABITS = McpServer(
     name="habits",
     transport="stdio",
     command=sys.executable,
-    args=("-m", "wellkept.testing.mcp_server"),
+    args=("-m", "tests.support.mcp_server"),
     env={"PYTHONPATH": os.pathsep.join(sys.path)},
 )
 # No test waits for the limit, so that a machine under load changes nothing.
@@ -285,7 +285,7 @@ def remote(request: pytest.FixtureRequest) -> Iterator[McpServer]:
         port = free.getsockname()[1]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "wellkept.testing.mcp_server", request.param, str(port)],
+        [sys.executable, "-m", "tests.support.mcp_server", request.param, str(port)],
         env=environment,
         stderr=subprocess.DEVNULL,
     )
@@ -475,7 +475,7 @@ def test_a_projects_server_starts_only_after_a_yes(
     _run(session)
     assert bool(model.requests[0].tools) is runs
     assert trust.is_trusted(server) is is_kept
-    assert "wellkept.testing.mcp_server" in person.asked[0].preview
+    assert "tests.support.mcp_server" in person.asked[0].preview
     changed = replace(server, args=("-c", "something else"))
     assert not trust.is_trusted(changed)
 

@@ -9,23 +9,23 @@ from pathlib import Path
 import pytest
 
 from tests.agent.conftest import MakeSession
-from wellkept.agent import AgentSession, Capability, HookContext, ToolOutput, tool
-from wellkept.agent import events as seen
-from wellkept.agent.observer_feed import ObserverFeed
-from wellkept.core import events
-from wellkept.core.clock import system_clock
-from wellkept.core.events import Edit, Event, ToolKind
-from wellkept.core.records import replace
-from wellkept.core.runtime.chat import (
+from wellkept.core.chat.messages import (
     Message,
     MessageKind,
     ModelRequest,
     ToolCallPart,
     user_message,
 )
-from wellkept.core.runtime.events import encoded, event_name
-from wellkept.core.runtime.events import events as decoded
+from wellkept.core.chat.runtime_events import encoded, event_name
+from wellkept.core.chat.runtime_events import events as decoded
+from wellkept.core.clock import system_clock
+from wellkept.core.records import replace
+from wellkept.core.session import events
+from wellkept.core.session.events import Edit, Event, ToolKind
 from wellkept.testing.scripted_model import call, calls
+from wellkept_agent import AgentSession, Capability, HookContext, ToolOutput, tool
+from wellkept_agent import events as seen
+from wellkept_agent.observer_feed import ObserverFeed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.feature("G1", "C3")]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.agent.tools.schemas import sanitised
+from wellkept_agent.tools.schemas import sanitised
 
 pytestmark = pytest.mark.feature("G3")
 

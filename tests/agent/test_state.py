@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wellkept.agent.state import ScopedState
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
+from wellkept_agent.state import ScopedState
 
 pytestmark = pytest.mark.feature("A9")
 

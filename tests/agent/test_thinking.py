@@ -10,9 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agent.conftest import MakeSession
-from wellkept.agent.events import ThinkingComplete, ThinkingDelta
-from wellkept.agent.settings import load, table
-from wellkept.agent.thinking import (
+from wellkept.core.chat.messages import (
+    Message,
+    ModelInfo,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ThinkingRequest,
+    ThinkingSupport,
+)
+from wellkept.core.errors import UsageError
+from wellkept.core.records import replace
+from wellkept.testing.scripted_model import ScriptedModel
+from wellkept_agent.events import ThinkingComplete, ThinkingDelta
+from wellkept_agent.settings import load, table
+from wellkept_agent.thinking import (
     KeywordSpan,
     Thinking,
     ThinkingConfig,
@@ -25,18 +37,6 @@ from wellkept.agent.thinking import (
     effective_thinking,
     keyword_spans,
 )
-from wellkept.core.errors import UsageError
-from wellkept.core.records import replace
-from wellkept.core.runtime.chat import (
-    Message,
-    ModelInfo,
-    Role,
-    TextPart,
-    ThinkingPart,
-    ThinkingRequest,
-    ThinkingSupport,
-)
-from wellkept.testing.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.feature("G9")
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import wellkept
-from wellkept.app.settings.model import Settings
 from wellkept.core.errors import ProviderError
 from wellkept.core.ports.models import Embedder, Vector
+from wellkept.core.settings.model import Settings
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 

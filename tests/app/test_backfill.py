@@ -11,14 +11,18 @@ import pytest
 
 import wellkept
 from tests.app.opening import open_in
-from wellkept.app.imports.transcripts import TranscriptFilter, TranscriptReport, import_transcripts
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.transcripts.registry import transcripts
-from wellkept.core.events import Origin, PromptSubmitted, SessionStarted
 from wellkept.core.query import Filter
+from wellkept.core.session.events import Origin, PromptSubmitted, SessionStarted
+from wellkept.observe.imports.transcripts import (
+    TranscriptFilter,
+    TranscriptReport,
+    import_transcripts,
+)
 from wellkept.observe.ingest.ingest import EventIngester
-from wellkept.observe.reading.environment import Environment, ProjectLocation
 from wellkept.testing.fakes import ManualClock
+from wellkept.text.shell.environment import Environment, ProjectLocation
 
 pytestmark = pytest.mark.feature("C7")
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

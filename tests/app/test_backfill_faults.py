@@ -17,12 +17,12 @@ from tests.app.opening import open_in
 from tests.app.test_backfill import NOW, contents, session, shop, take
 from tests.app.test_backfill_sources import CLAUDE_MEM, said
 from tests.app.test_backfill_sources import take as take_source
-from wellkept.app.imports.transcripts import TranscriptFilter, import_transcripts
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.transcripts.jsonl_records import MAX_LINE_BYTES
 from wellkept.clients.transcripts.registry import transcripts
 from wellkept.core.errors import UsageError
 from wellkept.core.query import Filter
+from wellkept.observe.imports.transcripts import TranscriptFilter, import_transcripts
 from wellkept.store.other_tools.sqlite_file import open_copy
 from wellkept.testing.fakes import ManualClock
 
@@ -34,7 +34,7 @@ _IMPORT = """
 import sys
 from pathlib import Path
 import wellkept, wellkept.observe.ingest.transcript_import as backfill
-from wellkept.app.imports.transcripts import TranscriptFilter, import_transcripts
+from wellkept.observe.imports.transcripts import TranscriptFilter, import_transcripts
 from wellkept.clients.transcripts.registry import transcripts
 from wellkept.clients.hook_spec import ClientFolders
 backfill.BATCH_EVENTS = 7

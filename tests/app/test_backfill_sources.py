@@ -11,11 +11,11 @@ import pytest
 import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
-from wellkept.app.imports.notes import NotesReport
-from wellkept.app.imports.sources import SOURCES, SourceRequest, import_source
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import Filter
 from wellkept.core.types import Scope
+from wellkept.observe.imports.notes import NotesReport
+from wellkept.observe.imports.sources import SOURCES, SourceRequest, import_source
 
 pytestmark = pytest.mark.feature("C7")
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.app.git_repositories import GitRepository
-from wellkept.app.projects.git_repository import BrokenRepository, Repository, find_repository
-from wellkept.app.projects.placement import project_at
+from tests.support.samples import Samples
+from wellkept.core.git.repository import BrokenRepository, Repository, find_repository
 from wellkept.core.ports.store import Store
+from wellkept.project.project_decision import project_at
 from wellkept.store import open_store
-from wellkept.testing import Samples
 
 pytestmark = [
     pytest.mark.feature("A1", "A10"),

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.app.observer.drain import (
+from tests.support.model_store.store import ModelStore
+from wellkept.core.ports.store import Store
+from wellkept.core.settings.model import Settings
+from wellkept.observe.observer.drain import (
     UNKNOWN_PROJECT,
     commit_files,
     drain_rules,
@@ -15,10 +18,7 @@ from wellkept.app.observer.drain import (
     read_git,
     read_source,
 )
-from wellkept.app.settings.model import Settings
-from wellkept.core.ports.store import Store
-from wellkept.observe.reading.environment import GitState, relative
-from wellkept.testing import ModelStore
+from wellkept.text.shell.environment import GitState, relative
 
 pytestmark = pytest.mark.feature("C1")
 

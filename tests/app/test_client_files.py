@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.app.observer.client_files import MAX_FILE_BYTES, ClientFiles
+from wellkept.context.client_files import MAX_FILE_BYTES, ClientFiles
 
 pytestmark = pytest.mark.feature("B9")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from wellkept import open as open_memory
-from wellkept.app import Wellkept
+from wellkept.api import Wellkept
 from wellkept.core.errors import UsageError
 
 pytestmark = pytest.mark.feature("E5")

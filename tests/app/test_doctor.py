@@ -10,9 +10,9 @@ import pytest
 
 import wellkept
 from tests.app.opening import FailingEmbedder, open_in
-from wellkept.app.settings.model import Settings
 from wellkept.core.query import Severity
-from wellkept.observe.model.budget import spend_tokens
+from wellkept.core.settings.model import Settings
+from wellkept.memory.model_budget import spend_tokens
 from wellkept.store import spool
 from wellkept.testing.fakes import WordEmbedder
 

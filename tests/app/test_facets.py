@@ -9,7 +9,7 @@ import pytest
 import wellkept
 from tests.app.opening import open_in
 from tests.server.http_serving import served_in
-from wellkept.app.views.facets import Facets
+from wellkept.api.views.facets import Facets
 from wellkept.core.errors import UsageError
 
 pytestmark = pytest.mark.feature("H2")

@@ -11,11 +11,11 @@ import pytest
 import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
-from wellkept.app.graph.co_change import co_access, learn_prefetch, link_sessions
 from wellkept.core.changes import PutSignals
 from wellkept.core.code_modules import module_of
-from wellkept.core.scratchpad import SessionSignal, SignalKind, pair_subject
+from wellkept.core.session.scratchpad import SessionSignal, SignalKind, pair_subject
 from wellkept.core.types import MemoryType, Phase
+from wellkept.observe.learning.linked_files import co_access, learn_prefetch, link_sessions
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D5")

@@ -13,14 +13,14 @@ from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
 from tests.app.working import Desk
 from tests.observe.telling import START, Teller
-from wellkept.app.observer.drain import machine_environment
-from wellkept.app.settings.model import Settings
-from wellkept.core.events import Event, ToolCalled, ToolKind
 from wellkept.core.memory import WorkUnitRef
 from wellkept.core.payloads import PrefetchPattern, WorkState
 from wellkept.core.records import replace
+from wellkept.core.session.events import Event, ToolCalled, ToolKind
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import Phase
 from wellkept.observe.ingest.ingest import EventIngester
+from wellkept.observe.observer.drain import machine_environment
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D5", "D8", "D10", "B8")

@@ -15,9 +15,9 @@ import pytest
 
 import wellkept
 from tests.codegraph.trees import write
-from wellkept.app import Wellkept
-from wellkept.app.file_locks import lock, open_lock
+from wellkept.api import Wellkept
 from wellkept.core.errors import NotFoundError, StoreCorruptError, StoreVersionError
+from wellkept.core.file_locks import lock, open_lock
 from wellkept.core.graph import BuildProgress, BuildStage
 
 pytestmark = pytest.mark.feature("E2")

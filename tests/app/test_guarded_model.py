@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.app.file_locks import lock, open_lock
-from wellkept.app.wiring.guarded_model import (
+from tests.support.model_store.store import ModelStore
+from wellkept.api.wiring.guarded_model import (
     DailyUsage,
     GuardedModel,
     QueryModel,
@@ -18,8 +18,8 @@ from wellkept.app.wiring.guarded_model import (
     model_state,
 )
 from wellkept.core.errors import ProviderCause, ProviderError
+from wellkept.core.file_locks import lock, open_lock
 from wellkept.core.ports.models import ChatAnswer
-from wellkept.testing import ModelStore
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C8", "C10")

@@ -8,11 +8,11 @@ import pytest
 
 from tests.app.test_sharing import Laptop, hub, team
 from tests.observe.telling import Teller
-from wellkept.app.handoff import handoff_path, read_handoff, write_handoff
-from wellkept.app.observer.drain import machine_environment
+from wellkept.context.start.handoff import handoff_path, read_handoff, write_handoff
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.records import replace
 from wellkept.observe.ingest.ingest import EventIngester
+from wellkept.observe.observer.drain import machine_environment
 
 __all__ = ("hub", "team")
 pytestmark = pytest.mark.feature("T3")

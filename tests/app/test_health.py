@@ -10,13 +10,13 @@ import pytest
 from tests.app.opening import open_in
 from tests.app.test_injected import given
 from tests.server.http_serving import served_in
-from wellkept.app.views.client_setup import ClientState
-from wellkept.app.views.health_score import WEIGHTS, ScoreShare, health_score
-from wellkept.app.views.health_text import health_lines
+from tests.support.samples import START
+from wellkept.api.views.client_setup import ClientState
+from wellkept.api.views.health_score import WEIGHTS, ScoreShare, health_score
+from wellkept.api.views.health_text import health_lines
 from wellkept.core.errors import UsageError
 from wellkept.core.ports.injections import LineOutcome
 from wellkept.testing.fakes import ManualClock, WordEmbedder
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("H1")
 

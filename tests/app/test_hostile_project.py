@@ -11,9 +11,9 @@ import pytest
 
 import wellkept
 from tests.app.opening import open_in
-from wellkept.app.projects.resolver import ProjectKind, resolve_project
-from wellkept.app.settings.toml_file import read_entries
 from wellkept.core.errors import ConflictError, UsageError
+from wellkept.core.settings.toml_file import read_entries
+from wellkept.project.resolver import ProjectKind, resolve_project
 
 pytestmark = [
     pytest.mark.feature("A1"),

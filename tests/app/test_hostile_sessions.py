@@ -16,7 +16,7 @@ import pytest
 import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.working import PASSED, Desk, Worker
-from wellkept.memory.context.packing import ITEM_CHARS, render_context
+from wellkept.context.packing import ITEM_CHARS, render_context
 
 pytestmark = pytest.mark.feature("A10", "B9", "D8", "D10")
 

@@ -1,4 +1,4 @@
-"""`wellkept.app` has no import cycle, not even one hidden by lazy or TYPE_CHECKING imports."""
+"""`wellkept.api` has no import cycle, not even one hidden by lazy or TYPE_CHECKING imports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import wellkept
 
 _SOURCE = Path(wellkept.__file__).parent
-_PACKAGE = "wellkept.app"
+_PACKAGE = "wellkept.api"
 
 
 def _modules() -> dict[str, Path]:
@@ -60,18 +60,18 @@ def test_the_modules_of_app_import_each_other_without_a_cycle() -> None:
 def test_helpers_do_not_import_the_wellkept_class() -> None:
     """They take `Services` or parts of it. Only modules that open memories need the class."""
     opening = {
-        "wellkept.app",
-        "wellkept.app.async_wellkept",
-        "wellkept.app.background",
-        "wellkept.app.hook_context",
-        "wellkept.app.team.memories",
+        "wellkept.api",
+        "wellkept.api.async_wellkept",
+        "wellkept.api.background",
+        "wellkept.api.hook_context",
+        "wellkept_team.people.memories",
     }
     # They run whole operations on a memory, and on those of other projects.
-    running = {"wellkept.app.observer.ingest", "wellkept.app.skills.learn"}
+    running = {"wellkept.observe.observer.ingest", "wellkept.skills.library.learn"}
     importing = {
         name
         for name, path in _modules().items()
-        if _imports(path.read_text(encoding="utf-8"), {"wellkept.app.wellkept"})
+        if _imports(path.read_text(encoding="utf-8"), {"wellkept.api.wellkept"})
     }
     assert importing <= opening | running
 

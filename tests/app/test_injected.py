@@ -10,6 +10,7 @@ import pytest
 import wellkept
 from tests.app.opening import open_in
 from tests.server.http_serving import served_in
+from tests.support.samples import START
 from wellkept.core.changes import Change, PutInjection, PutSession, PutSilence, PutVerdicts
 from wellkept.core.memory import Memory
 from wellkept.core.ports.injections import (
@@ -19,13 +20,12 @@ from wellkept.core.ports.injections import (
     LineVerdict,
     SilentLine,
 )
-from wellkept.core.session_steps import SessionStep
-from wellkept.core.sessions import SessionRecord
+from wellkept.core.session.sessions import SessionRecord
+from wellkept.core.session.steps import SessionStep
 from wellkept.core.types import Phase
 from wellkept.observe.session.kind_of_work import kind_of_work, phase_of_work
 from wellkept.observe.session.state import SessionState, dump_state
 from wellkept.testing.fakes import ManualClock
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("C11", "A12")
 

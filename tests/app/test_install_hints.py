@@ -15,7 +15,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 THIRD_PARTY: set[str] = set()
 # These match install commands in sessions: words of commands, not hints.
-PARSERS = ("src/wellkept/observe/", "src/wellkept/agent/tools/shell/")
+PARSERS = (
+    "packages/wellkept/src/wellkept/observe/",
+    "packages/wellkept-agent/src/wellkept_agent/tools/shell/",
+)
 _HINT = re.compile(
     r"""\b(?:pip3?\ install|pipx\ install|pipx\ run|uv\ tool\ install|uv\ pip\ install|uv\ add
     |uvx|npm\ install|npm\ i|npx)

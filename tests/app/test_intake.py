@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.app.git_repositories import GitRepository
-from wellkept.app.imports.repository import RepositoryReport, import_repository
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.memory import Memory, MemoryDraft, MemoryPatch
 from wellkept.core.query import Filter
@@ -17,6 +16,7 @@ from wellkept.memory.edit import forget, revise
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.jsonl import full_export
 from wellkept.memory.exchange.passages import Passage, fingerprint, remember_passages
+from wellkept.observe.imports.repository import RepositoryReport, import_repository
 from wellkept.store import open_store
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from wellkept.app.settings.model import Settings
-from wellkept.memory.text.known_values import use_known
+from wellkept.core.settings.model import Settings
+from wellkept.text.secrets.known_values import use_known
 
 pytestmark = pytest.mark.feature("A10")
 

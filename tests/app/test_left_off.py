@@ -9,9 +9,9 @@ import pytest
 import wellkept
 from tests.app.test_way_outs import take
 from tests.observe.learning_steps import Work
-from wellkept.app.settings.model import Settings
-from wellkept.core.events import Event
-from wellkept.memory.context.packing import render_context
+from wellkept.context.packing import render_context
+from wellkept.core.session.events import Event
+from wellkept.core.settings.model import Settings
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C9", "B9")

@@ -10,8 +10,9 @@ import pytest
 
 import wellkept
 from tests.app.opening import open_in
-from wellkept.app.wiring import keyword_types, requests
 from wellkept.core.ports.models import Vector
+from wellkept.memory import arguments as keyword_types
+from wellkept.memory import request_builder as requests
 
 
 @pytest.mark.feature("A3")

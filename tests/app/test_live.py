@@ -11,15 +11,15 @@ from time import monotonic
 import pytest
 
 import wellkept
-from wellkept.app.background import BackgroundWorker, WorkerIntervals
-from wellkept.app.observer.drain import drain_spool
-from wellkept.app.observer.learning import summarize_and_learn
-from wellkept.app.observer.spool_folder import SpoolFolder
-from wellkept.app.settings.model import Settings
+from wellkept.api.background import BackgroundWorker, WorkerIntervals
 from wellkept.clients.registry import translate
 from wellkept.core.errors import StoreError, UsageError
-from wellkept.core.events import Event
-from wellkept.core.sessions import SpoolEntry
+from wellkept.core.session.events import Event
+from wellkept.core.session.sessions import SpoolEntry
+from wellkept.core.settings.model import Settings
+from wellkept.observe.observer.drain import drain_spool
+from wellkept.observe.observer.learn import summarize_and_learn
+from wellkept.observe.observer.spool_folder import SpoolFolder
 from wellkept.store import spool
 
 pytestmark = pytest.mark.feature("C2")

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.app.opening import open_in
-from wellkept.app.maintenance import run
+from tests.support.samples import Samples
+from wellkept.api.maintenance import run
 from wellkept.core.errors import StoreBusyError
 from wellkept.store import open_store
 from wellkept.store.sqlite.connection import database
-from wellkept.testing import Samples
 
 pytestmark = pytest.mark.feature("A6")
 
@@ -59,7 +59,7 @@ def test_maintenance_finishes_what_a_migration_left(tmp_path: Path) -> None:
 def test_the_lock_goes_with_the_process(tmp_path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from tests.app.opening import open_in\n"
-        "from wellkept.app.maintenance.run import maintaining\n"
+        "from wellkept.api.maintenance.run import maintaining\n"
         "with open_in(Path(sys.argv[1])) as wk, maintaining(wk.services) as alone:\n"
         "    print(alone, flush=True); sys.stdin.read()\n"
     )

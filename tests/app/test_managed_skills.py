@@ -9,13 +9,13 @@ import pytest
 
 from tests.app.opening import open_in
 from tests.skills.reading import document, put
-from wellkept.app.remotes.managed_skills import keep_managed_skills
-from wellkept.app.settings.model import Settings, rule_of
-from wellkept.app.settings.paths import managed_skills_folder
-from wellkept.app.skills.sources import StoredSkillSwitches
+from wellkept.context.build import ContextRequest, Moment
 from wellkept.core.errors import UsageError
-from wellkept.memory.context.build import ContextRequest, Moment
+from wellkept.core.settings.model import Settings, rule_of
+from wellkept.core.settings.paths import managed_skills_folder
+from wellkept.skills.library.sources import StoredSkillSwitches
 from wellkept.skills.sources.locations import managed_locations
+from wellkept_team.sync.managed_skills import keep_managed_skills
 
 pytestmark = pytest.mark.feature("F11")
 

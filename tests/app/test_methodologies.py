@@ -20,19 +20,19 @@ from hypothesis import strategies as st
 
 import wellkept
 from tests.app.opening import open_in
-from wellkept.app.observer.plugin_guard import forgiving
-from wellkept.app.settings.model import Settings
-from wellkept.app.wiring.plugins import installed_plugins, load_plugins
 from wellkept.core.errors import NotFoundError, PluginError, UsageError
 from wellkept.core.memory import WorkUnitRef
 from wellkept.core.payloads import WorkUnitOutcome
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import Phase
 from wellkept.observe.methodology.builtin import AGILE, BMAD, BUILTIN, NATIVE, TDD
+from wellkept.observe.methodology.plugins import installed_plugins, load_plugins
 from wellkept.observe.methodology.protocol import (
     CompletesWorkUnits,
     Methodology,
     WorkContext,
 )
+from wellkept.observe.observer.plugin_guard import forgiving
 
 pytestmark = pytest.mark.feature("D9")
 
@@ -47,7 +47,7 @@ def run(home: Path, *arguments: str, plugins: Path = STRANGERS) -> subprocess.Co
         "WELLKEPT_EMBEDDING_PROVIDER": "none",
         "PYTHONPATH": str(plugins),
     }
-    command = [sys.executable, "-m", "wellkept.cli", *arguments]
+    command = [sys.executable, "-m", "wellkept.api.cli", *arguments]
     return subprocess.run(
         command, cwd=home, env=environment, capture_output=True, text=True, check=False
     )
@@ -377,7 +377,7 @@ class Venv:
     def wellkept(self, *words: str) -> subprocess.CompletedProcess[str]:
         home = {"WELLKEPT_HOME": str(self.folder / "home"), "WELLKEPT_EMBEDDING_PROVIDER": "none"}
         return subprocess.run(
-            [self.python, "-m", "wellkept.cli", *words],
+            [self.python, "-m", "wellkept.api.cli", *words],
             cwd=self.folder,
             env={"PATH": os.environ["PATH"], "HOME": str(self.folder), **home},
             capture_output=True,

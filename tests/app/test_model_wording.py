@@ -11,11 +11,11 @@ import pytest
 
 import wellkept
 from tests.observe.learning_steps import PROJECT, START, Work, eleven_parts, take
-from wellkept.app.settings.model import Settings
-from wellkept.app.wellkept import Wellkept
+from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.api.wellkept import Wellkept
 from wellkept.core.memory import Memory
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import MemoryType
-from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D4")

@@ -9,11 +9,11 @@ import pytest
 
 from tests.app.opening import open_in
 from tests.codegraph.trees import write
-from wellkept.app import Wellkept
-from wellkept.app.settings.model import Settings
+from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.api import Wellkept
 from wellkept.core.errors import NotFoundError
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import Source
-from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 
 pytestmark = pytest.mark.feature("E4")
 

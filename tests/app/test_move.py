@@ -16,7 +16,9 @@ import pytest
 import wellkept
 from tests.postgres_team import Team
 from tests.store.every_record import fill
-from wellkept.app.maintenance.move import move_store, shown
+from tests.support.conformance.injections import injection, line
+from tests.support.conformance.sessions import session
+from tests.support.samples import START
 from wellkept.core.changes import PutInjection, PutSession, PutSilence, SaveReadPosition
 from wellkept.core.errors import ConflictError, NotFoundError, StoreError, UsageError
 from wellkept.core.generated_skills import SkillRun
@@ -24,14 +26,12 @@ from wellkept.core.ports.injections import SilentLine
 from wellkept.core.ports.store import Store
 from wellkept.core.query import FileLink, Filter
 from wellkept.core.records import replace
-from wellkept.core.sessions import ReadPosition
+from wellkept.core.session.sessions import ReadPosition
 from wellkept.core.team.people import Role
 from wellkept.core.team.shared_records import SharedRecord, SharedState
 from wellkept.store import open_store
-from wellkept.testing.conformance.injections import injection, line
-from wellkept.testing.conformance.sessions import session
 from wellkept.testing.fakes import WordEmbedder
-from wellkept.testing.samples import START
+from wellkept_team.moving.move import move_store, shown
 
 pytestmark = pytest.mark.feature("T4")
 
@@ -216,7 +216,7 @@ def test_a_move_that_was_killed_goes_on(
     target = tmp_path / "target.db" if engine == "file" else empty_postgres_url
     code = (
         "import sys, time; from pathlib import Path;"
-        "from wellkept.app.maintenance import move as m; m.CHUNK = 2;"
+        "from wellkept_team.moving import move as m; m.CHUNK = 2;"
         "m.move_store(Path(sys.argv[1]), Path(sys.argv[2]) if '://' not in sys.argv[2] else"
         " sys.argv[2],"
         " progress=lambda done, total: (print(done, flush=True), time.sleep(0.02)))"

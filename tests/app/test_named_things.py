@@ -10,8 +10,8 @@ import pytest
 import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
-from wellkept.app.projects.named_things import named_things
 from wellkept.core.memory import Memory
+from wellkept.project.rule_targets import named_things
 
 pytestmark = pytest.mark.feature("B8")
 

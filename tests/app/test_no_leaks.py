@@ -11,7 +11,7 @@ import pytest
 
 import wellkept
 from tests.app.git_repositories import GitRepository
-from wellkept.app.settings.model import Settings
+from wellkept.core.settings.model import Settings
 
 pytestmark = [
     pytest.mark.feature("A1", "A10"),

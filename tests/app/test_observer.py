@@ -11,13 +11,13 @@ from click.testing import CliRunner
 
 import wellkept
 from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
-from wellkept.app.wellkept import Wellkept
+from wellkept.api.operations.table import BY_NAME
+from wellkept.api.wellkept import Wellkept
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import Filter
-from wellkept.core.scratchpad import QaIssue, ScratchpadStatus
+from wellkept.core.session.scratchpad import QaIssue, ScratchpadStatus
 from wellkept.core.types import MemoryType, Source
 from wellkept.observe.thresholds import MAX_TASKS
-from wellkept.server.operations.table import BY_NAME
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D3", "D4", "D7")
@@ -167,7 +167,7 @@ def test_a_verdict_of_passed_promotes_at_once(wk: Wellkept) -> None:
 
 
 def test_the_commands_show_the_same(wk: Wellkept, tmp_path: Path) -> None:
-    from wellkept.cli.root import root
+    from wellkept.api.cli.root import root
 
     worked(wk, 3, 4, 5)
     (memory_id,) = wk.observer.learn([]).promoted

@@ -15,12 +15,12 @@ from fastapi.testclient import TestClient
 from tests.app.opening import open_in
 from tests.server.http_serving import Served, served_in
 from tests.server.mcp_client import memories_in
-from wellkept.app.views.chat import cited, notes
-from wellkept.codegraph.modules.layout import layout
+from wellkept.api.http.chat import add_chat
+from wellkept.api.server.threads import WorkerThreads
+from wellkept.api.views.chat import cited, notes
 from wellkept.core.errors import NotFoundError
 from wellkept.core.memory import WorkUnitRef
-from wellkept.server.http.chat import add_chat
-from wellkept.server.threads import WorkerThreads
+from wellkept.graph.modules.layout import layout
 from wellkept.testing.fakes import ManualClock
 from wellkept.testing.scripted_model import ScriptedModel
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.app.pauses import Pauses, parse_duration
+from tests.support.samples import START
+from wellkept.api.pause import Pauses, parse_duration
 from wellkept.core.errors import StoreError, UsageError
 from wellkept.testing.fakes import ManualClock
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("C4", "H6")
 

@@ -13,18 +13,19 @@ import pytest
 
 import wellkept
 from tests.app.git_repositories import GitRepository
-from wellkept.app.hook_context import HookContextProvider, open_existing
-from wellkept.app.projects import git, placement
-from wellkept.app.projects.folder_mark import folder_mark
-from wellkept.app.projects.placement import known_project_at, project_at
-from wellkept.app.settings.model import Settings
+from tests.support.samples import Samples
+from wellkept.api.hook_context import HookContextProvider, open_existing
 from wellkept.core.changes import PutSession
 from wellkept.core.clock import system_clock
-from wellkept.core.hook_context import HookContextRequest
+from wellkept.core.git import run as git
 from wellkept.core.ports.store import Store
-from wellkept.core.sessions import SessionRecord
+from wellkept.core.session.hook_context import HookContextRequest
+from wellkept.core.session.sessions import SessionRecord
+from wellkept.core.settings.model import Settings
+from wellkept.project import project_decision as placement
+from wellkept.project.folder_identity import folder_mark
+from wellkept.project.project_decision import known_project_at, project_at
 from wellkept.store import open_store
-from wellkept.testing import Samples
 
 pytestmark = [
     pytest.mark.feature("A1"),

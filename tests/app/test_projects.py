@@ -8,13 +8,13 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 import pytest
 
 from tests.app.git_repositories import GitRepository
-from wellkept.app.projects.resolver import (
+from wellkept.core.errors import UsageError
+from wellkept.project.resolver import (
     ProjectKind,
     path_identity,
     relative_path,
     resolve_project,
 )
-from wellkept.core.errors import UsageError
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.app.projects.git_config import parse_config
-from wellkept.app.projects.remote_url import is_shorthand, read_remote
+from wellkept.core.git.config import parse_config
+from wellkept.core.git.remote_url import is_shorthand, read_remote
 
 pytestmark = pytest.mark.feature("A1")
 

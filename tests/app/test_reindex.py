@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.app.opening import FailingEmbedder, open_in
-from wellkept.app.maintenance.reindex import (
+from wellkept.api.maintenance.reindex import (
     PAGE,
     has_superseded_vectors,
     index_version,
     reindex,
     set_index_version,
 )
-from wellkept.app.observer.learning import summarize_and_learn
 from wellkept.core.changes import IndexEntry
 from wellkept.core.errors import ProviderError
 from wellkept.core.memory import MemoryDraft
@@ -22,8 +21,9 @@ from wellkept.core.payloads import Json
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.index_text import INDEX_VERSION
+from wellkept.models.embedders.bundled_models import STATIC, SUPERSEDED
 from wellkept.observe.ingest.drain import DrainReport
-from wellkept.providers.embedders.bundled_models import STATIC, SUPERSEDED
+from wellkept.observe.observer.learn import summarize_and_learn
 from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B4")

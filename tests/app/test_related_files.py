@@ -10,10 +10,10 @@ import pytest
 from tests.app.opening import open_in
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
-from wellkept.app import Wellkept
-from wellkept.app.graph.related import fuse
+from wellkept.api import Wellkept
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import FileLink
+from wellkept.graph.related_files import fuse
 
 pytestmark = pytest.mark.feature("E3")
 

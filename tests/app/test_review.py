@@ -10,14 +10,14 @@ import pytest
 from tests.app.opening import open_in
 from tests.app.test_injected import given
 from tests.server.http_serving import served_in
-from wellkept.app.views.review import auto_confirmed
+from tests.support.samples import START, Samples
+from wellkept.api.views.review import auto_confirmed
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.ports.injections import LineOutcome
 from wellkept.core.ports.undo import KEPT_DAYS
 from wellkept.core.records import replace
 from wellkept.core.types import Source
 from wellkept.testing.fakes import ManualClock, WordEmbedder
-from wellkept.testing.samples import START, Samples
 
 TEXTS = (
     "Deploys go through staging first",

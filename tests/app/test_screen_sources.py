@@ -10,10 +10,10 @@ import pytest
 from tests.app.opening import open_in
 from tests.codegraph.trees import write
 from tests.observe.telling import START, Teller
-from wellkept.app.observer.browser_sources import BrowserSources, labels
-from wellkept.app.observer.drain import machine_environment
-from wellkept.core.events import ToolKind
+from wellkept.core.session.events import ToolKind
+from wellkept.observe.browser.sources import BrowserSources, labels
 from wellkept.observe.ingest.ingest import EventIngester
+from wellkept.observe.observer.drain import machine_environment
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D8")

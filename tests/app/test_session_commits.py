@@ -11,10 +11,10 @@ import pytest
 
 import wellkept
 from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
-from wellkept.app.projects.session_commits import commit_stays, committed_afterwards
-from wellkept.core.events import Event
 from wellkept.core.records import replace
-from wellkept.core.scratchpad import ScratchpadStatus
+from wellkept.core.session.events import Event
+from wellkept.core.session.scratchpad import ScratchpadStatus
+from wellkept.project.session_commits import commit_stays, committed_afterwards
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D3")

@@ -10,17 +10,17 @@ import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.test_way_outs import shipping, take
 from tests.observe.learning_steps import Work
-from wellkept.app.settings.model import Settings
-from wellkept.core.events import Event
+from wellkept.context.packing import render_context
+from wellkept.context.sections import SECTIONS, TITLES, Section
 from wellkept.core.records import replace
+from wellkept.core.session.events import Event
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import MemoryType
-from wellkept.memory.context.packing import render_context
-from wellkept.memory.context.sections import SECTIONS, TITLES, Section
 from wellkept.observe.failures.trap_signs import TrapSign
 from wellkept.observe.failures.traps import count_signs
 from wellkept.observe.ingest.ingest import EventIngester
-from wellkept.observe.reading.environment import Environment, ProjectLocation
 from wellkept.testing.fakes import ManualClock
+from wellkept.text.shell.environment import Environment, ProjectLocation
 
 pytestmark = pytest.mark.feature("B9", "C9")
 

@@ -10,14 +10,14 @@ import pytest
 from tests.app.opening import open_in
 from tests.app.test_injected import given
 from tests.server.http_serving import served_in
-from wellkept.app.views.session_text import timeline_lines
+from tests.support.samples import START
+from wellkept.api.views.session_text import timeline_lines
 from wellkept.core.changes import PutInjection
 from wellkept.core.errors import NotFoundError
 from wellkept.core.payloads import Observation
 from wellkept.core.ports.injections import InjectedLine, Injection, LineOutcome, LineScore
 from wellkept.core.records import replace
 from wellkept.testing.fakes import ManualClock
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("H4", "C11")
 

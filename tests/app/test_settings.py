@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.app.settings import paths
-from wellkept.app.settings.model import Settings, rule_of, rules
-from wellkept.app.settings.sources import (
+from wellkept.core.errors import UsageError
+from wellkept.core.settings import paths
+from wellkept.core.settings.model import Settings, rule_of, rules
+from wellkept.core.settings.sources import (
     SettingSources,
     inspect_settings,
     load_settings,
     parse_value,
     unknown_variables,
 )
-from wellkept.app.settings.toml_file import MAX_BYTES, read_entries, write_entry
-from wellkept.core.errors import UsageError
+from wellkept.core.settings.toml_file import MAX_BYTES, read_entries, write_entry
 from wellkept.memory.recall.requests import DEFAULT_MIN_SCORE, DEFAULT_PROFILE, SearchMode
-from wellkept.providers.embedders.settings import CHOICES, DEFAULT_DIMENSION
+from wellkept.models.embedders.settings import CHOICES, DEFAULT_DIMENSION
 from wellkept.testing import real_requests
 
 pytestmark = pytest.mark.feature("A3")

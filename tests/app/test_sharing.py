@@ -11,14 +11,14 @@ import pytest
 
 import wellkept
 from tests.app.git_repositories import GitRepository
-from wellkept.app.observer.follow_ups import take_in_shared_files
-from wellkept.app.settings.model import Settings
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.memory import Memory
-from wellkept.core.sessions import SessionRecord
+from wellkept.core.session.sessions import SessionRecord
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import Source
-from wellkept.memory.sharing.shared_file import read_shared
+from wellkept.observe.observer.after_promotion import take_in_shared_files
 from wellkept.testing.fakes import ManualClock
+from wellkept_team.sharing.shared_file import read_shared
 
 pytestmark = pytest.mark.feature("T3")
 

@@ -13,18 +13,18 @@ import pytest
 
 import wellkept
 from tests.skills.reading import document, put
-from wellkept.app.settings.model import Settings
-from wellkept.app.skills.commands import RunLock
-from wellkept.app.skills.context import SkillContextSource
-from wellkept.core.activity import ActivityKind
+from wellkept.context.build import ContextRequest, Moment
+from wellkept.context.packing import render_context
+from wellkept.context.skill_lines import SkillContextSource
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.memory.context.build import ContextRequest, Moment
-from wellkept.memory.context.packing import render_context
+from wellkept.core.session.activity import ActivityKind
+from wellkept.core.settings.model import Settings
 from wellkept.skills.commands.table import CommandKind
+from wellkept.skills.library.commands import RunLock
 from wellkept.testing.fakes import ManualClock
 
 if TYPE_CHECKING:
-    from wellkept.app.skills.selection import SkillChooser
+    from wellkept.skills.library.select import SkillChooser
 
 QUESTION = "deploy the billing service to the staging cluster"
 _DEPLOY = """---
@@ -36,7 +36,7 @@ Deploy $1 to $2.
 _HOLD = """
 import sys
 from pathlib import Path
-from wellkept.app.skills.commands import RunLock
+from wellkept.skills.library.commands import RunLock
 with RunLock(Path(sys.argv[1])).held(sys.argv[2], name="deploy"):
     print("held", flush=True)
     sys.stdin.read()

@@ -19,17 +19,17 @@ from tests.app.working import (
     events_of,
     route_skill,
 )
-from wellkept.app.background import BackgroundWorker
-from wellkept.app.settings.model import Settings
-from wellkept.core.activity import ActivityKind
+from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.api.background import BackgroundWorker
 from wellkept.core.errors import NotFoundError, ProviderError
 from wellkept.core.generated_skills import GeneratedSkill, SkillReview
 from wellkept.core.records import replace
-from wellkept.memory.text.redaction import redact
-from wellkept.observe.model.budget import tokens_used_today
+from wellkept.core.session.activity import ActivityKind
+from wellkept.core.settings.model import Settings
+from wellkept.memory.model_budget import tokens_used_today
 from wellkept.skills.generation.generate import require_valid
-from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.testing.fakes import WordEmbedder
+from wellkept.text.secrets.redaction import redact
 
 pytestmark = pytest.mark.feature("F9")
 

@@ -17,11 +17,11 @@ from tests.app.working import (
     add_route,
     route_skill,
 )
-from wellkept.app.skills.session_outcome import skills_called
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.generated_skills import SkillOrigin, SkillReview
 from wellkept.skills.generation.generate import require_valid
 from wellkept.skills.generation.session_history import SessionHistory
+from wellkept.skills.library.session_outcome import skills_called
 
 pytestmark = pytest.mark.feature("F9")
 

@@ -14,10 +14,10 @@ from urllib.request import Request
 import pytest
 
 import wellkept
-from wellkept.app.skills.fetch import SafeRedirectHandler, UrlFetcher, require_safe
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
 from wellkept.core.ports.skills import PromptArgument, PromptDefinition
 from wellkept.core.skills import SkillKind
+from wellkept.skills.library.fetch import SafeRedirectHandler, UrlFetcher, require_safe
 
 pytestmark = pytest.mark.feature("F2")
 

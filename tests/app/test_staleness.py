@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
-from wellkept.app.projects.renames import current_names, read_moves
-from wellkept.codegraph.history.commits import ChangeStatus, CommitFile, PastCommit
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
+from wellkept.graph.history.commits import ChangeStatus, CommitFile, PastCommit
+from wellkept.observe.upkeep.renames import current_names, read_moves
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("B8")

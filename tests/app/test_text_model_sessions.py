@@ -11,13 +11,13 @@ import pytest
 import wellkept
 from tests.app.test_live import Scene, events_of
 from tests.providers.fake_clients import FakeClient, answers
-from wellkept.app.observer.drain import drain_spool
-from wellkept.app.observer.ingest import drain_and_learn
-from wellkept.app.observer.spool_folder import SpoolFolder
-from wellkept.app.settings.model import Settings
+from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.core.query import Filter
-from wellkept.providers.chat.settings import CLIENTS, headless_client
-from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.core.settings.model import Settings
+from wellkept.models.text_models.settings import CLIENTS, headless_client
+from wellkept.observe.observer.drain import drain_spool
+from wellkept.observe.observer.ingest import drain_and_learn
+from wellkept.observe.observer.spool_folder import SpoolFolder
 
 pytestmark = pytest.mark.feature("C3", "C8", "C10")
 SAID = "Receipts are printed in Euro for the shop in Bonn"

@@ -10,12 +10,12 @@ import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.test_way_outs import CAUSE, shipping, take
 from tests.observe.learning_steps import Work
-from wellkept.app.hook_context import HookContextProvider
-from wellkept.app.observer.unasked import PromptKind, named_files, prompt_kind
-from wellkept.app.settings.model import Settings
-from wellkept.core.events import Event
-from wellkept.core.hook_context import HookContextRequest
+from wellkept.api.hook_context import HookContextProvider
+from wellkept.context.prompt_policy import PromptKind, named_files, prompt_kind
 from wellkept.core.payloads import E2EObservation, RecipeStep, WorkflowRecipe
+from wellkept.core.session.events import Event
+from wellkept.core.session.hook_context import HookContextRequest
+from wellkept.core.settings.model import Settings
 
 pytestmark = pytest.mark.feature("B9", "D12", "C4")
 

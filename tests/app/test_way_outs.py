@@ -9,11 +9,11 @@ import pytest
 import wellkept
 from tests.observe.learning_steps import Work
 from tests.observe.telling import ROOT
-from wellkept.app.settings.model import Settings
-from wellkept.core.events import Event
-from wellkept.memory.context.packing import render_context
+from wellkept.context.packing import render_context
+from wellkept.core.session.events import Event
+from wellkept.core.settings.model import Settings
 from wellkept.observe.ingest.ingest import EventIngester
-from wellkept.observe.reading.environment import Environment, ProjectLocation
+from wellkept.text.shell.environment import Environment, ProjectLocation
 
 pytestmark = pytest.mark.feature("D11", "B9")
 

@@ -11,10 +11,10 @@ import pytest
 import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import FailingEmbedder, open_in
-from wellkept.app.projects.delete import DeletedCounts
-from wellkept.app.settings.model import Settings
+from wellkept.api.maintenance.delete_project import DeletedCounts
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, StoreError, UsageError
 from wellkept.core.payloads import Decision
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.remember import RememberOutcome
 from wellkept.testing.fakes import ManualClock, WordEmbedder

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.app.opening import open_in
-from wellkept.app.settings.model import Settings
+from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.core.errors import ProviderError
-from wellkept.providers.embedders.bundled_models import MINILM
-from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.core.settings.model import Settings
+from wellkept.models.embedders.bundled_models import MINILM
 
 pytestmark = pytest.mark.feature("B4")
 

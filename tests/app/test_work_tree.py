@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.app.git_repositories import GitRepository
-from wellkept.app.projects import work_tree
-from wellkept.app.projects.work_tree import read_work_tree
+from wellkept.project import work_tree_reader as work_tree
+from wellkept.project.work_tree_reader import read_work_tree
 
 pytestmark = pytest.mark.feature("C9", "B9")
 

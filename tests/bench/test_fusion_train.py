@@ -19,7 +19,7 @@ from bench.notes_data import (
 )
 from bench.ranking_sources import SOURCES, Example
 from wellkept.core.text import content_words, stem
-from wellkept.memory.recall.answers import SUPPORT
+from wellkept.memory.recall.answer_probability import SUPPORT
 from wellkept.memory.recall.features import Feature, Form
 
 pytestmark = pytest.mark.feature("B2")

@@ -11,9 +11,9 @@ from bench.cochange import AssociationRules, asked
 from bench.localise import measured, trained
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
-from wellkept.app.projects.commits import read_past
-from wellkept.codegraph.history.commits import ChangeStatus, CommitFile, PastCommit
-from wellkept.codegraph.search.file_search import SET_BY_HAND, SIGNALS, WEIGHTS
+from wellkept.graph.history.commits import ChangeStatus, CommitFile, PastCommit
+from wellkept.graph.history.git_log import read_past
+from wellkept.graph.search.file_search import SET_BY_HAND, SIGNALS, WEIGHTS
 
 
 def commit(*paths: str, added: tuple[str, ...] = ()) -> PastCommit:

@@ -38,5 +38,5 @@ def test_the_files_of_a_repository_are_those_that_git_lists() -> None:
     if not (_REPO / ".git").exists():
         pytest.skip("not in a checkout")
     source = read_source(_REPO)
-    assert "src/wellkept/core/memory.py" in source.files
+    assert "packages/wellkept/src/wellkept/core/memory.py" in source.files
     assert all(2 <= len(names) <= 8 for names in source.commits)

@@ -8,7 +8,7 @@ import pytest
 
 from bench.planted import PARTS, plants
 from bench.ways_in import WAYS, run_way
-from wellkept.memory.text.known_values import use_known
+from wellkept.text.secrets.known_values import use_known
 
 pytestmark = pytest.mark.feature("A10")
 

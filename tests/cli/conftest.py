@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from wellkept.cli.root import run
+from wellkept.api.cli.root import run
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from wellkept.agent import AgentSession, RunEnd, ToolOutput, events, tool
-from wellkept.agent.person import Decision, Option, PermissionRequest, Question
-from wellkept.cli.terminal.pastes import Pastes
-from wellkept.cli.terminal.person import TerminalPerson
-from wellkept.cli.terminal.screen import Screen
-from wellkept.core.runtime.chat import ModelUsage
+from wellkept.core.chat.messages import ModelUsage
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
+from wellkept_agent import AgentSession, RunEnd, ToolOutput, events, tool
+from wellkept_agent.terminal.pastes import Pastes
+from wellkept_agent.terminal.screen import Screen
+from wellkept_agent.terminal.user import TerminalPerson
+from wellkept_agent.user import Decision, Option, PermissionRequest, Question
 
 pytestmark = pytest.mark.feature("G1")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from wellkept.app.agent.config_keys import agent_keys
+from wellkept_agent.wiring.config_keys import agent_keys
 
 pytestmark = pytest.mark.feature("G11")
 

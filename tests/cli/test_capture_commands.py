@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.captured_session import SESSION, catch, catch_a_session
 from tests.cli.conftest import Cli
-from wellkept.cli import exit_codes
+from wellkept.api.cli import exit_codes
 
 pytestmark = pytest.mark.feature("C1", "C2")
 

@@ -15,8 +15,8 @@ from tests.cli.conftest import Cli
 from tests.clients.recorded import recorded
 from wellkept.clients.install.client_files import CLIENTS
 from wellkept.clients.registry import translate
-from wellkept.core.events import Event, PromptSubmitted, ToolCalled
-from wellkept.core.sessions import SpoolEntry
+from wellkept.core.session.events import Event, PromptSubmitted, ToolCalled
+from wellkept.core.session.sessions import SpoolEntry
 from wellkept.store.spool_reader import files, read
 
 pytestmark = pytest.mark.feature("C4")

@@ -45,7 +45,7 @@ def test_the_library_loads_nothing_heavy_for_a_recall_by_words(home: Path) -> No
         "inspect",
         "click",
         "wellkept.core.ports.store",
-        "wellkept.app.wiring.keyword_types",
+        "wellkept.memory.arguments",
     }
     assert loaded(script, home, *unwanted) == "[]"
 
@@ -53,7 +53,7 @@ def test_the_library_loads_nothing_heavy_for_a_recall_by_words(home: Path) -> No
 @pytest.mark.parametrize("form", ["'--json', ", ""], ids=["json", "for people"])
 def test_the_command_loads_nothing_heavy_for_a_recall_by_words(home: Path, form: str) -> None:
     script = (
-        "from wellkept.cli.root import run\n"
+        "from wellkept.api.cli.root import run\n"
         f"assert run(['recall', '--mode', 'words', {form}'deploy']) == 0"
     )
     assert loaded(script, home, *HEAVY, "wellkept.core.ports.store") == "[]"
@@ -61,7 +61,7 @@ def test_the_command_loads_nothing_heavy_for_a_recall_by_words(home: Path, form:
 
 def test_the_command_writes_all_it_has_to_say_before_it_leaves(home: Path) -> None:
     environment = {"WELLKEPT_HOME": str(home), "WELLKEPT_PROJECT": "shop"}
-    command = [sys.executable, "-m", "wellkept.cli", "recall", "--mode", "words"]
+    command = [sys.executable, "-m", "wellkept.api.cli", "recall", "--mode", "words"]
     for question, code in (("deploy", 0), ("zebra", 1)):
         done = subprocess.run(
             [*command, question], capture_output=True, text=True, env=environment, check=False

@@ -15,15 +15,15 @@ from click.shell_completion import ShellComplete
 
 from tests.cli.conftest import Cli
 from tests.skills.reading import document, put
-from wellkept.app.settings import paths
-from wellkept.app.views.completion_names import database_path
-from wellkept.app.wiring.services import DATABASE_NAME
-from wellkept.cli.completion.answer import split_line, suggestions
-from wellkept.cli.completion.scripts import SCRIPTS
-from wellkept.cli.names import Name
-from wellkept.cli.root import COMMANDS, root
+from wellkept.api.cli.completion.answer import split_line, suggestions
+from wellkept.api.cli.completion.scripts import SCRIPTS
+from wellkept.api.cli.names import Name
+from wellkept.api.cli.root import COMMANDS, root
+from wellkept.api.views.completion_names import database_path
+from wellkept.api.wiring.services import DATABASE_NAME
 from wellkept.core.query import RAW_TYPES
-from wellkept.store.sqlite import short_lists
+from wellkept.core.settings import paths
+from wellkept.store.sqlite import completion_names as short_lists
 
 pytestmark = pytest.mark.feature("I3", "A3")
 
@@ -150,14 +150,16 @@ def test_a_line_is_split_as_a_shell_splits_it(line: str, words: list[str], curre
     assert split_line(line) == (words, current)
 
 
-HEAVY = "click,typing,pathlib,tomllib,numpy,pydantic,rich,wellkept.cli.root,wellkept.app.wellkept"
+HEAVY = (
+    "click,typing,pathlib,tomllib,numpy,pydantic,rich,wellkept.api.cli.root,wellkept.api.wellkept"
+)
 
 
 @pytest.mark.parametrize("line", ["wellkept sho", "wellkept show ", "wellkept list --project "])
 def test_a_tab_loads_nothing_heavy(cli: Cli, line: str) -> None:
     cli("remember", "anything")
     code = (
-        "import os, sys\nfrom wellkept.cli.completion.answer import main\nmain(os.environ)\n"
+        "import os, sys\nfrom wellkept.api.cli.completion.answer import main\nmain(os.environ)\n"
         f"sys.stderr.write(str([n for n in '{HEAVY}'.split(',') if n in sys.modules]))"
     )
     done = subprocess.run(
@@ -180,7 +182,7 @@ def path(tmp_path: Path) -> str:
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "wellkept"
-    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m wellkept.cli \"$@\"\n")
+    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m wellkept.api.cli \"$@\"\n")
     program.chmod(0o700)
     return f"{folder}:{os.environ['PATH']}"
 

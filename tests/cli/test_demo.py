@@ -9,8 +9,8 @@ import pytest
 
 import wellkept
 from tests.cli.conftest import Cli
-from wellkept.cli.demo.replay import DemoReport, make_demo
-from wellkept.cli.demo.sessions import demo_sessions
+from wellkept.api.cli.demo.replay import DemoReport, make_demo
+from wellkept.api.cli.demo.sessions import demo_sessions
 from wellkept.core.types import MemoryType
 
 pytestmark = pytest.mark.feature("H1", "H4")

@@ -18,9 +18,9 @@ import pytest
 
 from scripts.generate_docs import PAGES, ROOT
 from tests.cli.conftest import Cli
-from wellkept.cli import output
-from wellkept.cli.exit_codes import EXIT_CODES, OTHER_CODES, exit_code
-from wellkept.cli.root import COMMANDS, root
+from wellkept.api.cli import output
+from wellkept.api.cli.exit_codes import EXIT_CODES, OTHER_CODES, exit_code
+from wellkept.api.cli.root import COMMANDS, root
 from wellkept.core.errors import StoreBusyError, WellkeptError
 
 pytestmark = pytest.mark.feature("A3")
@@ -226,7 +226,7 @@ def _environment(home: Path, **more: str) -> dict[str, str]:
 
 def _start(*arguments: str, home: Path, **more: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "-m", "wellkept.cli", *arguments],
+        [sys.executable, "-m", "wellkept.api.cli", *arguments],
         env=_environment(home, **more),
         capture_output=True,
         cwd=home.parent,
@@ -257,7 +257,7 @@ def test_a_reader_that_goes_away_is_no_error_message(home: Path) -> None:
     for n in range(3):
         _start("remember", f"number {n} " + "long " * 20_000, "--no-merge", home=home)
     process = subprocess.Popen(
-        [sys.executable, "-m", "wellkept.cli", "recall", "--json", "long"],
+        [sys.executable, "-m", "wellkept.api.cli", "recall", "--json", "long"],
         env=_environment(home),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -278,7 +278,7 @@ def test_on_a_terminal_forget_asks_and_no_means_no(home: Path) -> None:
     short = _start("remember", "stays", "--key", "k", home=home) and "k"
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "wellkept.cli", "forget", short],
+        [sys.executable, "-m", "wellkept.api.cli", "forget", short],
         env=_environment(home, TERM="xterm"),
         stdin=slave,
         stdout=slave,
@@ -302,7 +302,7 @@ def test_a_terminal_gets_a_coloured_table_and_no_color_is_respected(
     for arguments in (("list",), ("recall", "table", "--explain")):
         master, slave = pty.openpty()
         process = subprocess.Popen(
-            [sys.executable, "-m", "wellkept.cli", *arguments],
+            [sys.executable, "-m", "wellkept.api.cli", *arguments],
             env=_environment(home, TERM="xterm-256color", COLUMNS="30", **more),
             stdout=slave,
             stderr=subprocess.DEVNULL,
@@ -333,7 +333,7 @@ def test_words_only_commands_import_no_numpy_no_rich_and_no_tokenizer(home: Path
     program = (
         "import sys\n"
         "import wellkept\n"
-        "from wellkept.cli.root import run\n"
+        "from wellkept.api.cli.root import run\n"
         "heavy = {'numpy', 'rich', 'tokenizers', 'onnxruntime'}\n"
         "assert not heavy & set(sys.modules), 'by importing'\n"
         "for line in (['recall', '--mode', 'words', 'thing'], ['list'], ['stats'], ['--help']):\n"
@@ -346,7 +346,7 @@ def test_words_only_commands_import_no_numpy_no_rich_and_no_tokenizer(home: Path
 def test_importing_wellkept_makes_nothing_and_loads_no_engine(home: Path) -> None:
     program = (
         "import sys, wellkept\n"
-        "assert not {'sqlite3', 'click', 'wellkept.store', 'wellkept.app'} & set(sys.modules)\n"
+        "assert not {'sqlite3', 'click', 'wellkept.store', 'wellkept.api'} & set(sys.modules)\n"
     )
     _run(program, home=home)
     assert not home.exists()

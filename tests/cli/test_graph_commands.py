@@ -40,7 +40,7 @@ def test_the_graph_is_built_asked_and_kept_fresh(tmp_path: Path) -> None:
 
 def _run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     store = str(root.parent / "memory.db")
-    command = [sys.executable, "-m", "wellkept.cli", "--store", store, "graph", *arguments]
+    command = [sys.executable, "-m", "wellkept.api.cli", "--store", store, "graph", *arguments]
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
@@ -130,7 +130,16 @@ def test_init_builds_and_summarises_when_asked_to(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, {"shop.py": '"""Sells things by mail."""\n'})
     store = str(tmp_path / "memory.db")
-    command = [sys.executable, "-m", "wellkept.cli", "--store", store, "init", "--graph", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "wellkept.api.cli",
+        "--store",
+        store,
+        "init",
+        "--graph",
+        "--json",
+    ]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     assert found["graph"]["seen"] == 1

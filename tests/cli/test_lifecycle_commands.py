@@ -11,7 +11,7 @@ import wellkept
 from scripts.generate_docs import JSON_FIELDS
 from tests.app.git_repositories import GitRepository
 from tests.cli.conftest import Cli
-from wellkept.cli.commands.system.maintenance import start_maintenance
+from wellkept.api.cli.system.maintenance import start_maintenance
 from wellkept.core.types import TYPE_RULES, MemoryType
 
 

@@ -9,10 +9,10 @@ import pytest
 import wellkept
 from tests.app.test_injected import given
 from tests.cli.conftest import Cli
+from tests.support.samples import START
 from wellkept.core.changes import PutSession
 from wellkept.core.ports.injections import LineOutcome
-from wellkept.core.sessions import SessionRecord
-from wellkept.testing.samples import START
+from wellkept.core.session.sessions import SessionRecord
 
 pytestmark = pytest.mark.feature("C11", "A12")
 

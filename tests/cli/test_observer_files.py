@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.conftest import Cli
-from wellkept.cli import exit_codes
+from wellkept.api.cli import exit_codes
 from wellkept.core.errors import NotFoundError
 
 

@@ -85,7 +85,7 @@ def test_without_the_driver_the_missing_package_is_named(
 ) -> None:
     import sys
 
-    for name in [name for name in sys.modules if name.startswith("wellkept.store.postgres")]:
+    for name in [name for name in sys.modules if name.startswith("wellkept_team.postgres")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with (

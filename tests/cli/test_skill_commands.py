@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from wellkept.cli import exit_codes
+from wellkept.api.cli import exit_codes
 
 pytestmark = pytest.mark.feature("F2")
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.app.working import Desk, add_route
 from tests.cli.conftest import Cli
-from wellkept.app.settings.model import Settings
-from wellkept.cli import exit_codes
+from wellkept.api.cli import exit_codes
 from wellkept.core.errors import NotFoundError
+from wellkept.core.settings.model import Settings
 
 pytestmark = pytest.mark.feature("F9")
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.skills.reading import document, put
-from wellkept.cli import exit_codes
-from wellkept.cli.completion.answer import suggestions
+from wellkept.api.cli import exit_codes
+from wellkept.api.cli.completion.answer import suggestions
 from wellkept.core.errors import NotFoundError
 
 

@@ -15,7 +15,7 @@ from scripts.generate_docs import JSON_FIELDS
 from tests.app.git_repositories import GitRepository
 from tests.cli.captured_session import SESSION, catch_a_session
 from tests.cli.conftest import Cli
-from wellkept.cli.root import COMMANDS, root
+from wellkept.api.cli.root import COMMANDS, root
 
 
 def _remember(cli: Cli, *arguments: str) -> str:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import wellkept
-from wellkept.app.settings.model import Settings
 from wellkept.clients import hook
-from wellkept.core.sessions import SpoolEntry
+from wellkept.core.session.sessions import SpoolEntry
+from wellkept.core.settings.model import Settings
 from wellkept.store.spool_reader import files, read
 
 HOOK = Path(hook.__file__)

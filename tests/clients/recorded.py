@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from wellkept.clients.registry import translate, translator
-from wellkept.core.events import Event
+from wellkept.core.session.events import Event
 
 AT = datetime(2026, 11, 15, 20, 0, tzinfo=UTC)
 EVENT_ID = "01a1e0c8-7458-7160-9f9f-93db6cb7a749"

@@ -11,7 +11,8 @@ import pytest
 
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.transcripts.registry import SOURCES, transcripts
-from wellkept.core.events import (
+from wellkept.core.chat.transcripts import ReadStats, Transcript, UnreadableFile
+from wellkept.core.session.events import (
     Compacted,
     Event,
     PromptSubmitted,
@@ -22,7 +23,6 @@ from wellkept.core.events import (
     ToolKind,
     TurnEnded,
 )
-from wellkept.core.runtime.transcripts import ReadStats, Transcript, UnreadableFile
 
 pytestmark = pytest.mark.feature("C7")
 RECORDED = Path(__file__).parent / "transcripts"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.cli.root import COMMANDS as CLI_COMMANDS
+from wellkept.api.cli.root import COMMANDS as CLI_COMMANDS
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import Programs
 from wellkept.clients.install.claude_plugin import write_plugin
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.feature("C4")
 COMMAND = ("/usr/bin/python3", "-I", "-S", "/opt/wellkept/clients/hook.py")
 
 
-SERVER = ("/opt/python", "-P", "-m", "wellkept.cli", "mcp")
+SERVER = ("/opt/python", "-P", "-m", "wellkept.api.cli", "mcp")
 
 
 def _write(

@@ -10,7 +10,7 @@ import pytest
 
 from tests.clients.recorded import FRAME, only, recorded, told
 from wellkept.clients.patches import read_patch
-from wellkept.core.events import (
+from wellkept.core.session.events import (
     Compacted,
     Edit,
     PromptSubmitted,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.clients.recorded import only, recorded, told
-from wellkept.core.events import (
+from wellkept.core.session.events import (
     Edit,
     PromptSubmitted,
     SessionEnded,

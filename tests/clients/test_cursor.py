@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.clients.recorded import FRAME, only, told
-from wellkept.core.events import (
+from wellkept.core.session.events import (
     Compacted,
     Edit,
     PromptSubmitted,

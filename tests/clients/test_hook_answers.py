@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients.hooking import Machine
-from wellkept.app.hook_context import HookContextProvider, open_existing
+from tests.support.samples import START
+from wellkept.api.hook_context import HookContextProvider, open_existing
 from wellkept.clients.answers import protocol
 from wellkept.clients.answers.protocol import SOCKET_NAME, NoServerError, ask
 from wellkept.clients.answers.responder import HookResponder
@@ -25,7 +26,6 @@ from wellkept.clients.answers.server import LOCK_NAME, AnswerServer, Respond
 from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
-from wellkept.testing.samples import START
 
 pytestmark = [
     pytest.mark.feature("C4", "B9"),

@@ -9,8 +9,8 @@ import pytest
 
 import wellkept
 from tests.clients.hooking import Machine
-from wellkept.app.hook_context import MAX_OPEN_PROJECTS, HookContextProvider, open_existing
-from wellkept.core.hook_context import HookContextRequest
+from wellkept.api.hook_context import MAX_OPEN_PROJECTS, HookContextProvider, open_existing
+from wellkept.core.session.hook_context import HookContextRequest
 
 pytestmark = pytest.mark.feature("B9", "C4")
 

@@ -20,7 +20,7 @@ from wellkept.clients.answers import bytecode_bundle
 from wellkept.clients.answers.responder import MAX_OUTPUT_CHARS, context_request
 from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.clients.answers.startup import LazyPattern
-from wellkept.core.events import (
+from wellkept.core.session.events import (
     Event,
     Origin,
     PromptSubmitted,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.clients.hooking import Machine
-from wellkept.app.observer.spool_folder import SpoolFolder
-from wellkept.memory.text.known_values import KnownValues, write_known
+from wellkept.observe.observer.spool_folder import SpoolFolder
 from wellkept.store import spool
 from wellkept.store.spool_reader import dropped, files
+from wellkept.text.secrets.known_values import KnownValues, write_known
 
 pytestmark = pytest.mark.feature("A10", "C2")
 

@@ -13,8 +13,8 @@ import pytest
 
 import wellkept
 from tests.skills.reading import put
-from wellkept.app.hook_context import HookContextProvider, open_existing
-from wellkept.core.hook_context import HookContext, HookContextRequest
+from wellkept.api.hook_context import HookContextProvider, open_existing
+from wellkept.core.session.hook_context import HookContext, HookContextRequest
 
 pytestmark = pytest.mark.feature("C4")
 
@@ -29,8 +29,8 @@ _ASK = """
 import sys
 from pathlib import Path
 from wellkept.clients.answers.responder import HookResponder
-from wellkept.app.hook_context import HookContextProvider, open_existing
-from wellkept.core.hook_context import HookContextRequest
+from wellkept.api.hook_context import HookContextProvider, open_existing
+from wellkept.core.session.hook_context import HookContextRequest
 import os
 context = HookContextProvider(
     lambda folder: open_existing(folder, environment=os.environ, busy_timeout_ms=1000)

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from tests.clients.hooking import Machine
-from wellkept.app.hook_context import HookContextProvider, open_existing
+from wellkept.api.hook_context import HookContextProvider, open_existing
 from wellkept.clients.answers.render import CONTEXT_EVENTS, LIMIT
 from wellkept.clients.answers.responder import HookResponder
 from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.core.changes import PutSession
-from wellkept.core.sessions import SessionRecord
+from wellkept.core.session.sessions import SessionRecord
 
 pytestmark = pytest.mark.feature("C4", "D10", "B8", "H6")
 

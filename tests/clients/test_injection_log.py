@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.clients.hooking import Machine
-from wellkept.app.hook_context import HookContextProvider, open_existing
-from wellkept.app.observer.drain import drain_spool
+from tests.support.samples import START
+from wellkept.api.hook_context import HookContextProvider, open_existing
 from wellkept.clients.answers.injection_spool import InjectionSpool
 from wellkept.clients.answers.responder import HookResponder
 from wellkept.clients.answers.shown_items import ShownItems
@@ -20,9 +20,9 @@ from wellkept.clients.injected_events import injected_events
 from wellkept.clients.registry import INJECTED_EVENT, translate_spooled
 from wellkept.core.ports.injections import Injection, InjectionFilter, LineOutcome
 from wellkept.core.records import replace
-from wellkept.core.sessions import SpoolEntry
+from wellkept.core.session.sessions import SpoolEntry
 from wellkept.observe.ingest.drain import DrainReport
-from wellkept.testing.samples import START
+from wellkept.observe.observer.drain import drain_spool
 
 pytestmark = pytest.mark.feature("C11")
 

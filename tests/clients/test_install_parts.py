@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from wellkept.cli.root import COMMANDS as CLI_COMMANDS
+from wellkept.api.cli.root import COMMANDS as CLI_COMMANDS
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs
 from wellkept.clients.install import toml_tables
 from wellkept.clients.install.client_files import CLIENTS, client_files
@@ -18,14 +18,14 @@ from wellkept.clients.install.files import InstallRecords
 from wellkept.clients.install.installer import Installer, InstallPlan, InstallState
 from wellkept.clients.install.slash_commands import COMMANDS
 from wellkept.core.errors import ConflictError, StoreError, UsageError
-from wellkept.core.injected_text import is_wellkept_command
 from wellkept.core.records import replace
+from wellkept.core.session.injected_text import is_wellkept_command
 
 pytestmark = pytest.mark.feature("C4", "C5", "H6")
 
 BEFORE = {"claude-code": "PreToolUse", "codex": "PreToolUse"}
 HOOK = ("/usr/bin/python3", "-I", "-S", "/opt/wellkept/clients/hook.py")
-SERVER = ("/opt/it's mine/python", "-P", "-m", "wellkept.cli", "mcp")
+SERVER = ("/opt/it's mine/python", "-P", "-m", "wellkept.api.cli", "mcp")
 FULL = Programs(hook=HOOK, server=SERVER, wellkept=("/opt/it's mine/wellkept",))
 SLASHED = ("claude-code", "gemini", "cursor", "opencode")
 COMMENTED = '{\n  // keep me\n  "theme": "dark", /* me too */\n}\n'
@@ -266,7 +266,7 @@ def test_what_a_person_added_to_our_server_stays_when_it_moves(tmp_path: Path) -
     with_env = _read(cursor)
     with_env["mcpServers"]["wellkept"]["env"] = {"A": "1"}
     cursor.write_text(json.dumps(with_env))
-    moved = ("/new/python", "-m", "wellkept.cli", "mcp")
+    moved = ("/new/python", "-m", "wellkept.api.cli", "mcp")
     second = _installer(tmp_path, Programs(hook=HOOK, server=moved))
     for client in ("codex", "cursor"):
         assert second.status(client, scope=InstallScope.USER).state is InstallState.OUTDATED
@@ -366,7 +366,7 @@ def test_each_client_has_the_five_commands(installer: Installer, client: str) ->
 def test_a_command_names_programs_tools_and_arguments_that_exist(
     installer: Installer, client: str
 ) -> None:
-    from wellkept.server.mcp.toolsets import listed_tools
+    from wellkept.api.mcp.toolsets import listed_tools
 
     installer.install(client, scope=InstallScope.USER)
     arguments = {"gemini": "{{args}}", "cursor": ""}.get(client, "$ARGUMENTS")
@@ -387,7 +387,7 @@ def test_a_command_names_programs_tools_and_arguments_that_exist(
 def test_what_a_command_runs_is_known_as_our_own(installer: Installer) -> None:
     line = "'/opt/my tools/wellkept' recall -- x"
     assert is_wellkept_command(line)
-    assert is_wellkept_command("/opt/python -P -m wellkept.cli recall -- x")
+    assert is_wellkept_command("/opt/python -P -m wellkept.api.cli recall -- x")
     assert not is_wellkept_command("/opt/python -m pytest wellkept")
     assert not is_wellkept_command("cat wellkept")
 

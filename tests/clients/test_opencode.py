@@ -15,7 +15,7 @@ from tests.clients.recorded import FRAME, only, recorded, told
 from wellkept.clients.hook_spec import ClientFolders, InstallScope, Programs
 from wellkept.clients.install.files import InstallRecords
 from wellkept.clients.install.installer import Installer
-from wellkept.core.events import (
+from wellkept.core.session.events import (
     Compacted,
     Edit,
     Event,

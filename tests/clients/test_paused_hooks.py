@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.clients.hooking import Machine
-from wellkept.app.pauses import Pauses
-from wellkept.clients.paused import paused_parts
+from wellkept.api.pause import Pauses
+from wellkept.clients.pause import paused_parts
 from wellkept.core.clock import system_clock
-from wellkept.store.pauses import format_pauses, parse_pauses
+from wellkept.store.pause import format_pauses, parse_pauses
 from wellkept.store.spool import OFF_NAME
 from wellkept.testing.fakes import ManualClock
 
@@ -89,7 +89,7 @@ def test_without_a_pause_the_hook_reads_nothing_of_it(machine: Machine) -> None:
         "import sys; sys.argv = ['hook', 'codex', 'Stop']\n"
         "from wellkept.clients import hook_process\n"
         "hook_process.main(['codex', 'Stop'])\n"
-        "print('wellkept.clients.paused' in sys.modules)"
+        "print('wellkept.clients.pause' in sys.modules)"
     )
     import subprocess
     import sys

@@ -8,7 +8,7 @@ import pytest
 
 from wellkept.clients import claude_code, codex, gemini, opencode
 from wellkept.clients.question_answers import read_answers
-from wellkept.core.events import Answer, ToolCalled
+from wellkept.core.session.events import Answer, ToolCalled
 
 pytestmark = pytest.mark.feature("C1")
 

@@ -134,5 +134,5 @@ def test_rendering_loads_nothing_that_would_slow_the_hook_down() -> None:
         "heavy = {'json', 're', 'typing', 'dataclasses'} & set(sys.modules);"
         "sys.exit(bool(heavy) or not render('codex', 'SessionStart', 'x'))"
     )
-    path = f"import sys; sys.path.insert(0, {'src'!r}); {program}"
+    path = f"import sys; sys.path.insert(0, {'packages/wellkept/src'!r}); {program}"
     assert subprocess.run([sys.executable, "-I", "-S", "-c", path], check=False).returncode == 0

@@ -20,8 +20,8 @@ from wellkept.clients import (
     qwen,
 )
 from wellkept.clients.registry import CLIENTS, translate, translator
+from wellkept.core.chat import runtime_events
 from wellkept.core.errors import UsageError
-from wellkept.core.runtime import events as runtime_events
 
 pytestmark = pytest.mark.feature("C2", "C4")
 

@@ -11,7 +11,7 @@ import pytest
 from tests.clients.hooking import Machine
 from tests.clients.test_injection_log import drained
 from wellkept.clients.transcripts.usage import usage_of
-from wellkept.core.events import TokenUsage
+from wellkept.core.session.events import TokenUsage
 
 pytestmark = pytest.mark.feature("C11")
 

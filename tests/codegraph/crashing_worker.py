@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import threading
 
-from wellkept.codegraph.index.parse_file import ParsedFile, parse_file
-from wellkept.codegraph.index.worker import main
+from wellkept.graph.index.parse_file import ParsedFile, parse_file
+from wellkept.graph.index.worker import main
 
 
 def parse(root: str, path: str) -> ParsedFile:

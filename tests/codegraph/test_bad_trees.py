@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from tests.codegraph.trees import NAME, built, edges, everything, rebuilt, write
-from wellkept.codegraph.index.builder import Builder, Tree
-from wellkept.codegraph.index.gitignore import is_ignored, read_patterns
-from wellkept.codegraph.index.parse_file import ParsedFile, parse_file
-from wellkept.codegraph.index.source_files import list_files
-from wellkept.codegraph.index.worker_pool import WorkerPool
-from wellkept.codegraph.languages.others import known_by_symbols
-from wellkept.codegraph.parse.extract import extract
-from wellkept.codegraph.query.queries import GraphQueries
 from wellkept.core.clock import system_clock
 from wellkept.core.errors import StoreError, StoreReadOnlyError, UsageError
 from wellkept.core.graph import BuildReport, FileState
+from wellkept.graph.index.builder import Builder, Tree
+from wellkept.graph.index.gitignore import is_ignored, read_patterns
+from wellkept.graph.index.parse_file import ParsedFile, parse_file
+from wellkept.graph.index.source_files import list_files
+from wellkept.graph.index.worker_pool import WorkerPool
+from wellkept.graph.languages.others import known_by_symbols
+from wellkept.graph.parse.extract import extract
+from wellkept.graph.query.queries import GraphQueries
 from wellkept.store import open_graph
 
 pytestmark = pytest.mark.feature("E2")

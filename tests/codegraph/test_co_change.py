@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.codegraph.history.co_change import SIGNALS, WEIGHTS, CoChange, train
-from wellkept.codegraph.history.commits import (
+from wellkept.graph.history.co_change import SIGNALS, WEIGHTS, CoChange, train
+from wellkept.graph.history.commits import (
     ChangeStatus,
     CommitFile,
     FileNumbers,

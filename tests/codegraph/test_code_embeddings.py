@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.codegraph.search.embeddings import (
+from wellkept.core.clock import system_clock
+from wellkept.core.ports.code_search import CommitCount, CommitText, FileText, VectorKind
+from wellkept.core.ports.models import Vector
+from wellkept.graph.search.embeddings import (
     MAX_PIECES,
     PIECE_CHARS,
     CodeEmbeddings,
     EmbeddingScores,
     pieces,
 )
-from wellkept.codegraph.search.file_search import FileSearch
-from wellkept.core.clock import system_clock
-from wellkept.core.ports.code_search import CommitCount, CommitText, FileText, VectorKind
-from wellkept.core.ports.models import Vector
-from wellkept.providers.embedders.static import StaticEmbedder
+from wellkept.graph.search.file_search import FileSearch
+from wellkept.models.embedders.static import StaticEmbedder
 from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
 from wellkept.testing.fakes import WordEmbedder
 

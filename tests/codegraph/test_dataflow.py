@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wellkept.codegraph.languages import language_of
-from wellkept.codegraph.parse.extract import parse_syntax
-from wellkept.codegraph.query.dataflow import FunctionFlow, ValueOrigin, read_flow
+from wellkept.graph.languages import language_of
+from wellkept.graph.parse.extract import parse_syntax
+from wellkept.graph.query.dataflow import FunctionFlow, ValueOrigin, read_flow
 
 pytestmark = pytest.mark.feature("E3")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wellkept.codegraph.index.file_kind import FileKind, asked_kinds, file_kind
+from wellkept.graph.index.file_kind import FileKind, asked_kinds, file_kind
 
 pytestmark = pytest.mark.feature("E5")
 

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.codegraph.search.abbreviations import with_short_forms
-from wellkept.codegraph.search.file_search import (
+from wellkept.core.clock import system_clock
+from wellkept.core.ports.code_search import CommitText, FileText
+from wellkept.graph.search.abbreviations import with_short_forms
+from wellkept.graph.search.file_search import (
     MAX_REQUEST_CHARS,
     SIGNALS,
     WEIGHTS,
@@ -19,16 +21,14 @@ from wellkept.codegraph.search.file_search import (
     CandidateSignals,
     FileSearch,
 )
-from wellkept.codegraph.search.request_signals import (
+from wellkept.graph.search.request_signals import (
     HALF,
     RequestLength,
     RequestSignals,
     file_names,
     headline,
 )
-from wellkept.codegraph.search.tokens import words
-from wellkept.core.clock import system_clock
-from wellkept.core.ports.code_search import CommitText, FileText
+from wellkept.graph.search.tokens import words
 from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
 
 pytestmark = pytest.mark.feature("E5")

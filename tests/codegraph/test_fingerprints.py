@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-import wellkept.codegraph
-from wellkept.codegraph.index.fingerprints import READERS
+import wellkept.graph
+from wellkept.graph.index.fingerprints import READERS
 
 pytestmark = pytest.mark.feature("E2")
 
-PACKAGE = "wellkept.codegraph"
-FOLDER = Path(wellkept.codegraph.__file__).parent
+PACKAGE = "wellkept.graph"
+FOLDER = Path(wellkept.graph.__file__).parent
 
 
 def _imported(path: Path) -> Iterator[str]:

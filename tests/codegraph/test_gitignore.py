@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.codegraph.trees import write
-from wellkept.codegraph.index.source_files import list_files
+from wellkept.graph.index.source_files import list_files
 
 pytestmark = pytest.mark.feature("E2")
 

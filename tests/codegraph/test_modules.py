@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.codegraph.trees import NAME, built, write
-from wellkept.codegraph.modules.conventions import conventions_of
-from wellkept.codegraph.modules.descriptions import lead
-from wellkept.codegraph.modules.module_map import module_folders, modules_of
 from wellkept.core.code_modules import CodeModule, ModuleLink
 from wellkept.core.graph import SourceFile
+from wellkept.graph.modules.conventions import conventions_of
+from wellkept.graph.modules.descriptions import lead
+from wellkept.graph.modules.module_map import module_folders, modules_of
 
 pytestmark = pytest.mark.feature("E4")
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.codegraph.trees import NAME, built
-from wellkept.codegraph.query.queries import GraphQueries
+from tests.support.conformance.graph import analysed
+from tests.support.model_store.graph import ModelGraph
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.graph import EDGE_WEIGHTS, MAX_DEPTH, Edge, EdgeKind, LinkedMemory
 from wellkept.core.ports.graph import FileEdges, GraphStore
-from wellkept.testing.conformance.graph import analysed
-from wellkept.testing.model_store.graph import ModelGraph
+from wellkept.graph.query.queries import GraphQueries
 
 pytestmark = pytest.mark.feature("E3")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wellkept.codegraph.search.quoted_code import QuotedCode
+from wellkept.graph.search.quoted_code import QuotedCode
 
 pytestmark = pytest.mark.feature("E5")
 

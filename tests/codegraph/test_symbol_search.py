@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wellkept.codegraph.search.symbol_search import (
+from wellkept.graph.search.symbol_search import (
     MAX_SOURCE_CHARS,
     FoundSymbol,
     find_symbols,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.codegraph.trees import NAME, built, write
-from wellkept.codegraph.query.queries import GraphQueries
 from wellkept.core.graph import Edge, EdgeKind, Node, NodeKind, Trace
+from wellkept.graph.query.queries import GraphQueries
 
 pytestmark = pytest.mark.feature("E3")
 

@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.codegraph.trees import NAME, builder, built, edges, everything, rebuilt, write
-from wellkept.codegraph.index.builder import Builder, Tree
-from wellkept.codegraph.index.parse_file import ParsedFile, parse_file, parse_source
 from wellkept.core.clock import system_clock
 from wellkept.core.graph import BuildProgress, BuildStage
 from wellkept.core.ports.graph import AnalyzedFile
 from wellkept.core.records import replace
+from wellkept.graph.index.builder import Builder, Tree
+from wellkept.graph.index.parse_file import ParsedFile, parse_file, parse_source
 from wellkept.store import open_graph
 
 pytestmark = pytest.mark.feature("E2")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from wellkept.codegraph.index.builder import Builder, Tree
-from wellkept.codegraph.index.parse_file import parse_file
 from wellkept.core.clock import system_clock
 from wellkept.core.graph import BuildReport
 from wellkept.core.ports.graph import GraphStore
+from wellkept.graph.index.builder import Builder, Tree
+from wellkept.graph.index.parse_file import parse_file
 from wellkept.store import open_graph
 
 NAME = "tree"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import wellkept
 from tests.conformance.fixtures import mount
-from wellkept.app.settings.model import Settings
-from wellkept.server.mcp.handlers import ServerLocation
-from wellkept.server.mcp.server import make_server
-from wellkept.server.mcp.streamable_http import serve_http
-from wellkept.server.open_projects import OpenProjects
+from wellkept.api.mcp.handlers import ServerLocation
+from wellkept.api.mcp.server import make_server
+from wellkept.api.mcp.streamable_http import serve_http
+from wellkept.api.server.open_projects import OpenProjects
+from wellkept.core.settings.model import Settings
 
 
 def main(folder: Path) -> None:

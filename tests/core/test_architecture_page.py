@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.repository
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "wellkept"
+PACKAGE = ROOT / "packages" / "wellkept" / "src" / "wellkept"
 TEXT = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 

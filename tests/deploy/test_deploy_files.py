@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from wellkept.cli.root import root
+from wellkept.api.cli.root import root
 
 pytestmark = pytest.mark.feature("T5")
 
@@ -93,8 +93,8 @@ def test_the_server_is_started_with_options_that_it_has(words: list[str]) -> Non
 
 
 def test_probes_ask_for_paths_that_are_open_by_a_name_that_is_known() -> None:
-    from wellkept.server.auth import LOOPBACK_HOSTS
-    from wellkept.server.http.app import OPEN_PATHS
+    from wellkept.api.http.app import OPEN_PATHS
+    from wellkept.api.server.auth import LOOPBACK_HOSTS
 
     pod = documents()[0]["spec"]["template"]["spec"]["containers"][0]
     for kind in ("startupProbe", "readinessProbe", "livenessProbe"):

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.docs.pages import ROOT, blocks, command_lines, pages, words_of
-from wellkept.cli.root import root
+from wellkept.api.cli.root import root
 
 pytestmark = pytest.mark.feature("I4")
 

@@ -107,8 +107,8 @@ def test_troubleshooting_has_every_finding_of_doctor() -> None:
     table = text.partition("| check |")[2].partition("\n\n")[0]
     cells = [line.split("|")[1] for line in table.splitlines()[2:] if line.startswith("|")]
     listed = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
-    source = ROOT / "src" / "wellkept"
-    named = checks_of(source / "app/maintenance/doctor.py") | {"text model"}
+    source = ROOT / "packages" / "wellkept" / "src" / "wellkept"
+    named = checks_of(source / "api/maintenance/doctor.py") | {"text model"}
     named |= checks_of(source / "store/sqlite/maintenance/checks.py") | {"words", "fragments"}
     assert {"settings", "spool", "damage", "labels"} <= named
     assert named - listed == set(), "doctor finds what the page does not explain"

@@ -15,14 +15,14 @@ import click
 import pytest
 
 import wellkept
-from wellkept.agent import HookPoint, PermissionMode
-from wellkept.agent.mcp_client.config import parse_servers
-from wellkept.app.agent.config_keys import agent_key
-from wellkept.cli.root import root
-from wellkept.cli.terminal.slash_commands import COMMANDS
-from wellkept.providers.agent_models.catalog import builtin_catalog
-from wellkept.testing.chat_server import ChatServer
+from tests.support.chat_server import ChatServer
+from wellkept.api.cli.root import root
+from wellkept.models.chat.catalog import builtin_catalog
 from wellkept.testing.scripted_model import ScriptedModel
+from wellkept_agent import HookPoint, PermissionMode
+from wellkept_agent.mcp_client.config import parse_servers
+from wellkept_agent.terminal.slash_commands import COMMANDS
+from wellkept_agent.wiring.config_keys import agent_key
 
 pytestmark = pytest.mark.feature("G1", "G2")
 

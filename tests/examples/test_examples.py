@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from wellkept.testing.chat_server import ChatServer
+from tests.support.chat_server import ChatServer
 from wellkept.testing.scripted_model import call, calls
 
 pytestmark = pytest.mark.feature("G1", "G2")

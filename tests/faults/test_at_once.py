@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from wellkept.app.processes import FOLDER_NAME, RunningProcess, announced
-from wellkept.app.settings.model import Settings
+from wellkept.api.processes import FOLDER_NAME, RunningProcess, announced
 from wellkept.core.errors import ConflictError
 from wellkept.core.query import Filter, Validity
+from wellkept.core.settings.model import Settings
 from wellkept.store import open_store
 
 _THREADS = 8
@@ -60,7 +60,7 @@ _SENTENCES = 25
 _REMEMBER = """
 import sys
 import wellkept
-from wellkept.app.settings.model import Settings
+from wellkept.core.settings.model import Settings
 
 path, folder, count = sys.argv[1:]
 with wellkept.open(path, cwd=folder, embedder="none", settings=Settings()) as wk:

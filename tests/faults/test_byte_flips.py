@@ -10,8 +10,8 @@ import pytest
 
 import wellkept
 from bench.byte_flips import GARBAGE, VERBS, Flipper, columns, environment, flips, make_home
-from wellkept.app.settings.model import Settings
 from wellkept.core.errors import StoreCorruptError
+from wellkept.core.settings.model import Settings
 from wellkept.store.sqlite.connection.errors import readable_index
 
 pytestmark = pytest.mark.feature("A2")

@@ -16,19 +16,19 @@ import wellkept
 from bench.crash_scene import wait_until
 from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import START, Teller, world
-from wellkept.app.background import BackgroundWorker, WorkerIntervals
-from wellkept.app.maintenance.reindex import vector_coverage
-from wellkept.app.observer.drain import drain_spool
-from wellkept.app.observer.learning import summarize_and_learn
-from wellkept.app.observer.spool_folder import SpoolFolder
-from wellkept.app.settings.model import Settings
+from wellkept.api.background import BackgroundWorker, WorkerIntervals
+from wellkept.api.maintenance.reindex import vector_coverage
 from wellkept.clients.registry import translate_spooled
 from wellkept.core.errors import ProviderError, StoreBusyError
 from wellkept.core.ports.models import Vector
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import MemoryType
 from wellkept.observe.ingest.drain import DrainRules, drain
+from wellkept.observe.observer.drain import drain_spool
+from wellkept.observe.observer.learn import summarize_and_learn
+from wellkept.observe.observer.spool_folder import SpoolFolder
 from wellkept.store import spool
 from wellkept.testing.fakes import WordEmbedder
 

@@ -80,7 +80,7 @@ def test_a_build_that_acknowledges_what_it_did_not_write_is_caught(tmp_path: Pat
 def test_a_build_that_keeps_a_statement_twice_is_caught(tmp_path: Path) -> None:
     double = mutant(
         tmp_path / "double",
-        "cli/commands/memory/remember.py",
+        "api/cli/memory/remember.py",
         _KEPT,
         f"{_KEPT}\n        wk.remember(content, merge_similar=False)",
     )

@@ -18,8 +18,8 @@ import pytest
 import wellkept
 from bench.crash_scene import Done
 from tests.clients.hooking import HOOK, PYTHON
-from wellkept.app.settings.model import Settings
-from wellkept.cli.background import ServerProcess, background_services
+from wellkept.api.cli.background import ServerProcess, background_services
+from wellkept.core.settings.model import Settings
 from wellkept.store import spool
 
 pytestmark = [
@@ -31,7 +31,7 @@ pytestmark = [
 ]
 _DROPPED = "-dac_override,-dac_read_search,-fowner"
 _PLAIN_USER = ("setpriv", f"--bounding-set={_DROPPED}", f"--inh-caps={_DROPPED}")
-_CLI = (sys.executable, "-P", "-m", "wellkept.cli")
+_CLI = (sys.executable, "-P", "-m", "wellkept.api.cli")
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from tests.observe.spooling import POISON, Spooler, translate
 from tests.observe.telling import Teller, world
-from wellkept.core.events import Event
-from wellkept.core.sessions import SpoolEntry
+from wellkept.core.session.events import Event
+from wellkept.core.session.sessions import SpoolEntry
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, Translate, drain
 from wellkept.store import open_store

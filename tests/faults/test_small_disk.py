@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from wellkept.app.observer.drain import drain_spool
-from wellkept.app.settings.model import Settings
 from wellkept.clients.registry import translate_spooled
 from wellkept.core.errors import StoreError, StoreFullError
 from wellkept.core.query import Filter
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import MemoryType, Severity
+from wellkept.observe.observer.drain import drain_spool
 from wellkept.store import spool
 from wellkept.store.spool_reader import dropped
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import wellkept
 from tests.integrations.conftest import FAKE_KEY
 from wellkept import Wellkept
-from wellkept.integrations.anthropic_memory import AsyncWellkeptMemoryTool, WellkeptMemoryTool
+from wellkept_adapters.anthropic_memory import AsyncWellkeptMemoryTool, WellkeptMemoryTool
 
 pytestmark = pytest.mark.feature("I2")
 

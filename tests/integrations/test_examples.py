@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from wellkept.testing.chat_server import ChatServer
+from tests.support.chat_server import ChatServer
 from wellkept.testing.scripted_model import call, calls
 
 pytestmark = pytest.mark.feature("I2")
@@ -143,10 +143,10 @@ def test_mem0_switch(run: Run, project: Path) -> None:
 
 
 def test_every_adapter_has_an_example_and_a_section_of_the_guide() -> None:
-    source = EXAMPLES.parent / "src" / "wellkept" / "integrations"
+    source = EXAMPLES.parent / "packages" / "wellkept" / "src" / "wellkept" / "integrations"
     shared = {"__init__", "frameworks", "items", "recalled", "value_filters"}
     guide = (EXAMPLES.parent / "docs" / "guides" / "integrations.md").read_text("utf-8")
     examples = "\n".join(path.read_text("utf-8") for path in EXAMPLES.glob("*.py"))
     for name in {path.stem for path in source.glob("*.py")} - shared:
-        assert f"wellkept.integrations.{name} import" in examples
-        assert f"wellkept.integrations.{name} import" in guide
+        assert f"wellkept_adapters.{name} import" in examples
+        assert f"wellkept_adapters.{name} import" in guide

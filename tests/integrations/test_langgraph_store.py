@@ -18,7 +18,7 @@ from langgraph.store.memory import InMemoryStore
 import wellkept
 from tests.integrations.conftest import FAKE_KEY
 from wellkept import UsageError, Wellkept
-from wellkept.integrations.langgraph import WellkeptStore
+from wellkept_adapters.langgraph import WellkeptStore
 
 pytestmark = pytest.mark.feature("I2")
 
@@ -224,7 +224,7 @@ def test_two_processes_write_the_same_keys(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     program = (
         "import sys, wellkept\n"
-        "from wellkept.integrations.langgraph import WellkeptStore\n"
+        "from wellkept_adapters.langgraph import WellkeptStore\n"
         "with wellkept.open(sys.argv[1], project='shop', embedder='none') as wk:\n"
         "    store = WellkeptStore(wk)\n"
         "    for n in range(30):\n"

@@ -13,7 +13,7 @@ import pytest
 import wellkept
 from tests.integrations.conftest import FAKE_KEY
 from wellkept import UsageError, Wellkept
-from wellkept.integrations.mem0 import AsyncMemory, Memory
+from wellkept_adapters.mem0 import AsyncMemory, Memory
 
 pytestmark = pytest.mark.feature("I2")
 

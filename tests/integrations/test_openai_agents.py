@@ -14,7 +14,7 @@ from agents.run import CallModelData, ModelInputData
 import wellkept
 from tests.integrations.conftest import FAKE_KEY
 from wellkept import UsageError, Wellkept
-from wellkept.integrations.openai_agents import WellkeptSession, recall_filter
+from wellkept_adapters.openai_agents import WellkeptSession, recall_filter
 
 pytestmark = pytest.mark.feature("I2")
 

@@ -16,9 +16,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from wellkept import Wellkept
-from wellkept.integrations.langgraph_nodes import MemoryState, recall_node, remember_node
-from wellkept.integrations.llama_index import WellkeptBlock
-from wellkept.integrations.pydantic_ai import memory_toolset
+from wellkept_adapters.langgraph_nodes import MemoryState, recall_node, remember_node
+from wellkept_adapters.llama_index import WellkeptBlock
+from wellkept_adapters.pydantic_ai import memory_toolset
 
 pytestmark = pytest.mark.feature("I2")
 models.ALLOW_MODEL_REQUESTS = False
@@ -184,8 +184,8 @@ def test_a_missing_framework_is_named_with_the_way_to_get_it(
 ) -> None:
     program = (
         f"import sys; sys.modules[{package!r}] = None\n"
-        "import wellkept.integrations, wellkept.integrations.mem0\n"
-        f"import wellkept.integrations.{module}\n"
+        "import wellkept_adapters, wellkept_adapters.mem0\n"
+        f"import wellkept_adapters.{module}\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.memory.workshop import Workshop, open_workshop
+from tests.support.samples import Samples
 from wellkept.memory.engine import Engine
 from wellkept.store import open_store
-from wellkept.testing import Samples
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 

@@ -11,7 +11,7 @@ from wellkept.core.codec import Payload
 from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
 from wellkept.core.text import clean
 from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, RelationType, Scope, Source
-from wellkept.memory.text.redaction import redact
+from wellkept.text.secrets.redaction import redact
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

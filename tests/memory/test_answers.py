@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from wellkept.core.events import Answer
 from wellkept.core.query import Filter
+from wellkept.core.session.events import Answer
 from wellkept.core.types import MemoryType
-from wellkept.memory.commands.answers import decision_in
 from wellkept.memory.commands.execute import Speaker, apply_answers
 from wellkept.memory.engine import Engine
+from wellkept.text.memory_commands.answers import decision_in
 
 pytestmark = pytest.mark.feature("C1")
 HERE = "name:here"

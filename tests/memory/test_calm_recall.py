@@ -17,7 +17,8 @@ from wellkept.core.payloads import Observation
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
-from wellkept.memory.recall.answers import SUPPORT, Question, probability
+from wellkept.memory.recall.answer_probability import SUPPORT, Question, probability
+from wellkept.memory.recall.diversify import spread_out
 from wellkept.memory.recall.features import begins_a_word
 from wellkept.memory.recall.query_plan import plan_query
 from wellkept.memory.recall.ranking import Ranked
@@ -27,7 +28,6 @@ from wellkept.memory.recall.requests import (
     CLEAR_SCORE,
     DEFAULT_MIN_SCORE,
 )
-from wellkept.memory.recall.spread import spread_out
 from wellkept.memory.recall.weights import load_rankings
 from wellkept.testing.fakes import ManualClock
 

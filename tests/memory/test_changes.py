@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Source
-from wellkept.memory.changes.cues import former_words
-from wellkept.memory.changes.statement import parse
-from wellkept.memory.changes.supersedes import supersedes
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import RememberOutcome, remember
+from wellkept.text.contradictions.cues import former_words
+from wellkept.text.contradictions.statement import parse
+from wellkept.text.contradictions.supersedes import supersedes
 
 pytestmark = pytest.mark.feature("A4")
 HERE = "name:here"

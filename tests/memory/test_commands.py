@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bench import commands as bench
 from wellkept.core.types import MemoryType
-from wellkept.memory.commands.detect import (
+from wellkept.text.memory_commands.detect import (
     DOCUMENT_CHARS,
     Ask,
     Forget,

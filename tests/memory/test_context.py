@@ -6,13 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from wellkept.context.build import ContextRequest, Moment, build_context
+from wellkept.context.packing import render_context
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.query import FileLink
 from wellkept.core.text import estimate_tokens
 from wellkept.core.types import MemoryType, Scope, Source
-from wellkept.memory.context.build import ContextRequest, Moment, build_context
-from wellkept.memory.context.packing import render_context
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember, remember_many
 from wellkept.testing.fakes import ManualClock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wellkept.memory.text.instructions import CUT, without_instructions
+from wellkept.text.instructions import CUT, without_instructions
 
 pytestmark = pytest.mark.feature("H6")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept.core.clock import date_words
-from wellkept.memory.text.dates import parse_window
+from wellkept.text.dates import parse_window
 
 pytestmark = pytest.mark.feature("B6")
 

@@ -8,8 +8,9 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from wellkept.app.wiring.keyword_types import EditArgs, MemoryArgs
-from wellkept.app.wiring.requests import RequestBuilder
+from tests.support.samples import Samples
+from wellkept.api.http.records import MemoryEdit, MemoryRecord
+from wellkept.api.server.record_models import record_model
 from wellkept.core.codec import record_from_json, record_to_json
 from wellkept.core.memory import (
     Evidence,
@@ -22,15 +23,14 @@ from wellkept.core.memory import (
 from wellkept.core.payloads import Decision
 from wellkept.core.records import fields, record
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.memory.arguments import EditArgs, MemoryArgs
 from wellkept.memory.draft import amend, compose
 from wellkept.memory.exchange.markdown_document import read_front_matter
 from wellkept.memory.exchange.markdown_memory import changes_to, memory_from_markdown
 from wellkept.memory.exchange.markdown_memory import memory_to_markdown as to_markdown
 from wellkept.memory.fields import EDITABLE, IN_MARKDOWN, MEMORY_FIELDS, SETTABLE
-from wellkept.server.http.records import MemoryEdit, MemoryRecord
-from wellkept.server.record_models import record_model
+from wellkept.memory.request_builder import RequestBuilder
 from wellkept.store.sqlite.tables.memory_rows import to_memory, to_row
-from wellkept.testing import Samples
 
 pytestmark = pytest.mark.feature("A1")
 

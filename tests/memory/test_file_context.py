@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from wellkept.context.build import ContextRequest, Moment, build_context
+from wellkept.context.packing import render_context
 from wellkept.core.changes import PutScratchpad, Replace
 from wellkept.core.codec import Payload
 from wellkept.core.memory import MemoryDraft
@@ -17,10 +19,8 @@ from wellkept.core.payloads import (
     TaskCalibration,
 )
 from wellkept.core.query import FileLink, Filter
-from wellkept.core.scratchpad import AgentNote, Scratchpad, TaskScratchpad
+from wellkept.core.session.scratchpad import AgentNote, Scratchpad, TaskScratchpad
 from wellkept.core.types import MemoryType, Phase, Source
-from wellkept.memory.context.build import ContextRequest, Moment, build_context
-from wellkept.memory.context.packing import render_context
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember
 

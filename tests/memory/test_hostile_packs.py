@@ -8,16 +8,16 @@ import pytest
 
 from tests.app.opening import open_in
 from tests.memory.test_instructions import BENIGN, HOSTILE
+from tests.support.samples import START
+from wellkept.context.candidates import ContextCandidate
+from wellkept.context.instruction_filter import harmless_candidates, harmless_sections
+from wellkept.context.packing import render_context
+from wellkept.context.sections import Section, SectionLine, SectionLines
 from wellkept.core.ids import IdSource
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.types import MemoryType, Source
-from wellkept.memory.context.candidates import ContextCandidate
-from wellkept.memory.context.harmless import harmless_candidates, harmless_sections
-from wellkept.memory.context.packing import render_context
-from wellkept.memory.context.sections import Section, SectionLine, SectionLines
 from wellkept.memory.draft import SUSPECT_TAG, compose
-from wellkept.memory.text.instructions import reads_as_instruction
-from wellkept.testing.samples import START
+from wellkept.text.instructions import reads_as_instruction
 
 pytestmark = pytest.mark.feature("D10", "C4")
 

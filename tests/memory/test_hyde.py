@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.memory.recall.second_pass import blend, needs_second_pass
+from wellkept.memory.recall.hyde_and_rerank import blend, needs_second_pass
 
 pytestmark = pytest.mark.feature("B7")
 

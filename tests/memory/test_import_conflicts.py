@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memory.exchange_steps import HEADER, counts, exported, line, one, put, take
+from tests.support.model_store.store import ModelStore
+from tests.support.samples import Samples
 from wellkept.core.memory import Memory
 from wellkept.core.types import EvidenceKind, MemoryType, Scope
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.jsonl import full_export, import_jsonl
-from wellkept.testing import ModelStore, Samples
 
 pytestmark = pytest.mark.feature("A11")
 

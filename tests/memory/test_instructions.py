@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from wellkept.memory.text.instructions import fact_of, reads_as_instruction, visible
+from wellkept.text.instructions import fact_of, reads_as_instruction, visible
 
 pytestmark = pytest.mark.feature("D10", "C4")
 

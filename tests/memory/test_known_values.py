@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.memory.text.known_values import KnownValues, read_known, use_known, write_known
-from wellkept.memory.text.redaction import redact
+from wellkept.text.secrets.known_values import KnownValues, read_known, use_known, write_known
+from wellkept.text.secrets.redaction import redact
 
 pytestmark = pytest.mark.feature("A10")
 

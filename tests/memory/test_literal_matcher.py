@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.memory.text.literal_matcher import Literals, SharedLiterals
+from wellkept.text.literal_matcher import Literals, SharedLiterals
 
 pytestmark = pytest.mark.feature("A10")
 _TEXTS = st.text(alphabet="skant-_.é", max_size=40)

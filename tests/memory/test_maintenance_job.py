@@ -12,7 +12,7 @@ from tests.memory.workshop import PROJECT, Workshop, open_workshop
 from wellkept.core.changes import PutSession
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
-from wellkept.core.sessions import SessionRecord
+from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.types import MemoryType, Scope
 from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.maintenance import maintenance_due, run_maintenance

@@ -8,9 +8,9 @@ from wellkept.core.clock import whole_ms
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Source
-from wellkept.memory.changes.supersedes import supersedes
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import RememberOutcome, remember
+from wellkept.text.contradictions.supersedes import supersedes
 
 pytestmark = pytest.mark.feature("A4")
 HERE = "name:here"

@@ -8,7 +8,7 @@ from itertools import groupby
 import pytest
 
 from bench.planted import PARTS, Plant, plants
-from wellkept.memory.text.redaction import redact
+from wellkept.text.secrets.redaction import redact
 
 pytestmark = pytest.mark.feature("A10")
 

@@ -13,6 +13,8 @@ from hypothesis import given, settings
 
 from tests.memory.exchange_records import libraries, memories
 from tests.memory.exchange_steps import HEADER, counts, exported, line, one, put, take
+from tests.support.model_store.store import ModelStore
+from tests.support.samples import Samples
 from wellkept.core.changes import Insert
 from wellkept.core.codec import record_to_json
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
@@ -29,7 +31,6 @@ from wellkept.memory.exchange.jsonl import (
 from wellkept.memory.exchange.jsonl_lines import MAX_LINE_BYTES
 from wellkept.memory.exchange.memory_json import memory_from_json
 from wellkept.store import open_store
-from wellkept.testing import ModelStore, Samples
 
 pytestmark = pytest.mark.feature("A11")
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.memory.exchange_records import memories
+from tests.support.samples import Samples
 from wellkept.core.changes import Insert, Rescore
 from wellkept.core.codec import Json
 from wellkept.core.errors import ConflictError, NotFoundError
@@ -30,7 +31,6 @@ from wellkept.memory.exchange.markdown_memory import (
     memory_from_markdown,
     memory_to_markdown,
 )
-from wellkept.testing import Samples
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("A11")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.memory.test_context import HERE, teach
+from wellkept.context.build import ContextRequest, Moment, build_context
+from wellkept.context.matching import Prompt
 from wellkept.core.types import MemoryType
-from wellkept.memory.context.build import ContextRequest, Moment, build_context
-from wellkept.memory.context.matching import Prompt
 from wellkept.memory.engine import Engine
 
 pytestmark = pytest.mark.feature("B9")

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bench import redaction as bench
-from wellkept.memory.text.redaction import PRIVATE, Finding, redact
+from wellkept.text.secrets.redaction import PRIVATE, Finding, redact
 
 pytestmark = pytest.mark.feature("A10")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.redaction_limits import altered_lines, hostile_units
-from wellkept.memory.text.redaction import redact
+from wellkept.text.secrets.redaction import redact
 
 pytestmark = pytest.mark.feature("A10")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.memory.text.similarity import TextRelation, compare
+from wellkept.text.similarity import TextRelation, compare
 
 pytestmark = pytest.mark.feature("A4")
 

@@ -6,7 +6,7 @@ import pytest
 
 from bench import commands as bench
 from wellkept.core.types import MemoryType
-from wellkept.memory.commands.detect import Forget, Remember, detect_commands
+from wellkept.text.memory_commands.detect import Forget, Remember, detect_commands
 
 pytestmark = pytest.mark.feature("C1")
 

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 from tests.observe.telling import START, Teller, world
 from wellkept.core.changes import PutScratchpad
-from wellkept.core.events import Event, Origin, ToolKind
 from wellkept.core.records import replace
-from wellkept.core.scratchpad import AgentNote, Scratchpad
+from wellkept.core.session.events import Event, Origin, ToolKind
+from wellkept.core.session.scratchpad import AgentNote, Scratchpad
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.observe.learning.promote import PromotionReport, PromotionRules, promote

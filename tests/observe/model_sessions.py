@@ -10,10 +10,10 @@ from typing import Any
 from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import Teller, world
 from wellkept.core.errors import ProviderError
-from wellkept.core.events import Event
 from wellkept.core.memory import Memory, MemoryDraft
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
+from wellkept.core.session.events import Event
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember
 from wellkept.observe.ingest.drain import drain

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.core.clock import to_ms
-from wellkept.core.events import Event
-from wellkept.core.sessions import SpoolEntry
+from wellkept.core.session.events import Event
+from wellkept.core.session.sessions import SpoolEntry
+from wellkept.observe.observer.spool_folder import SpoolFolder
 from wellkept.store import spool
 
 POISON = b"poison"

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from wellkept.core.events import (
+from wellkept.core.payloads import Observation
+from wellkept.core.session.events import (
     Compacted,
     Edit,
     Event,
@@ -23,9 +24,8 @@ from wellkept.core.events import (
     ToolKind,
     TurnEnded,
 )
-from wellkept.core.payloads import Observation
-from wellkept.observe.reading.environment import Environment, ProjectLocation
 from wellkept.observe.session.reducer import SessionUpdate, apply_events
+from wellkept.text.shell.environment import Environment, ProjectLocation
 
 START = datetime(2026, 4, 1, 9, tzinfo=UTC)
 ROOT = "/home/dev/shop"

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.observe.telling import START, Teller, folded, world
-from wellkept.core.events import Event, ToolKind
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.payloads import Observation
 from wellkept.core.query import Filter
+from wellkept.core.session.events import Event, ToolKind
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
 from wellkept.observe.session.memory_changes import memory_changes

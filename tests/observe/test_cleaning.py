@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.observe.telling import Teller, folded
-from wellkept.core.events import Edit, PromptSubmitted, ToolCalled, ToolKind
-from wellkept.observe.reading.sanitize import MAX_OUTPUT_CHARS, cleaned, safe_text
+from wellkept.core.session.events import Edit, PromptSubmitted, ToolCalled, ToolKind
+from wellkept.text.events.sanitize import MAX_OUTPUT_CHARS, cleaned, safe_text
 
 pytestmark = pytest.mark.feature("C1", "A10")
 SECRET = "ghp_" + "a1B2c3D4e5" * 4

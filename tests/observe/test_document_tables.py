@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from wellkept.core.scratchpad import (
+from wellkept.core.session.scratchpad import (
     Backtrack,
     CoAccess,
     ErrorRetry,

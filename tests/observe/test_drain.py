@@ -15,17 +15,17 @@ import pytest
 
 from tests.observe.spooling import POISON, Spooler, translate
 from tests.observe.telling import START, Teller, load_cases, world
-from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.core.changes import Change, PutSession
 from wellkept.core.errors import ProviderError, StoreFullError
-from wellkept.core.events import Event
 from wellkept.core.memory import Memory
 from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Validity
-from wellkept.core.sessions import SpoolEntry
+from wellkept.core.session.events import Event
+from wellkept.core.session.sessions import SpoolEntry
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, DrainRules, drain
+from wellkept.observe.observer.spool_folder import SpoolFolder
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 pytestmark = pytest.mark.feature("C2")

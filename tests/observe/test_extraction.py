@@ -11,9 +11,9 @@ from tests.observe.model_sessions import PROJECT, ModelSession, item, memories
 from tests.observe.spooling import Spooler
 from tests.observe.telling import ROOT, START, Teller
 from wellkept.core.errors import ProviderError
-from wellkept.core.events import ToolKind
 from wellkept.core.memory import MemoryPatch
 from wellkept.core.query import Filter, Validity
+from wellkept.core.session.events import ToolKind
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.edit import forget, revise
 from wellkept.memory.engine import Engine

@@ -14,7 +14,7 @@ from wellkept.core.code_modules import module_of
 from wellkept.core.codec import Json
 from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.query import FileLink
-from wellkept.core.scratchpad import (
+from wellkept.core.session.scratchpad import (
     MAX_SESSIONS_PER_SUBJECT,
     SessionSignal,
     SignalKind,

@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 
 from tests.observe.telling import ROOT, START, Teller, folded, observations, world
-from wellkept.core.events import Event, ToolKind
 from wellkept.core.payloads import Prompt, SessionSummary
-from wellkept.core.sessions import SessionRecord
+from wellkept.core.session.events import Event, ToolKind
+from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.types import MemoryType, Source
-from wellkept.observe.reading.environment import Environment, GitState, ProjectLocation
 from wellkept.observe.session.reducer import SessionUpdate, apply_events, close_idle
+from wellkept.text.shell.environment import Environment, GitState, ProjectLocation
 
 pytestmark = pytest.mark.feature("C1")
 

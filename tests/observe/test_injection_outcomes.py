@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from tests.observe.telling import START, Teller, world
-from wellkept.core.events import ContextInjected, Event, ToolKind
-from wellkept.core.hook_context import ContextLine
 from wellkept.core.memory import Memory, MemoryDraft
 from wellkept.core.ports.injections import InjectedLine, InjectionFilter, LineOutcome
-from wellkept.core.sessions import SessionRecord
+from wellkept.core.session.events import ContextInjected, Event, ToolKind
+from wellkept.core.session.hook_context import ContextLine
+from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.edit import forget
 from wellkept.memory.engine import Engine

@@ -9,7 +9,6 @@ from datetime import timedelta
 import pytest
 
 from tests.observe.learning_steps import PROJECT, START, Work, eleven_parts, learn, pad_of, take
-from wellkept.core.events import Event, ToolKind
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import (
     ContextCost,
@@ -20,7 +19,8 @@ from wellkept.core.payloads import (
     WorkUnitOutcome,
 )
 from wellkept.core.query import Filter
-from wellkept.core.scratchpad import QaIssue
+from wellkept.core.session.events import Event, ToolKind
+from wellkept.core.session.scratchpad import QaIssue
 from wellkept.core.types import MemoryType, RelationType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.outcomes import percentile

@@ -8,10 +8,7 @@ import pytest
 
 from tests.observe.learning_steps import START, Work
 from tests.observe.telling import ROOT, world
-from wellkept.core.events import Event, TurnEnded
-from wellkept.core.records import replace
-from wellkept.core.sessions import SessionRecord
-from wellkept.observe.session.left_off import (
+from wellkept.context.start.resume import (
     LeftOff,
     Limits,
     Situation,
@@ -20,9 +17,12 @@ from wellkept.observe.session.left_off import (
     left_off,
     recent_work,
 )
-from wellkept.observe.session.open_ends import OpenEnds, open_ends
+from wellkept.context.start.unfinished_work import OpenEnds, open_ends
+from wellkept.core.records import replace
+from wellkept.core.session.events import Event, TurnEnded
+from wellkept.core.session.sessions import SessionRecord
 from wellkept.observe.session.reducer import apply_events
-from wellkept.observe.session.work_tree import WorkTree
+from wellkept.project.work_tree import WorkTree
 
 pytestmark = pytest.mark.feature("C9", "B9")
 NOW = START + timedelta(days=1, hours=12)

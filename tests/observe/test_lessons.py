@@ -7,18 +7,18 @@ import pytest
 
 from tests.observe.learning_steps import PROJECT, Work, learn
 from tests.observe.telling import world
-from wellkept.core.events import Event, ToolKind
 from wellkept.core.query import Filter
-from wellkept.core.scratchpad import TaskScratchpad
+from wellkept.core.session.events import Event, ToolKind
+from wellkept.core.session.scratchpad import TaskScratchpad
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
 from wellkept.observe.failures.lessons import stored_way_outs
 from wellkept.observe.learning.rules import is_obvious_pair
-from wellkept.observe.reading.command_results import is_informative
-from wellkept.observe.reading.prompt_rules import request_of
 from wellkept.observe.session.reducer import apply_events
 from wellkept.observe.signals.validation_events import instructions
+from wellkept.text.events.prompt_rules import request_of
+from wellkept.text.shell.results import is_informative
 
 pytestmark = pytest.mark.feature("D1", "D2")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.observe.learning_steps import PROJECT, Work, take
-from wellkept.core.events import Edit, Event, ToolKind
+from wellkept.core.session.events import Edit, Event, ToolKind
 from wellkept.memory.engine import Engine
 from wellkept.observe.failures.intent import Change
 from wellkept.observe.failures.lessons import (
@@ -16,8 +16,8 @@ from wellkept.observe.failures.lessons import (
 )
 from wellkept.observe.failures.traps import known_traps, traps_for_file
 from wellkept.observe.failures.way_out import WayOut
-from wellkept.observe.reading.failure_cause import failure_cause, is_moved
-from wellkept.observe.reading.shell import parse_command
+from wellkept.text.events.failure_cause import failure_cause, is_moved
+from wellkept.text.shell.reader import parse_command
 
 pytestmark = pytest.mark.feature("D11")
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from tests.observe.learning_steps import Work, pad_of, take
 from tests.observe.telling import world
-from wellkept.core.events import Event, ToolKind
+from tests.support.model_store.store import ModelStore
 from wellkept.core.records import replace
-from wellkept.core.scratchpad import Scratchpad, TaskScratchpad
+from wellkept.core.session.events import Event, ToolKind
+from wellkept.core.session.scratchpad import Scratchpad, TaskScratchpad
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
 from wellkept.observe.session.reducer import apply_events
-from wellkept.testing.model_store.store import ModelStore
 
 pytestmark = pytest.mark.feature("D1", "D3")
 

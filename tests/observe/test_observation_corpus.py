@@ -9,7 +9,7 @@ import pytest
 from tests.observe.telling import Case, folded, load_cases, observations, world
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.payloads import SessionSummary
-from wellkept.core.sessions import SessionRecord
+from wellkept.core.session.sessions import SessionRecord
 from wellkept.observe.session.reducer import apply_events
 
 pytestmark = pytest.mark.feature("C1", "C3")

@@ -10,12 +10,13 @@ from typing import cast
 import pytest
 
 from tests.observe.learning_steps import PROJECT, START, Work, learn, note, pad_of, take
+from tests.support.model_store.store import ModelStore
 from wellkept.core.codec import Json
-from wellkept.core.events import Event
 from wellkept.core.memory import Memory, WorkUnitRef
 from wellkept.core.payloads import CausalDependency, DeadEnd, ErrorPattern, WorkUnitOutcome
 from wellkept.core.query import Filter, Validity
-from wellkept.core.scratchpad import AgentNote, ScratchpadStatus, SessionSignal, SignalKind
+from wellkept.core.session.events import Event
+from wellkept.core.session.scratchpad import AgentNote, ScratchpadStatus, SessionSignal, SignalKind
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Source
 from wellkept.memory.commands.execute import Speaker, apply_commands
 from wellkept.memory.engine import Engine
@@ -28,7 +29,6 @@ from wellkept.observe.methodology.protocol import Methodology
 from wellkept.observe.methodology.table import TableMethodology
 from wellkept.observe.thresholds import CAPS, RULES, Complexity
 from wellkept.testing.fakes import ManualClock
-from wellkept.testing.model_store.store import ModelStore
 
 pytestmark = pytest.mark.feature("D2", "D3", "D4")
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from wellkept.core.events import Edit
-from wellkept.observe.reading.command_purpose import Purpose
-from wellkept.observe.reading.command_results import error_line, read_tests
-from wellkept.observe.reading.commit_messages import commit_points, says_something
-from wellkept.observe.reading.environment import relative
-from wellkept.observe.reading.prompt_rules import decisions, intent_of, next_steps, tells
-from wellkept.observe.reading.shell import (
+from wellkept.core.session.events import Edit
+from wellkept.observe.session.definitions import definitions
+from wellkept.observe.session.edits import combined, file_kind, read_edit
+from wellkept.observe.session.state import FileChange
+from wellkept.observe.session.titles import change_title, listed
+from wellkept.text.events.commit_messages import commit_points, says_something
+from wellkept.text.events.prompt_rules import decisions, intent_of, next_steps, tells
+from wellkept.text.shell.environment import relative
+from wellkept.text.shell.purpose import Purpose
+from wellkept.text.shell.reader import (
     installed_packages,
     main_command,
     parse_command,
     read_commit,
 )
-from wellkept.observe.session.definitions import definitions
-from wellkept.observe.session.edits import combined, file_kind, read_edit
-from wellkept.observe.session.state import FileChange
-from wellkept.observe.session.titles import change_title, listed
+from wellkept.text.shell.results import error_line, read_tests
 
 pytestmark = pytest.mark.feature("C3")
 

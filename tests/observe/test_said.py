@@ -12,10 +12,10 @@ from tests.observe.telling import START, Teller, world
 from tests.observe.test_drain import drained
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.transcripts import claude_code
-from wellkept.core.events import Answer, ToolCalled, ToolKind
+from wellkept.core.chat.transcripts import Transcript
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Validity
-from wellkept.core.runtime.transcripts import Transcript
+from wellkept.core.session.events import Answer, ToolCalled, ToolKind
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.ingest import CommandPolicy, EventIngester, IngestRules

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tests.observe.telling import Teller, world
 from wellkept.core.changes import Delete
-from wellkept.core.events import ToolCalled, ToolKind
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import E2EObservation
 from wellkept.core.query import Filter
-from wellkept.core.scratchpad import SignalKind
+from wellkept.core.session.events import ToolCalled, ToolKind
+from wellkept.core.session.scratchpad import SignalKind
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.browser.facts import learn_browser_facts

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from wellkept.observe.reading.command_purpose import Purpose
-from wellkept.observe.reading.shell import (
+from wellkept.text.shell.purpose import Purpose
+from wellkept.text.shell.reader import (
     MAX_PARSED_CHARS,
     files_shown,
     files_written,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.observe.telling import ROOT, Teller, folded
-from wellkept.core.events import Edit, Event, ToolKind
-from wellkept.core.session_steps import MAX_COMMAND_CHARS, MAX_STEPS, SessionStep
+from wellkept.core.session.events import Edit, Event, ToolKind
+from wellkept.core.session.steps import MAX_COMMAND_CHARS, MAX_STEPS, SessionStep
 from wellkept.observe.session.state import load_state
 
 pytestmark = pytest.mark.feature("F9")

@@ -8,12 +8,12 @@ import pytest
 
 from tests.observe.learning_steps import PROJECT, Work, take
 from tests.observe.telling import ROOT
-from wellkept.app.projects.delete import clear_project
-from wellkept.core.events import Edit, Event, ToolKind
+from wellkept.api.maintenance.delete_project import clear_project
 from wellkept.core.records import replace
+from wellkept.core.session.events import Edit, Event, ToolKind
 from wellkept.memory.engine import Engine
 from wellkept.observe.failures.traps import Trap, known_traps, read_traps, traps_for_file
-from wellkept.observe.reading.refused_edits import other_indentation, refused_mark
+from wellkept.text.events.refused_edits import other_indentation, refused_mark
 
 pytestmark = pytest.mark.feature("D11")
 

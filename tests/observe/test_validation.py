@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.observe.learning_steps import Work, pad_of, take
-from wellkept.core.scratchpad import ScratchpadStatus
+from wellkept.core.session.scratchpad import ScratchpadStatus
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.promote import PromotionRules, promote
 

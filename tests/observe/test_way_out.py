@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from wellkept.core.records import replace
-from wellkept.core.session_steps import SessionStep
+from wellkept.core.session.steps import SessionStep
 from wellkept.observe.failures.episodes import Before, way_outs_of
 from wellkept.observe.failures.intent import Change, relation
 from wellkept.observe.failures.lessons import describe
 from wellkept.observe.failures.matching import fit, is_same_failure, signature
 from wellkept.observe.failures.way_out import Attempt, WayOut, compare
-from wellkept.observe.reading.failure_cause import cause_line, failure_cause
-from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
+from wellkept.text.events.failure_cause import cause_line, failure_cause
+from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
 
 pytestmark = pytest.mark.feature("D11")
 

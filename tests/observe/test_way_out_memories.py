@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.observe.learning_steps import PROJECT
+from wellkept.context.candidates import may_be_injected
 from wellkept.core.query import Filter, Validity
 from wellkept.core.types import MemoryType
-from wellkept.memory.context.candidates import may_be_injected
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import RememberOutcome
 from wellkept.observe.failures.lessons import (
@@ -19,7 +19,7 @@ from wellkept.observe.failures.lessons import (
     stored_way_outs,
 )
 from wellkept.observe.failures.way_out import Attempt, WayOut, compare
-from wellkept.observe.reading.shell import main_command, parse_command
+from wellkept.text.shell.reader import main_command, parse_command
 
 pytestmark = pytest.mark.feature("D11")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.observe.learning_steps import PROJECT, Work, take
-from wellkept.app.projects.delete import clear_project
+from wellkept.api.maintenance.delete_project import clear_project
 from wellkept.memory.engine import Engine
 from wellkept.observe.failures.command_forms import command_form, shown
 from wellkept.observe.failures.working_commands import (
@@ -13,7 +13,7 @@ from wellkept.observe.failures.working_commands import (
     read_counts,
     working_commands,
 )
-from wellkept.observe.reading.shell import main_command, parse_command
+from wellkept.text.shell.reader import main_command, parse_command
 
 pytestmark = pytest.mark.feature("D11")
 

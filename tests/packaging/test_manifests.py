@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from scripts import dist, manifests
-from wellkept.cli.root import COMMANDS
+from wellkept.api.cli.root import COMMANDS
 from wellkept.clients import registry
 
 pytestmark = pytest.mark.feature("I3")

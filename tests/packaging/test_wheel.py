@@ -12,7 +12,7 @@ from scripts import dist, try_wheel
 
 pytestmark = pytest.mark.feature("I3")
 
-PAGE_IS_BUILT = (dist.ROOT / "src" / dist.PAGE).exists()
+PAGE_IS_BUILT = (dist.ROOT / "packages" / "wellkept" / "src" / dist.PAGE).exists()
 
 
 def test_a_newcomer_installs_the_wheel_and_takes_the_tour(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_what_must_not_be_published_is_named(tmp_path: Path) -> None:
     import tarfile
 
     with tarfile.open(sdist, "w:gz") as packed:
-        packed.add(wheel, "wellkept-1/src/wellkept/py.typed")
+        packed.add(wheel, "wellkept-1/packages/wellkept/src/wellkept/py.typed")
     found = dist.problems(sdist, wheel, page=True)
     assert f"The wheel lacks {dist.PAGE}. Run `make page` first." in found
     assert "The wheel has wellkept/tests/test_x.py, which is not to be published." in found

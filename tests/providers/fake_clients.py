@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import cast
 
-from wellkept.providers.headless.client import HeadlessClient
-from wellkept.providers.headless.model import HeadlessModel
+from wellkept.models.headless.client import HeadlessClient
+from wellkept.models.headless.model import HeadlessModel
 
 _HEAD = f"""#!{sys.executable} -IS
 import json, os, signal, subprocess, sys, time

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept.core.errors import ProviderError, UsageError
-from wellkept.providers import Calibration, calibrate, shipped_calibration
-from wellkept.providers.embedders.bundled_models import MINILM, STATIC
-from wellkept.providers.embedders.calibration import labelled_pairs
-from wellkept.providers.embedders.minilm import MiniLmEmbedder
-from wellkept.providers.embedders.static import StaticEmbedder
-from wellkept.providers.embedders.vectors import pack_unit
+from wellkept.models import Calibration, calibrate, shipped_calibration
+from wellkept.models.embedders.bundled_models import MINILM, STATIC
+from wellkept.models.embedders.calibration import labelled_pairs
+from wellkept.models.embedders.minilm import MiniLmEmbedder
+from wellkept.models.embedders.static import StaticEmbedder
+from wellkept.models.embedders.vectors import pack_unit
 
 pytestmark = pytest.mark.feature("A4", "A5")
 

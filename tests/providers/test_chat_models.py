@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.core.errors import ProviderError
 from wellkept.core.ports.models import ChatModel
-from wellkept.providers.chat.anthropic import AnthropicChatModel
-from wellkept.providers.chat.ollama import OllamaChatModel
-from wellkept.providers.chat.openai import OpenAIChatModel
-from wellkept.providers.chat.request import SYSTEM_TEXT
-from wellkept.providers.chat.settings import ChatChoice, available_models, open_chat_model
-from wellkept.providers.headless.model import HeadlessModel
-from wellkept.providers.http.client import NO_RETRIES, Endpoint
-from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.models.headless.model import HeadlessModel
+from wellkept.models.http.client import NO_RETRIES, Endpoint
+from wellkept.models.text_models.anthropic import AnthropicChatModel
+from wellkept.models.text_models.ollama import OllamaChatModel
+from wellkept.models.text_models.openai import OpenAIChatModel
+from wellkept.models.text_models.request import SYSTEM_TEXT
+from wellkept.models.text_models.settings import ChatChoice, available_models, open_chat_model
 
 pytestmark = pytest.mark.feature("C10")
 _KEY = "sk-test-key"

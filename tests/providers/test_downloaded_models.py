@@ -15,11 +15,11 @@ from time import sleep
 import pytest
 
 from tests.providers import tiny_onnx
+from tests.support.model_hub import FakeModelHub
 from wellkept.core.errors import ProviderError, UsageError
-from wellkept.providers import EmbeddingChoice, downloaded_models, open_embedder, plan_embedding
-from wellkept.providers.downloaded_models import download, downloaded_model, remove, usable_model
-from wellkept.providers.rerankers.cross_encoder import CrossEncoderReranker
-from wellkept.testing.model_hub import FakeModelHub
+from wellkept.models import EmbeddingChoice, downloaded_models, open_embedder, plan_embedding
+from wellkept.models.downloaded_models import download, downloaded_model, remove, usable_model
+from wellkept.models.rerankers.cross_encoder import CrossEncoderReranker
 
 pytestmark = [
     pytest.mark.feature("B4", "B7"),
@@ -134,7 +134,7 @@ def test_a_disk_that_fills_up_is_named_as_the_reason(hub: FakeModelHub, tmp_path
 
 
 _GET = (
-    "import sys; from pathlib import Path; from wellkept.providers.downloaded_models import download;"
+    "import sys; from pathlib import Path; from wellkept.models.downloaded_models import download;"
     "download(sys.argv[1], Path(sys.argv[2])).verify()"
 )
 
@@ -329,7 +329,7 @@ def test_a_local_model_reports_to_nobody(hub: FakeModelHub, tmp_path: Path):
     download(RERANKER, tmp_path / "models")
     code = (
         "import sys; from pathlib import Path;"
-        "from wellkept.providers.rerankers.cross_encoder import CrossEncoderReranker as R;"
+        "from wellkept.models.rerankers.cross_encoder import CrossEncoderReranker as R;"
         "print(R(sys.argv[1], Path(sys.argv[2])).scores('where', ['vault', 'tree']))"
     )
     words = [sys.executable, "-c", code, RERANKER, str(tmp_path / "models")]

@@ -11,10 +11,10 @@ import pytest
 
 from tests.providers.fake_clients import FakeClient, answers
 from wellkept.core.errors import ProviderError
-from wellkept.providers.chat.settings import CLIENTS, headless_client
-from wellkept.providers.headless.client import HeadlessClient
-from wellkept.providers.headless.model import FIRST_LINE
-from wellkept.providers.headless.opencode import OpenCode
+from wellkept.models.headless.client import HeadlessClient
+from wellkept.models.headless.model import FIRST_LINE
+from wellkept.models.headless.opencode import OpenCode
+from wellkept.models.text_models.settings import CLIENTS, headless_client
 
 pytestmark = [
     pytest.mark.feature("C10"),

@@ -16,12 +16,12 @@ from safetensors import numpy as safetensors_numpy
 from wellkept.core.errors import ProviderError
 from wellkept.core.ports.models import Embedder
 from wellkept.core.records import replace
-from wellkept.providers.embedders.bundled_models import MINILM, STATIC
-from wellkept.providers.embedders.minilm import MiniLmEmbedder
-from wellkept.providers.embedders.model_files import PinnedFile, read_safetensors
-from wellkept.providers.embedders.static import StaticEmbedder
-from wellkept.providers.embedders.vectors import cosine, pack_unit, unpack
-from wellkept.providers.embedders.words import WordTokenizer
+from wellkept.models.embedders.bundled_models import MINILM, STATIC
+from wellkept.models.embedders.minilm import MiniLmEmbedder
+from wellkept.models.embedders.model_files import PinnedFile, read_safetensors
+from wellkept.models.embedders.static import StaticEmbedder
+from wellkept.models.embedders.vectors import cosine, pack_unit, unpack
+from wellkept.models.embedders.words import WordTokenizer
 
 pytestmark = pytest.mark.feature("B4")
 
@@ -256,7 +256,7 @@ def test_a_file_with_other_content_is_found_by_its_hash(package: Path):
 
 def test_importing_the_package_and_planning_loads_no_numpy_and_no_http_client():
     code = (
-        "import sys, wellkept.providers as p;"
+        "import sys, wellkept.models as p;"
         "e = p.open_embedder(p.EmbeddingChoice(), {}, stored_model_id='wellkept-256-4');"
         "print(e.model_id, e.dimension);"
         "loaded = {'numpy', 'httpx2', 'fastembed', 'tokenizers', 'safetensors'};"

@@ -8,8 +8,9 @@ from importlib.util import find_spec
 
 import pytest
 
+from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.core.errors import ProviderError, UsageError
-from wellkept.providers import (
+from wellkept.models import (
     EmbeddingChoice,
     TierStatus,
     detect,
@@ -17,9 +18,8 @@ from wellkept.providers import (
     plan_embedding,
     verify_weights,
 )
-from wellkept.providers.embedders.settings import CHOICES, EMBEDDERS, parse_model_id
-from wellkept.providers.embedders.vectors import unpack
-from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.models.embedders.settings import CHOICES, EMBEDDERS, parse_model_id
+from wellkept.models.embedders.vectors import unpack
 
 pytestmark = pytest.mark.feature("B4")
 
@@ -117,7 +117,7 @@ def test_minilm_chosen_by_name_is_used():
 def test_a_missing_http_client_says_what_to_install():
     code = (
         "import sys; sys.modules['httpx2'] = None\n"
-        "from wellkept.providers.http.client import Endpoint, get_json\n"
+        "from wellkept.models.http.client import Endpoint, get_json\n"
         "try: get_json(Endpoint('http://127.0.0.1:9'), '/x')\n"
         "except Exception as error: print(type(error).__name__, error)\n"
     )
@@ -128,7 +128,7 @@ def test_a_missing_http_client_says_what_to_install():
 
 def test_finding_no_ollama_server_imports_no_http_client():
     code = (
-        "import sys, wellkept.providers as p\n"
+        "import sys, wellkept.models as p\n"
         "p.detect(p.EmbeddingChoice(), {'OLLAMA_HOST': '127.0.0.1:9'})\n"
         "print('httpx2' in sys.modules, 'fastembed' in sys.modules)\n"
     )
@@ -259,7 +259,7 @@ def test_a_tier_that_is_down_fails_with_what_to_do():
 
 
 def test_every_public_name_is_there_and_no_other():
-    import wellkept.providers as package
+    import wellkept.models as package
 
     assert all(getattr(package, name) is not None for name in package.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

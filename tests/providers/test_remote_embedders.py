@@ -7,19 +7,19 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.ports.models import Embedder
-from wellkept.providers.embedders.ollama import (
+from wellkept.models.embedders.ollama import (
     OllamaEmbedder,
     has_model,
     installed_models,
     server_url,
 )
-from wellkept.providers.embedders.openai import OpenAICompatibleEmbedder
-from wellkept.providers.embedders.vectors import cosine, unpack
-from wellkept.providers.http.client import NO_RETRIES, Endpoint, Retries
-from wellkept.providers.rerankers.http import HttpReranker
-from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.models.embedders.openai import OpenAICompatibleEmbedder
+from wellkept.models.embedders.vectors import cosine, unpack
+from wellkept.models.http.client import NO_RETRIES, Endpoint, Retries
+from wellkept.models.rerankers.http import HttpReranker
 
 pytestmark = pytest.mark.feature("B4")
 

@@ -9,7 +9,7 @@ from scripts.train_embedder.blend import blended
 from scripts.train_embedder.pages import page_pairs
 from scripts.train_embedder.pairs import Refused, python_pairs
 from scripts.train_embedder.subjects import Subjects
-from wellkept.providers.embedders.words import WordTokenizer
+from wellkept.models.embedders.words import WordTokenizer
 
 HASHED_ROWS = WordTokenizer([]).size
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.providers.embedders import cache
-from wellkept.providers.embedders.cache import CachedEmbedder
-from wellkept.providers.embedders.vectors import pack_unit
+from wellkept.models.embedders import cache
+from wellkept.models.embedders.cache import CachedEmbedder
+from wellkept.models.embedders.vectors import pack_unit
 
 pytestmark = pytest.mark.feature("B4")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.providers.embedders.bundled_models import STATIC
-from wellkept.providers.embedders.words import WordTokenizer, split_words
+from wellkept.models.embedders.bundled_models import STATIC
+from wellkept.models.embedders.words import WordTokenizer, split_words
 
 pytestmark = pytest.mark.feature("B4")
 

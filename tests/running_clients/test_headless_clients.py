@@ -11,9 +11,9 @@ import pytest
 from tests.running_clients.endpoints import Endpoint, Fault, Say
 from tests.running_clients.starting import ROOT, Client, Machine, every_client
 from wellkept.core.errors import ProviderError
-from wellkept.providers.chat.settings import headless_client
-from wellkept.providers.headless.codex import Codex
-from wellkept.providers.headless.model import HeadlessModel
+from wellkept.models.headless.codex import Codex
+from wellkept.models.headless.model import HeadlessModel
+from wellkept.models.text_models.settings import headless_client
 
 pytestmark = pytest.mark.feature("C10")
 ANSWER = '{"ok": "yes @\u200bfile"}'

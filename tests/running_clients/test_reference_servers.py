@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from tests.running_clients.starting import ROOT
-from wellkept.agent import ToolContext, ToolOutput
-from wellkept.agent.mcp_client.config import McpServer
-from wellkept.agent.mcp_client.settings import McpSettings
-from wellkept.agent.mcp_client.toolset import McpToolset
-from wellkept.agent.tools.registry import ToolRegistry
 from wellkept.core.records import replace
+from wellkept_agent import ToolContext, ToolOutput
+from wellkept_agent.mcp_client.config import McpServer
+from wellkept_agent.mcp_client.settings import McpSettings
+from wellkept_agent.mcp_client.toolset import McpToolset
+from wellkept_agent.tools.registry import ToolRegistry
 
 _BIN = ROOT / "mcp-servers/node_modules/.bin"
 EVERYTHING = McpServer(

@@ -19,8 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.core.errors import ContextTooLongError
-from wellkept.core.runtime.chat import (
+from wellkept.core.chat.messages import (
     MessageKind,
     ModelChunk,
     ModelRequest,
@@ -36,8 +35,9 @@ from wellkept.core.runtime.chat import (
     tool_message,
     user_message,
 )
-from wellkept.providers.agent_models.open import open_model
-from wellkept.providers.agent_models.settings import AgentModelSettings
+from wellkept.core.errors import ContextTooLongError
+from wellkept.models.chat.open import open_model
+from wellkept.models.chat.settings import AgentModelSettings
 
 _CONTEXT = 2_048
 _SERVER = Path(__file__).with_name("serve_small_model.py")

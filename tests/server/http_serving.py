@@ -13,17 +13,17 @@ import httpx2
 import uvicorn
 
 from tests.server.mcp_client import memories_in
+from wellkept.api.http.app import guarded_app, make_http_app
+from wellkept.api.http.sse import FeedIntervals
+from wellkept.api.mcp.handlers import ServerLocation
+from wellkept.api.mcp.server import make_server
+from wellkept.api.server.auth import LOOPBACK_HOSTS
+from wellkept.api.server.connection_timeouts import TimedProtocol
+from wellkept.api.server.open_projects import OpenProjects
+from wellkept.api.server.run import LOOPBACK, address_of, listening
+from wellkept.api.telemetry.metrics import ServerMetrics
+from wellkept.api.telemetry.traces import Traces
 from wellkept.core.team.people import Principal
-from wellkept.server.auth import LOOPBACK_HOSTS
-from wellkept.server.http.app import guarded_app, make_http_app
-from wellkept.server.http.sse import FeedIntervals
-from wellkept.server.mcp.handlers import ServerLocation
-from wellkept.server.mcp.server import make_server
-from wellkept.server.open_projects import OpenProjects
-from wellkept.server.run import LOOPBACK, address_of, listening
-from wellkept.server.telemetry.metrics import ServerMetrics
-from wellkept.server.telemetry.traces import Traces
-from wellkept.server.timed_protocol import TimedProtocol
 
 TOKEN = "a-token-that-only-the-tests-know-0123456789"
 QUICK = FeedIntervals(look_every_s=0.01, heartbeat_every_s=0.05)

@@ -24,11 +24,11 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
 import wellkept
-from wellkept.app.settings.model import Settings
-from wellkept.server.mcp.handlers import Handlers, ServerLocation, ServerOptions
-from wellkept.server.mcp.server import make_server
-from wellkept.server.mcp.stdio import StdioServer
-from wellkept.server.open_projects import OpenProjects
+from wellkept.api.mcp.handlers import Handlers, ServerLocation, ServerOptions
+from wellkept.api.mcp.server import make_server
+from wellkept.api.mcp.stdio import StdioServer
+from wellkept.api.server.open_projects import OpenProjects
+from wellkept.core.settings.model import Settings
 from wellkept.testing.fakes import ManualClock
 
 Era = Literal["auto", "legacy"]

@@ -15,11 +15,11 @@ import pytest
 
 import wellkept
 from tests.server.http_serving import TOKEN, Served, served, served_in
+from wellkept.api.server.auth import MAX_BODY_BYTES, AccessPolicy, Message, Scope, guarded
+from wellkept.api.server.http_errors import STATUS, problem_of
+from wellkept.api.server.open_projects import OpenProjects
 from wellkept.core import errors
 from wellkept.core.errors import StoreBusyError, WellkeptError
-from wellkept.server.auth import MAX_BODY_BYTES, AccessPolicy, Message, Scope, guarded
-from wellkept.server.http_errors import STATUS, problem_of
-from wellkept.server.open_projects import OpenProjects
 
 pytestmark = pytest.mark.feature("C5")
 

@@ -11,12 +11,12 @@ import pytest
 
 from tests.server.http_serving import Served, served_in
 from tests.server.mcp_client import memories_in
-from wellkept.core.activity import ACTIVITY_RETENTION
+from tests.support.samples import START
+from wellkept.api.http.sse import MAX_SUBSCRIBERS
 from wellkept.core.changes import Mark, PutSession
 from wellkept.core.records import replace
-from wellkept.core.sessions import SessionRecord
-from wellkept.server.http.sse import MAX_SUBSCRIBERS
-from wellkept.testing.samples import START
+from wellkept.core.session.activity import ACTIVITY_RETENTION
+from wellkept.core.session.sessions import SessionRecord
 
 pytestmark = pytest.mark.feature("C6")
 

@@ -15,15 +15,15 @@ import pytest
 import uvicorn
 
 from tests.server.http_serving import Served, served_in
-from wellkept.core.activity import ActivityRange
+from wellkept.api.http.sse import MAX_SUBSCRIBERS, EventFeed, Subscription
+from wellkept.api.server.auth import AccessPolicy, App, Message, Receive, Scope, Send, guarded
+from wellkept.api.server.connection_timeouts import TimedProtocol
+from wellkept.api.server.limits import ClientLimits
+from wellkept.api.server.run import LOOPBACK, listening
+from wellkept.api.server.threads import WorkerThreads
+from wellkept.api.server.token_file import TokenFile, rotate_token, token_of
 from wellkept.core.errors import StoreBusyError
-from wellkept.server.auth import AccessPolicy, App, Message, Receive, Scope, Send, guarded
-from wellkept.server.http.sse import MAX_SUBSCRIBERS, EventFeed, Subscription
-from wellkept.server.limits import ClientLimits
-from wellkept.server.run import LOOPBACK, listening
-from wellkept.server.threads import WorkerThreads
-from wellkept.server.timed_protocol import TimedProtocol
-from wellkept.server.token_file import TokenFile, rotate_token, token_of
+from wellkept.core.session.activity import ActivityRange
 
 pytestmark = pytest.mark.feature("C5")
 

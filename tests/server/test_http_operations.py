@@ -12,11 +12,11 @@ import pytest
 
 from tests.server.http_serving import Served, served_in
 from tests.server.mcp_client import memories_in, talking_in
+from tests.support.samples import START
+from wellkept.api.http.app import openapi_document
+from wellkept.api.operations.table import OPERATIONS, Effect
 from wellkept.core.changes import PutSession
-from wellkept.core.sessions import SessionRecord
-from wellkept.server.http.app import openapi_document
-from wellkept.server.operations.table import OPERATIONS, Effect
-from wellkept.testing.samples import START
+from wellkept.core.session.sessions import SessionRecord
 
 pytestmark = pytest.mark.feature("C5")
 

@@ -11,18 +11,18 @@ import pytest
 
 import wellkept
 from tests.server.mcp_client import Talk, memories_in, talking, talking_in
-from wellkept.app.observer.ingest import drain_and_learn
-from wellkept.app.settings.model import Settings
+from wellkept.api.mcp.handlers import Handlers, ServerLocation, ServerOptions
+from wellkept.api.mcp.toolsets import TOOLSETS, parse_toolsets
+from wellkept.api.operations.argument_names import as_moment, snake
+from wellkept.api.operations.inputs import ContextInput
+from wellkept.api.operations.memory import with_observations
+from wellkept.api.operations.observations import ObservationInput, store_observation
+from wellkept.api.server.open_projects import OpenProjects
 from wellkept.clients.registry import translate_spooled
+from wellkept.context.packing import ContextItem, ContextPack
 from wellkept.core.errors import UsageError
-from wellkept.memory.context.packing import ContextItem, ContextPack
-from wellkept.server.mcp.handlers import Handlers, ServerLocation, ServerOptions
-from wellkept.server.mcp.toolsets import TOOLSETS, parse_toolsets
-from wellkept.server.open_projects import OpenProjects
-from wellkept.server.operations.argument_names import as_moment, snake
-from wellkept.server.operations.inputs import ContextInput
-from wellkept.server.operations.memory import with_observations
-from wellkept.server.operations.observations import ObservationInput, store_observation
+from wellkept.core.settings.model import Settings
+from wellkept.observe.observer.ingest import drain_and_learn
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("B5", "B10", "C5")

@@ -17,12 +17,12 @@ from tests.server.mcp_client import (
     talking,
     talking_in,
 )
-from wellkept.app import Wellkept
+from wellkept.api import Wellkept
+from wellkept.api.mcp.errors import ADVICE, error_text
+from wellkept.api.mcp.handlers import ServerLocation
+from wellkept.api.operations.table import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
+from wellkept.api.server.open_projects import OpenProjects
 from wellkept.core import errors
-from wellkept.server.mcp.errors import ADVICE, error_text
-from wellkept.server.mcp.handlers import ServerLocation
-from wellkept.server.open_projects import OpenProjects
-from wellkept.server.operations.table import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
 
 pytestmark = pytest.mark.feature("C5")
 

@@ -20,10 +20,10 @@ from tests.server.mcp_client import (
     memories_in,
     talking,
 )
-from wellkept.server.auth import AccessPolicy, Receive, Scope, Send, guarded
-from wellkept.server.mcp.handlers import ServerLocation
-from wellkept.server.mcp.server import make_server
-from wellkept.server.open_projects import OpenProjects
+from wellkept.api.mcp.handlers import ServerLocation
+from wellkept.api.mcp.server import make_server
+from wellkept.api.server.auth import AccessPolicy, Receive, Scope, Send, guarded
+from wellkept.api.server.open_projects import OpenProjects
 
 pytestmark = pytest.mark.feature("C5")
 WAIT_S = 60

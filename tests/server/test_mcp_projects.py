@@ -9,9 +9,9 @@ import pytest
 from mcp.client.session import ClientRequestContext
 
 from tests.server.mcp_client import memories_in, talking_in
-from wellkept.app import Wellkept
-from wellkept.server.mcp.handlers import ServerLocation
-from wellkept.server.open_projects import MAX_OPEN
+from wellkept.api import Wellkept
+from wellkept.api.mcp.handlers import ServerLocation
+from wellkept.api.server.open_projects import MAX_OPEN
 
 pytestmark = pytest.mark.feature("C5")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.server.mcp_client import Talk
-from wellkept.server.mcp.handlers import memory_uri
+from wellkept.api.mcp.handlers import memory_uri
 
 pytestmark = pytest.mark.feature("C5")
 

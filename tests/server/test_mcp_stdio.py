@@ -21,11 +21,11 @@ from mcp.shared.message import SessionMessage
 
 import wellkept
 from tests.server.mcp_client import AS_DATA, memories_in
-from wellkept.server.mcp import protocol
-from wellkept.server.mcp.handlers import Handlers, ServerLocation
-from wellkept.server.mcp.server import make_server
-from wellkept.server.mcp.stdio import StdioServer
-from wellkept.server.open_projects import OpenProjects
+from wellkept.api.mcp import protocol
+from wellkept.api.mcp.handlers import Handlers, ServerLocation
+from wellkept.api.mcp.server import make_server
+from wellkept.api.mcp.stdio import StdioServer
+from wellkept.api.server.open_projects import OpenProjects
 
 pytestmark = pytest.mark.feature("C5")
 
@@ -264,7 +264,7 @@ def test_a_client_that_goes_away_does_no_harm(tmp_path: Path) -> None:
 def test_the_server_starts_without_the_sdk_and_without_pydantic(tmp_path: Path, home: Path) -> None:
     script = (
         "import sys\n"
-        "from wellkept.cli import main\n"
+        "from wellkept.api.cli import main\n"
         "sys.argv = ['wellkept', 'mcp']\n"
         "try:\n    main()\n"
         "except SystemExit:\n    pass\n"
@@ -288,7 +288,7 @@ def test_the_server_starts_without_the_sdk_and_without_pydantic(tmp_path: Path, 
 def test_stray_output_does_not_reach_the_client(tmp_path: Path, home: Path) -> None:
     script = (
         "import os, sys\n"
-        "from wellkept.server.mcp import stdio\n"
+        "from wellkept.api.mcp import stdio\n"
         "class Loud:\n"
         "    def list_tools(self, params):\n"
         "        print('stray'); os.write(1, b'stray'); os.system('echo stray')\n"

@@ -13,11 +13,11 @@ import pytest
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tests.server.mcp_client import ERAS, Era, Talk, talking_in
+from wellkept.api.mcp.handlers import ServerLocation, ServerOptions
+from wellkept.api.mcp.instructions import INSTRUCTIONS
+from wellkept.api.mcp.toolsets import TOOLSETS, all_tools
+from wellkept.api.operations.table import TOOLS
 from wellkept.core.text import estimate_tokens
-from wellkept.server.mcp.handlers import ServerLocation, ServerOptions
-from wellkept.server.mcp.instructions import INSTRUCTIONS
-from wellkept.server.mcp.toolsets import TOOLSETS, all_tools
-from wellkept.server.operations.table import TOOLS
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C5")

@@ -16,12 +16,12 @@ from mcp import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.server.mcp_client import ERAS, Era, talking
+from wellkept.api.server.token_file import TOKEN_NAME, token_of
 from wellkept.core.errors import UsageError
-from wellkept.server.token_file import TOKEN_NAME, token_of
 
 pytestmark = pytest.mark.feature("C5")
 
-_COMMAND = ("-m", "wellkept.cli", "mcp")
+_COMMAND = ("-m", "wellkept.api.cli", "mcp")
 
 
 def _environment(home: Path) -> dict[str, str]:

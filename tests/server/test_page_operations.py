@@ -7,25 +7,25 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from wellkept.app.settings.model import Settings
-from wellkept.core.errors import UsageError
-from wellkept.core.payloads import WorkflowRecipe
-from wellkept.core.types import MemoryType, Source
-from wellkept.server.open_projects import OpenProjects
-from wellkept.server.operations.recipes import RecipeStepOutput, SaveRecipeInput, save_recipe
-from wellkept.server.operations.skill_records import (
+from wellkept.api.operations.recipes import RecipeStepOutput, SaveRecipeInput, save_recipe
+from wellkept.api.operations.skill_records import (
     CreateSkillInput,
     RunSkillInput,
     SkillNameInput,
 )
-from wellkept.server.operations.skills import skill_command, skill_create, skill_show
-from wellkept.server.operations.upkeep import (
+from wellkept.api.operations.skills import skill_command, skill_create, skill_show
+from wellkept.api.operations.upkeep import (
     SetSettingInput,
     SettingsInput,
     SettingsOutput,
     set_setting,
     settings,
 )
+from wellkept.api.server.open_projects import OpenProjects
+from wellkept.core.errors import UsageError
+from wellkept.core.payloads import WorkflowRecipe
+from wellkept.core.settings.model import Settings
+from wellkept.core.types import MemoryType, Source
 from wellkept.testing.fakes import ManualClock
 
 

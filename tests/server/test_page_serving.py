@@ -13,12 +13,12 @@ import uvicorn
 
 from tests.server.http_serving import TOKEN, Served, served_in
 from tests.server.mcp_client import memories_in
-from wellkept.server.auth import LOOPBACK_HOSTS
-from wellkept.server.http.app import guarded_app, make_http_app
-from wellkept.server.page_session import COOKIE, is_own_page, session_value
-from wellkept.server.run import LOOPBACK, address_of, listening
-from wellkept.server.timed_protocol import TimedProtocol
-from wellkept.server.token_file import rotate_token, token_of
+from wellkept.api.http.app import guarded_app, make_http_app
+from wellkept.api.server.auth import LOOPBACK_HOSTS
+from wellkept.api.server.connection_timeouts import TimedProtocol
+from wellkept.api.server.page_session import COOKIE, is_own_page, session_value
+from wellkept.api.server.run import LOOPBACK, address_of, listening
+from wellkept.api.server.token_file import rotate_token, token_of
 
 pytestmark = pytest.mark.feature("H1")
 OWN = {"Sec-Fetch-Site": "same-origin"}

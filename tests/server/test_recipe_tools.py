@@ -8,12 +8,12 @@ import pytest
 
 import wellkept
 from tests.server.mcp_client import Talk, talking_in
-from wellkept.app.settings.model import Settings
+from wellkept.api.mcp.handlers import ServerLocation
 from wellkept.core.changes import PutSession
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
 from wellkept.core.records import replace
-from wellkept.core.sessions import SessionRecord
-from wellkept.server.mcp.handlers import ServerLocation
+from wellkept.core.session.sessions import SessionRecord
+from wellkept.core.settings.model import Settings
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C5")

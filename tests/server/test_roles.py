@@ -9,13 +9,13 @@ import httpx2
 import pytest
 
 from tests.server.http_serving import Served, served_team
+from wellkept.api.http.app import PREFIX, make_http_app
+from wellkept.api.operations.access import ROUTES, Access, access_of_route, require_access
+from wellkept.api.operations.table import OPERATIONS
+from wellkept.api.server.caller import asked_by, asking
+from wellkept.api.server.open_projects import OpenProjects
 from wellkept.core.errors import ForbiddenError, UsageError
 from wellkept.core.team.people import LOCAL, Principal, Role
-from wellkept.server.asking import asked_by, asking
-from wellkept.server.http.app import PREFIX, make_http_app
-from wellkept.server.open_projects import OpenProjects
-from wellkept.server.operations.access import ROUTES, Access, access_of_route, require_access
-from wellkept.server.operations.table import OPERATIONS
 
 pytestmark = pytest.mark.feature("T2")
 
@@ -77,7 +77,7 @@ def test_every_route_of_the_api_declares_its_role() -> None:
 
 
 def test_nothing_that_changes_or_removes_is_open_to_readers() -> None:
-    from wellkept.server.operations.operation import Effect
+    from wellkept.api.operations.operation import Effect
 
     for operation in OPERATIONS:
         is_reading = operation.effect is Effect.READS

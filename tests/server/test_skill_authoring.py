@@ -14,10 +14,10 @@ from tests.app.working import Desk, add_route
 from tests.server.http_serving import Served, served
 from tests.server.mcp_client import Talk, talking_in
 from tests.skills.reading import document, put
-from wellkept.app.settings.model import Settings
-from wellkept.server.mcp.handlers import ServerOptions
-from wellkept.server.mcp.toolsets import parse_toolsets
-from wellkept.server.open_projects import OpenProjects
+from wellkept.api.mcp.handlers import ServerOptions
+from wellkept.api.mcp.toolsets import parse_toolsets
+from wellkept.api.server.open_projects import OpenProjects
+from wellkept.core.settings.model import Settings
 
 NAME = "add-api-route-discount-codes-shop"
 QUIET = Settings(skills_suggest="off")

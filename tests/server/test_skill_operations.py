@@ -10,7 +10,7 @@ import pytest
 from tests.server.http_serving import Served, served_in
 from tests.server.mcp_client import Talk
 from tests.skills.reading import document, put
-from wellkept.server.operations.table import OPERATIONS, TOOLS
+from wellkept.api.operations.table import OPERATIONS, TOOLS
 
 
 @pytest.fixture(autouse=True)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from bench.laptops import Laptop, TeamServer, team_server
-from wellkept.app.handoff import Handoff
-from wellkept.app.sharing import handed_over_to
+from wellkept.context.packing import render_context
+from wellkept.context.start.handoff import Handoff
 from wellkept.core.changes import IndexEntry, Replace
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.records import replace
 from wellkept.core.team.shared_records import SharedState
 from wellkept.core.types import EvidenceKind, Scope
-from wellkept.memory.context.packing import render_context
 from wellkept.testing.fakes import ManualClock
+from wellkept_team.sharing.git_tier import handed_over_to
 
 pytestmark = pytest.mark.feature("T3")
 

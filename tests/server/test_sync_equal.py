@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from bench.laptops import Laptop, team_server
-from wellkept.app.remotes.state import put_token
 from wellkept.core.changes import IndexEntry, Insert, Replace
 from wellkept.core.records import replace
 from wellkept.core.team.shared_records import SharedState
 from wellkept.testing.fakes import ManualClock
+from wellkept_team.sync.state import put_token
 
 pytestmark = pytest.mark.feature("T3")
 

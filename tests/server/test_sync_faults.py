@@ -18,8 +18,12 @@ import pytest
 
 from bench.bad_line import BadLine
 from bench.laptops import Laptop, team_server
-from wellkept.app.remotes.background import sync_due
-from wellkept.app.remotes.state import (
+from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
+from wellkept.core.records import replace
+from wellkept.core.types import Severity
+from wellkept.testing.fakes import ManualClock
+from wellkept_team.sync.background import sync_due
+from wellkept_team.sync.state import (
     Condition,
     Remote,
     get_remote,
@@ -27,10 +31,6 @@ from wellkept.app.remotes.state import (
     put_token,
     token_file,
 )
-from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
-from wellkept.core.records import replace
-from wellkept.core.types import Severity
-from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("T3")
 

@@ -17,8 +17,8 @@ from bench.laptops import PROJECT, Laptop, team_server
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Validity
 from wellkept.core.team.shared_records import SharedRecord, SharedState
-from wellkept.memory.sharing.team_entry import entry_of
 from wellkept.testing.fakes import ManualClock
+from wellkept_team.sharing.team_entry import entry_of
 
 pytestmark = pytest.mark.feature("T3")
 

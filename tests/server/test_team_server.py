@@ -14,16 +14,16 @@ import pytest
 from bench.laptops import Laptop
 from tests.postgres_team import NewTeam, Team
 from tests.server.http_serving import Served, served
-from wellkept.app.settings.model import Settings
-from wellkept.app.team.memories import TeamMemories
+from wellkept.api.mcp.handlers import ServerLocation
+from wellkept.api.server.caller import asked_by
 from wellkept.core.clock import system_clock
 from wellkept.core.errors import ForbiddenError, UsageError
+from wellkept.core.settings.model import Settings
 from wellkept.core.team.people import Role
-from wellkept.server.asking import asked_by
-from wellkept.server.mcp.handlers import ServerLocation
-from wellkept.server.team_projects import MAX_OPEN, TeamProjects
 from wellkept.store import open_teams
-from wellkept.store.postgres.team.team_database import PostgresTeams
+from wellkept_team.people.memories import TeamMemories
+from wellkept_team.postgres.team.team_database import PostgresTeams
+from wellkept_team.server.projects import MAX_OPEN, TeamProjects
 
 pytestmark = pytest.mark.feature("T2")
 

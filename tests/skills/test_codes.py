@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "guides" / "skills.md").read_text("utf-8")
 ROWS = re.findall(r"^\| `([\w-]+)` \| (error|warning) \| (.+?) \|$", PAGE, re.MULTILINE)
 SOURCES = "".join(
     path.read_text("utf-8")
-    for path in (ROOT / "src" / "wellkept" / "skills").rglob("*.py")
+    for path in (ROOT / "packages" / "wellkept" / "src" / "wellkept" / "skills").rglob("*.py")
     if path.name != "finding_codes.py"
 )
 

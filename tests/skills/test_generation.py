@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.samples import START
 from wellkept.core.generated_skills import SkillRun, skill_stats
 from wellkept.core.records import replace
-from wellkept.core.session_steps import MAX_STEPS, SessionStep, StepPurpose, with_step
+from wellkept.core.session.steps import MAX_STEPS, SessionStep, StepPurpose, with_step
 from wellkept.skills.documents.spec_rules import is_specified_name
 from wellkept.skills.generation.document import code, free_name, name_for, prose
 from wellkept.skills.generation.generate import (
@@ -29,7 +30,6 @@ from wellkept.skills.generation.procedure import (
 )
 from wellkept.skills.generation.refine import merge_procedures, refine_skill
 from wellkept.skills.generation.session_history import SessionHistory, portable
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("F9")
 

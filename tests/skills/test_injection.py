@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.skills.choosing import skill
-from wellkept.core import injected_text
+from wellkept.context import packing
+from wellkept.core.session import injected_text
 from wellkept.core.text import estimate_tokens
-from wellkept.memory.context import packing
 from wellkept.skills.selection.injection import FRAME, MAX_CHARS, InjectionBudget, render_skills
 from wellkept.skills.selection.select import SkillChoice
 

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from tests.skills.choosing import skill
+from tests.support.samples import START
 from wellkept.core.ports.skills import SkillUse
 from wellkept.core.records import replace
 from wellkept.core.skills import SkillReminders
 from wellkept.skills.commands.table import command_of, most_used_first, use_score
 from wellkept.skills.selection.injection import FRAME
 from wellkept.skills.selection.reminders import ReminderLevel, reminder_of, render_reminders
-from wellkept.testing.samples import START
 
 SAID = SkillReminders(sparse="Short.", normal="Some more.", detailed="All\nof it.")
 

@@ -17,8 +17,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from wellkept.app.maintenance.reindex import reindex
-from wellkept.app.projects.delete import clear_project
+from tests.support.conformance.fixtures import EVERYTHING
+from tests.support.samples import START
+from wellkept.api.maintenance.delete_project import clear_project
+from wellkept.api.maintenance.reindex import reindex
 from wellkept.core.changes import Close, Delete, IndexEntry, Insert, Mark, Replace, Rescore
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, NotFoundError
@@ -36,9 +38,7 @@ from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest
 from wellkept.memory.remember import remember
 from wellkept.store import open_store, restore_store
-from wellkept.testing.conformance.fixtures import EVERYTHING
 from wellkept.testing.fakes import ManualClock, WordEmbedder
-from wellkept.testing.samples import START
 
 PROJECTS = ("one", "two")
 WORDS = ("alpha", "kilo", "tango", "zulu", "delta", "x_y", "日本語", "café", "run")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from tests.support.conformance.scratchpads import explanation, pad, putting, signal
+from tests.support.conformance.sessions import session
+from tests.support.samples import START, Samples
 from wellkept.core.changes import PutExplanation, PutScratchpad, PutSession
 from wellkept.core.generated_skills import GeneratedSkill
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
-from wellkept.testing import Samples
-from wellkept.testing.conformance.scratchpads import explanation, pad, putting, signal
-from wellkept.testing.conformance.sessions import session
-from wellkept.testing.samples import START
 
 MODEL = "small"
 SKILL = GeneratedSkill(

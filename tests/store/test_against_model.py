@@ -13,6 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.support.conformance.fixtures import EVERYTHING
+from tests.support.model_store.store import ModelStore
+from tests.support.samples import START, Samples, make_vector
 from wellkept.core.changes import Change, Close, Delete, IndexEntry, Insert, Mark, Replace, Rescore
 from wellkept.core.errors import WellkeptError
 from wellkept.core.memory import Memory
@@ -21,9 +24,6 @@ from wellkept.core.query import Filter, Order, SessionPosition, Validity
 from wellkept.core.types import MemoryType, Scope
 from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.store import SqliteStore
-from wellkept.testing import ModelStore, Samples, make_vector
-from wellkept.testing.conformance.fixtures import EVERYTHING
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("A1", "A3", "B1")
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.samples import START
 from wellkept.core.errors import StoreError
 from wellkept.store import open_store
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.maintenance.backup import copy_database
 from wellkept.store.sqlite.migrations import STEPS, migrate
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.samples import START, Samples
 from wellkept.core.changes import Change, Close, Delete, IndexEntry, Insert, Mark, Replace
 from wellkept.core.errors import StoreCorruptError
 from wellkept.core.memory import Memory
@@ -24,8 +25,6 @@ from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.search.fulltext import search_fulltext
 from wellkept.store.sqlite.search.trigrams import search_substrings
 from wellkept.store.sqlite.search.vectors import VectorSearch
-from wellkept.testing import Samples
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("B1", "B5")
 

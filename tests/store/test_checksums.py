@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.store.every_record import fill
+from tests.support.conformance.fixtures import EVERYTHING
+from tests.support.samples import START, Samples
 from wellkept.core.changes import Mark, Replace, Rescore
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
@@ -22,9 +24,6 @@ from wellkept.store.sqlite import migrations
 from wellkept.store.sqlite.checksums import TABLES, SummedTable, backfill
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
-from wellkept.testing import Samples
-from wellkept.testing.conformance.fixtures import EVERYTHING
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("A2")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.conformance.code_search import TREE, CodeSearchConformance, text
 from wellkept.core.clock import system_clock
 from wellkept.core.errors import StoreCorruptError
 from wellkept.store.sqlite.graph.code_search import APPLICATION_ID, STEPS, SqliteCodeSearch
 from wellkept.store.sqlite.opening import open_file
-from wellkept.testing.conformance.code_search import TREE, CodeSearchConformance, text
 
 pytestmark = pytest.mark.feature("E5")
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.conformance import StoreConformance
+from tests.support.conformance.search import SearchConformance
+from tests.support.conformance.vectors import VectorConformance
+from tests.support.model_store.data import ModelData
+from tests.support.model_store.store import ModelStore
 from wellkept.core.clock import system_clock
 from wellkept.core.ports.store import Store
 from wellkept.store import open_store
 from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.store import SqliteStore
-from wellkept.testing import ModelStore
-from wellkept.testing.conformance import StoreConformance
-from wellkept.testing.conformance.search import SearchConformance
-from wellkept.testing.conformance.vectors import VectorConformance
-from wellkept.testing.model_store.data import ModelData
 
 
 class TestSqlite(StoreConformance):

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.conformance.fixtures import EVERYTHING, HERE
+from tests.support.samples import Samples
 from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.errors import (
     StoreBusyError,
@@ -30,8 +32,6 @@ from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
 from wellkept.core.ports.store import Store
 from wellkept.core.types import EvidenceKind, RelationType
 from wellkept.store import open_store
-from wellkept.testing import Samples
-from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
 
 pytestmark = pytest.mark.feature("A1")
 

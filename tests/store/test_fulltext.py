@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.conformance.fixtures import EVERYTHING, HERE
+from tests.support.samples import START, Samples
 from wellkept.core.query import RetrieverHit
 from wellkept.core.types import MemoryType
 from wellkept.store.sqlite.connection.database import Connection, Database
@@ -18,9 +20,6 @@ from wellkept.store.sqlite.migrations import migrate
 from wellkept.store.sqlite.search.fulltext import SearchEffort, search_fulltext
 from wellkept.store.sqlite.search.trigrams import search_substrings
 from wellkept.store.sqlite.tables.apply_changes import apply_changes
-from wellkept.testing import Samples
-from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("B1")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.conformance.graph import GraphConformance
+from tests.support.model_store.graph import ModelGraph
 from wellkept.core.errors import StoreCorruptError
 from wellkept.core.ports.graph import GraphStore
 from wellkept.store import open_graph, open_store
-from wellkept.testing.conformance.graph import GraphConformance
-from wellkept.testing.model_store.graph import ModelGraph
 
 
 class TestSqliteGraph(GraphConformance):

@@ -26,6 +26,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.store.acts import ACTS, EMBEDDERS, WORDS, perform, perform_beside
 from tests.store.test_faults import said_lines, start_writer
+from tests.support.conformance.fixtures import EVERYTHING
+from tests.support.samples import START, Samples
 from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.ports.reports import MemoryGroup
 from wellkept.core.ports.store import Store
@@ -44,10 +46,7 @@ from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.store import SqliteStore
 from wellkept.store.sqlite.tables.memory_rows import COLUMNS, to_row
 from wellkept.store.sqlite.tables.reports import FacetCounts
-from wellkept.testing import Samples
-from wellkept.testing.conformance.fixtures import EVERYTHING
 from wellkept.testing.fakes import ManualClock
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("B1", "B4", "B5", "H2")
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.conformance.fixtures import EVERYTHING, HERE
+from tests.support.samples import Samples
 from wellkept.core.changes import Delete
 from wellkept.core.errors import StoreError, UsageError
 from wellkept.core.ports.store import Store
 from wellkept.core.types import Severity
 from wellkept.store import open_store
-from wellkept.testing import Samples
-from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.conformance.fixtures import EVERYTHING
+from tests.support.samples import START, Samples
 from wellkept.core.errors import StoreError, StoreVersionError
 from wellkept.store import open_store
 from wellkept.store.sqlite.connection.database import Connection, Database, require_sqlite
 from wellkept.store.sqlite.migrations import STEPS, Migration, migrate, pending, schema_version
-from wellkept.testing import Samples
-from wellkept.testing.conformance.fixtures import EVERYTHING
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("A1")
 

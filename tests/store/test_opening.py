@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.conformance.fixtures import EVERYTHING
+from tests.support.samples import Samples
 from wellkept.core.errors import (
     StoreBusyError,
     StoreCorruptError,
@@ -20,8 +22,6 @@ from wellkept.store import open_store
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.connection.errors import translate
 from wellkept.store.sqlite.tables.access_counts import AccessBuffer, AccessCount
-from wellkept.testing import Samples
-from wellkept.testing.conformance.fixtures import EVERYTHING
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.conformance.fixtures import EVERYTHING, HERE
+from tests.support.samples import START, Samples
 from wellkept.core.errors import (
     StoreBusyError,
     StoreCorruptError,
@@ -25,9 +27,6 @@ from wellkept.core.errors import (
 from wellkept.store import inspect_database, open_store, restore_store, verify_backup
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
-from wellkept.testing import Samples
-from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.conformance.fixtures import EVERYTHING
+from tests.support.conformance.sessions import session
+from tests.support.samples import START, Samples
 from wellkept.core.changes import PutSession, SaveReadPosition
 from wellkept.core.errors import ConflictError, UsageError
-from wellkept.core.sessions import ReadPosition
+from wellkept.core.session.sessions import ReadPosition
 from wellkept.store import open_store
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
-from wellkept.testing import Samples
-from wellkept.testing.conformance.fixtures import EVERYTHING
-from wellkept.testing.conformance.sessions import session
-from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("C1", "A1")
 

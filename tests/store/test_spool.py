@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept.core.clock import to_ms
-from wellkept.core.sessions import SpoolDamage, SpoolEntry
+from wellkept.core.session.sessions import SpoolDamage, SpoolEntry
 from wellkept.store import spool
 from wellkept.store.spool_reader import (
     DroppedEvents,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.core.sessions import SpoolDamage, SpoolEntry
+from wellkept.core.session.sessions import SpoolDamage, SpoolEntry
 from wellkept.store.spool_reader import files, read, remove_drained
 
 pytestmark = [

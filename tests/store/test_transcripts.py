@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.core.codec import Json
-from wellkept.core.errors import NotFoundError, StoreError, UsageError
-from wellkept.core.runtime.chat import (
+from wellkept.core.chat.messages import (
     ImagePart,
     Message,
     MessageKind,
@@ -28,9 +26,11 @@ from wellkept.core.runtime.chat import (
     tool_message,
     user_message,
 )
-from wellkept.core.runtime.chat_json import IMAGE_NOTE, message_from_json, message_to_json
-from wellkept.memory.text.redaction import redact_json
+from wellkept.core.chat.messages_json import IMAGE_NOTE, message_from_json, message_to_json
+from wellkept.core.codec import Json
+from wellkept.core.errors import NotFoundError, StoreError, UsageError
 from wellkept.store.transcripts import FILE_NAME, TranscriptFiles
+from wellkept.text.secrets.redaction import redact_json
 
 pytestmark = pytest.mark.feature("G1")
 

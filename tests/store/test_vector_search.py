@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.conformance.fixtures import EVERYTHING, HERE
+from tests.support.samples import Samples, make_vector
 from wellkept.core.changes import Delete, Insert
 from wellkept.store import open_store
 from wellkept.store.sqlite.search.quantization import pack, unpack
@@ -22,8 +24,6 @@ from wellkept.store.sqlite.search.vector_index import (
     VectorIndex,
     VectorSnapshot,
 )
-from wellkept.testing import Samples, make_vector
-from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
 
 pytestmark = pytest.mark.feature("B1", "B4")
 

@@ -13,6 +13,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.support.samples import make_vector
 from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.clock import whole_ms
 from wellkept.core.errors import StoreFullError
@@ -20,7 +21,6 @@ from wellkept.core.ids import IdSource
 from wellkept.core.memory import Memory
 from wellkept.core.types import MemoryType
 from wellkept.store import open_store
-from wellkept.testing import make_vector
 
 
 def main(path: Path, project: str, count: int, max_file_bytes: int) -> None:

@@ -30,7 +30,16 @@ def serving(url: str, folder: Path, *, port: int = 0, log: Path | None = None) -
     folder.mkdir(parents=True, exist_ok=True)
     told = log or folder / "said.txt"
     at = port or free_port()
-    command = [sys.executable, "-m", "wellkept.cli", "serve", "--port", str(at), "--database", url]
+    command = [
+        sys.executable,
+        "-m",
+        "wellkept.api.cli",
+        "serve",
+        "--port",
+        str(at),
+        "--database",
+        url,
+    ]
     with (
         told.open("w") as said,
         subprocess.Popen(
@@ -87,7 +96,7 @@ class Desk:
     def run(self, *arguments: str, given: str = "") -> Done:
         """Run one command of `wellkept`."""
         ended = subprocess.run(
-            [sys.executable, "-m", "wellkept.cli", *arguments],
+            [sys.executable, "-m", "wellkept.api.cli", *arguments],
             input=given,
             capture_output=True,
             text=True,

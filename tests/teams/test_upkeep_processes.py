@@ -13,11 +13,11 @@ import pytest
 
 from bench.crash_scene import wait_until
 from tests.postgres_team import Team
+from tests.support.samples import Samples
 from tests.teams.processes import serving
 from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.team.people import Role
 from wellkept.core.team.records import AuditFilter, TeamPolicy
-from wellkept.testing.samples import Samples
 
 pytestmark = pytest.mark.feature("T2", "T5")
 MEMORIES = 20

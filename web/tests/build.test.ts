@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import openapiTS, { astToString } from "openapi-typescript";
 import { describe, expect, it } from "vitest";
 
-const PAGE = resolve("../src/wellkept/server/page");
+const PAGE = resolve("../packages/wellkept/src/wellkept/api/page");
 const LIMIT_KB = 300;
 
 describe("types of the API", () => {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wellkept.core.runtime.chat import (
+from wellkept.core.chat.messages import (
     Message,
     Role,
     ToolCallPart,

@@ -14,28 +14,7 @@ import pytest
 
 from tests.agent.compaction.conversations import is_whole, reading, result, round_of, tokens
 from tests.agent.conftest import MakeSession
-from wellkept.agent import AgentSession, Capability, RunEnd, tool
-from wellkept.agent.compaction import (
-    Compaction,
-    CompactionSettings,
-    Restored,
-    RestoredSection,
-    TimelineEntry,
-)
-from wellkept.agent.compaction.summary import REQUEST
-from wellkept.agent.compaction.thresholds import Level, thresholds
-from wellkept.agent.events import (
-    AgentEvent,
-    CompactionCompleted,
-    CompactionStarted,
-    ContextWarning,
-    MicroCompactionApplied,
-    ProblemReported,
-)
-from wellkept.agent.hooks import HookContext
-from wellkept.agent.tools.shell.process import ShellProcess
-from wellkept.core.errors import ContextTooLongError, ProviderError, UsageError
-from wellkept.core.runtime.chat import (
+from wellkept.core.chat.messages import (
     Message,
     MessageKind,
     ModelInfo,
@@ -44,7 +23,28 @@ from wellkept.core.runtime.chat import (
     assistant_message,
     user_message,
 )
+from wellkept.core.errors import ContextTooLongError, ProviderError, UsageError
 from wellkept.testing.scripted_model import Answer, ScriptedModel, call, calls
+from wellkept_agent import AgentSession, Capability, RunEnd, tool
+from wellkept_agent.compaction import (
+    Compaction,
+    CompactionSettings,
+    Restored,
+    RestoredSection,
+    TimelineEntry,
+)
+from wellkept_agent.compaction.summary import REQUEST
+from wellkept_agent.compaction.thresholds import Level, thresholds
+from wellkept_agent.events import (
+    AgentEvent,
+    CompactionCompleted,
+    CompactionStarted,
+    ContextWarning,
+    MicroCompactionApplied,
+    ProblemReported,
+)
+from wellkept_agent.hooks import HookContext
+from wellkept_agent.tools.shell.process import ShellProcess
 
 pytestmark = pytest.mark.feature("G5")
 
@@ -201,7 +201,7 @@ def test_old_results_are_cleared_before_a_call(make_session: MakeSession) -> Non
 def test_the_model_can_read_a_cleared_result_again(make_session: MakeSession) -> None:
     scene = Scene(make_session, answering(), turns=reading(10), window=200_000)
     scene.run()
-    from wellkept.agent import ToolContext
+    from wellkept_agent import ToolContext
 
     mark = scene.session.conversation.turns[2].tool_results[0].content
     path = mark.split('path="')[1].split('"')[0]

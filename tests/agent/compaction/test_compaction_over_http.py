@@ -12,14 +12,14 @@ from typing import Any, cast
 import pytest
 
 from tests.agent.compaction.conversations import reading, tokens
-from wellkept.agent import AgentSession, RunEnd, tool
-from wellkept.agent.compaction import Compaction, CompactionSettings
-from wellkept.agent.compaction.summary import REQUEST
-from wellkept.agent.events import CompactionStarted, MicroCompactionApplied
-from wellkept.core.runtime.chat import Message, assistant_message, user_message
-from wellkept.providers.agent_models.open import open_model
-from wellkept.providers.agent_models.settings import AgentModelSettings
-from wellkept.testing.chat_server import ChatServer, overflow
+from tests.support.chat_server import ChatServer, overflow
+from wellkept.core.chat.messages import Message, assistant_message, user_message
+from wellkept.models.chat.open import open_model
+from wellkept.models.chat.settings import AgentModelSettings
+from wellkept_agent import AgentSession, RunEnd, tool
+from wellkept_agent.compaction import Compaction, CompactionSettings
+from wellkept_agent.compaction.summary import REQUEST
+from wellkept_agent.events import CompactionStarted, MicroCompactionApplied
 
 pytestmark = pytest.mark.feature("G5")
 

@@ -11,14 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.agent.compaction.conversations import is_whole, tokens
-from wellkept.agent import AgentSession
-from wellkept.agent.compaction import Compaction, CompactionSettings
-from wellkept.agent.compaction.cut_points import open_round, safe_cut, tail_start
-from wellkept.agent.compaction.session_files import is_cleared
-from wellkept.agent.compaction.summary import REQUEST
-from wellkept.agent.conversation import mended
-from wellkept.core.errors import ContextTooLongError, ProviderError
-from wellkept.core.runtime.chat import (
+from wellkept.core.chat.messages import (
     Message,
     MessageKind,
     ModelInfo,
@@ -30,7 +23,14 @@ from wellkept.core.runtime.chat import (
     tool_message,
     user_message,
 )
+from wellkept.core.errors import ContextTooLongError, ProviderError
 from wellkept.testing.scripted_model import Answer, ScriptedModel
+from wellkept_agent import AgentSession
+from wellkept_agent.compaction import Compaction, CompactionSettings
+from wellkept_agent.compaction.cut_points import open_round, safe_cut, tail_start
+from wellkept_agent.compaction.session_files import is_cleared
+from wellkept_agent.compaction.summary import REQUEST
+from wellkept_agent.conversation import mended
 
 pytestmark = pytest.mark.feature("G5")
 

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agent.compaction.conversations import is_whole, reading, result, round_of, tokens
-from wellkept.agent.compaction import micro
-from wellkept.agent.compaction.session_files import (
+from wellkept.core.chat.messages import Message, ToolResultPart, assistant_message, user_message
+from wellkept_agent.compaction import micro
+from wellkept_agent.compaction.session_files import (
     CLEARED,
     SessionFiles,
     is_cleared,
     persisted_mark,
     safe_name,
 )
-from wellkept.agent.compaction.settings import COMPACTABLE_TOOLS, CompactionSettings
-from wellkept.agent.token_meter import TokenMeter
-from wellkept.core.runtime.chat import Message, ToolResultPart, assistant_message, user_message
+from wellkept_agent.compaction.settings import COMPACTABLE_TOOLS, CompactionSettings
+from wellkept_agent.token_meter import TokenMeter
 
 pytestmark = pytest.mark.feature("G5")
 

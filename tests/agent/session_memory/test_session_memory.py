@@ -12,25 +12,7 @@ import pytest
 
 from tests.agent.compaction.conversations import is_whole, result, round_of, tokens
 from tests.agent.conftest import MakeSession
-from wellkept.agent import AgentSession, RunEnd
-from wellkept.agent.compaction import Compaction, CompactionSettings
-from wellkept.agent.compaction.summary import REQUEST
-from wellkept.agent.events import (
-    AgentEvent,
-    CompactionCompleted,
-    ProblemReported,
-    SessionMemoryCompactApplied,
-    SubagentStarted,
-)
-from wellkept.agent.session_memory import SessionMemory, SessionMemorySettings
-from wellkept.agent.session_memory.files import (
-    SECTIONS,
-    TEMPLATE,
-    SessionMemoryFiles,
-    SessionMemoryMetadata,
-)
-from wellkept.core.errors import ProviderError
-from wellkept.core.runtime.chat import (
+from wellkept.core.chat.messages import (
     Message,
     MessageKind,
     ModelInfo,
@@ -38,7 +20,25 @@ from wellkept.core.runtime.chat import (
     assistant_message,
     user_message,
 )
+from wellkept.core.errors import ProviderError
 from wellkept.testing.scripted_model import Answer, ScriptedModel, call, calls
+from wellkept_agent import AgentSession, RunEnd
+from wellkept_agent.compaction import Compaction, CompactionSettings
+from wellkept_agent.compaction.summary import REQUEST
+from wellkept_agent.events import (
+    AgentEvent,
+    CompactionCompleted,
+    ProblemReported,
+    SessionMemoryCompactApplied,
+    SubagentStarted,
+)
+from wellkept_agent.session_memory import SessionMemory, SessionMemorySettings
+from wellkept_agent.session_memory.files import (
+    SECTIONS,
+    TEMPLATE,
+    SessionMemoryFiles,
+    SessionMemoryMetadata,
+)
 
 pytestmark = pytest.mark.feature("G6")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.agent import AgentSession, LoopSettings, ToolOutput
-from wellkept.agent.events import AgentEvent
-from wellkept.agent.hooks import HookContext
-from wellkept.agent.person import Decision, PermissionRequest, Question
-from wellkept.agent.tools.default import default_tools
-from wellkept.core.runtime.chat import Message, ModelInfo, ModelRequest, ToolCallPart
+from wellkept.core.chat.messages import Message, ModelInfo, ModelRequest, ToolCallPart
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
+from wellkept_agent import AgentSession, LoopSettings, ToolOutput
+from wellkept_agent.events import AgentEvent
+from wellkept_agent.hooks import HookContext
+from wellkept_agent.tools.default import default_tools
+from wellkept_agent.user import Decision, PermissionRequest, Question
 
 
 class TestPerson:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.agent.tools.conftest import MakeBench, ToolBench
-from wellkept.agent.events import ToolProgress
-from wellkept.agent.tools.default import default_tools
-from wellkept.agent.tools.settings import ToolSettings
-from wellkept.agent.tools.shell.environment import command_environment
-from wellkept.agent.tools.shell.process import OutputBuffer
 from wellkept.testing.scripted_model import call, calls
+from wellkept_agent.events import ToolProgress
+from wellkept_agent.tools.default import default_tools
+from wellkept_agent.tools.settings import ToolSettings
+from wellkept_agent.tools.shell.environment import command_environment
+from wellkept_agent.tools.shell.process import OutputBuffer
 
 pytestmark = pytest.mark.feature("G2")
 

@@ -14,11 +14,11 @@ import pytest
 
 from tests.agent.conftest import MakeSession
 from tests.agent.tools.conftest import MakeBench, ToolBench
-from wellkept.agent import LoopSettings
-from wellkept.agent.events import ToolFinished
-from wellkept.agent.tools.default import default_tools
-from wellkept.core.events import Edit
+from wellkept.core.session.events import Edit
 from wellkept.testing.scripted_model import call, calls
+from wellkept_agent import LoopSettings
+from wellkept_agent.events import ToolFinished
+from wellkept_agent.tools.default import default_tools
 
 pytestmark = pytest.mark.feature("G2")
 

@@ -11,18 +11,18 @@ import pytest
 
 from tests.agent.conftest import MakeSession
 from tests.agent.tools.conftest import MakeBench, ToolBench
-from wellkept.agent import LoopSettings, RunEnd, ToolContext, ToolOutput
-from wellkept.agent.events import SubagentFinished, SubagentStarted, TodosChanged
-from wellkept.agent.person import Decision
-from wellkept.agent.settings import load
-from wellkept.agent.tools.default import default_tools
-from wellkept.agent.tools.memory import MemoryCategory, RecalledMemory
-from wellkept.agent.tools.settings import ToolSettings
-from wellkept.agent.tools.task import AgentType, Task
+from wellkept.core.chat.messages import ModelRequest
 from wellkept.core.errors import UsageError
-from wellkept.core.events import Answer, Edit, ToolKind
-from wellkept.core.runtime.chat import ModelRequest
+from wellkept.core.session.events import Answer, Edit, ToolKind
 from wellkept.testing.scripted_model import call, calls
+from wellkept_agent import LoopSettings, RunEnd, ToolContext, ToolOutput
+from wellkept_agent.events import SubagentFinished, SubagentStarted, TodosChanged
+from wellkept_agent.settings import load
+from wellkept_agent.tools.default import default_tools
+from wellkept_agent.tools.memory import MemoryCategory, RecalledMemory
+from wellkept_agent.tools.settings import ToolSettings
+from wellkept_agent.tools.task import AgentType, Task
+from wellkept_agent.user import Decision
 
 pytestmark = pytest.mark.feature("G2")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.agent.tools.conftest import MakeBench, ToolBench
-from wellkept.agent.permissions import PermissionMode
-from wellkept.agent.person import Decision
-from wellkept.agent.tools.shell.effects import Effect, effect_of
-from wellkept.agent.tools.shell.rules import allows, forbids, rule_for
-from wellkept.agent.tools.shell.syntax import plain_commands
+from wellkept.text.shell.effects import Effect, effect_of
+from wellkept.text.shell.permission_rules import allows, forbids, rule_for
+from wellkept.text.shell.strict_reader import plain_commands
+from wellkept_agent.permissions import PermissionMode
+from wellkept_agent.user import Decision
 
 pytestmark = pytest.mark.feature("G2", "G8")
 

@@ -11,19 +11,19 @@ import pytest
 
 from tests.agent.conftest import MakeSession
 from tests.agent.tools.conftest import MakeBench, TestPerson, ToolBench
-from wellkept.agent import AgentSession, LoopSettings, RunEnd
-from wellkept.agent.events import AgentEvent, PlanModeEntered, PlanModeExited
-from wellkept.agent.permissions import PermissionMode
-from wellkept.agent.plan_mode import slugs
-from wellkept.agent.plan_mode.capability import PlanMode
-from wellkept.agent.plan_mode.reminders import SECTIONS, full_reminder, is_attachment
-from wellkept.agent.plan_mode.settings import PlanModeSettings
-from wellkept.agent.plan_mode.tools import missing_sections
-from wellkept.agent.settings import load
-from wellkept.agent.tools.default import default_tools
+from wellkept.core.chat.messages import MessageKind, ModelRequest, ToolCallPart
 from wellkept.core.errors import UsageError
-from wellkept.core.runtime.chat import MessageKind, ModelRequest, ToolCallPart
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
+from wellkept_agent import AgentSession, LoopSettings, RunEnd
+from wellkept_agent.events import AgentEvent, PlanModeEntered, PlanModeExited
+from wellkept_agent.permissions import PermissionMode
+from wellkept_agent.plan_mode import slugs
+from wellkept_agent.plan_mode.capability import PlanMode
+from wellkept_agent.plan_mode.reminders import SECTIONS, full_reminder, is_attachment
+from wellkept_agent.plan_mode.settings import PlanModeSettings
+from wellkept_agent.plan_mode.tools import missing_sections
+from wellkept_agent.settings import load
+from wellkept_agent.tools.default import default_tools
 
 pytestmark = pytest.mark.feature("G8")
 

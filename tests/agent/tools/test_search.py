@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agent.tools.conftest import MakeBench, ToolBench
-from wellkept.agent.tools.default import default_tools
-from wellkept.agent.tools.search.codebase_search import CodebaseSearch
-from wellkept.agent.tools.search.files import path_filter
-from wellkept.agent.tools.search.grep import Grep
-from wellkept.agent.tools.settings import ToolSettings
 from wellkept.core.records import record
+from wellkept_agent.tools.default import default_tools
+from wellkept_agent.tools.search.codebase_search import CodebaseSearch
+from wellkept_agent.tools.search.files import path_filter
+from wellkept_agent.tools.search.grep import Grep
+from wellkept_agent.tools.settings import ToolSettings
 
 pytestmark = pytest.mark.feature("G2")
 
@@ -318,7 +318,7 @@ def test_files_are_found_by_what_they_are_about(make_bench: MakeBench) -> None:
 
 def test_a_real_project_is_analysed_and_searched(tmp_path: Path) -> None:
     from tests.agent.tools.conftest import ToolBench as Bench
-    from wellkept.app import wellkept
+    from wellkept.api import wellkept
 
     root = tmp_path / "project"
     files = {

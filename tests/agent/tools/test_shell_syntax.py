@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wellkept.agent.tools.shell.syntax import plain_commands
+from wellkept.text.shell.strict_reader import plain_commands
 
 pytestmark = [
     pytest.mark.feature("G2", "G8"),

@@ -12,14 +12,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.agent.tools.conftest import MakeBench, ToolBench
-from wellkept.agent.person import Decision
-from wellkept.agent.tools.default import default_tools
-from wellkept.agent.tools.settings import ToolSettings
-from wellkept.agent.tools.web.addresses import Address, is_public, parse_url, public_addresses
-from wellkept.agent.tools.web.client import PublicWeb
-from wellkept.agent.tools.web.html_script import html_to_text
-from wellkept.agent.tools.web.search import SearxEngine, WebHit, WebSearch
 from wellkept.core.errors import UsageError
+from wellkept_agent.tools.default import default_tools
+from wellkept_agent.tools.settings import ToolSettings
+from wellkept_agent.tools.web.addresses import Address, is_public, parse_url, public_addresses
+from wellkept_agent.tools.web.client import PublicWeb
+from wellkept_agent.tools.web.html_script import html_to_text
+from wellkept_agent.tools.web.search import SearxEngine, WebHit, WebSearch
+from wellkept_agent.user import Decision
 
 pytestmark = pytest.mark.feature("G2")
 
@@ -193,7 +193,7 @@ def test_private_addresses_are_refused_whatever_names_them(bench: ToolBench, url
 
 @pytest.mark.parametrize("host", ["localhost", "2130706433", "0x7f.1", "127.1"])
 def test_the_system_resolver_is_checked_too(host: str) -> None:
-    from wellkept.agent.tools.web.addresses import resolve
+    from wellkept_agent.tools.web.addresses import resolve
 
     target = parse_url(f"http://{host}/")
     with pytest.raises(UsageError):

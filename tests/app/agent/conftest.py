@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import wellkept
-from wellkept.agent import Agent, AgentSession, RunResult
 from wellkept.testing.scripted_model import Script, ScriptedModel
+from wellkept_agent import Agent, AgentSession, RunResult
 
 MAKEFILE = """\
 ship:

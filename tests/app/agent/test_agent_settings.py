@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from wellkept.agent.budgets import PromptBudgets
-from wellkept.agent.settings import LoopSettings
-from wellkept.app.agent.settings import AgentSettings, ModelChoice, documented
-from wellkept.app.settings.sources import unknown_variables
 from wellkept.core.errors import UsageError
+from wellkept.core.settings.sources import unknown_variables
 from wellkept.testing.scripted_model import ScriptedModel
+from wellkept_agent.budgets import PromptBudgets
+from wellkept_agent.settings import LoopSettings
+from wellkept_agent.wiring.settings import AgentSettings, ModelChoice, documented
 
 pytestmark = pytest.mark.feature("G1")
 

@@ -9,10 +9,10 @@ import pytest
 import wellkept
 from tests.agent.compaction.conversations import is_whole
 from tests.app.agent.conftest import MakeAgent, run_session
-from wellkept.agent.compaction import Compaction
-from wellkept.agent.compaction.summary import REQUEST
-from wellkept.core.runtime.chat import MessageKind, ModelInfo, ModelRequest
+from wellkept.core.chat.messages import MessageKind, ModelInfo, ModelRequest
 from wellkept.testing.scripted_model import Answer, ScriptedModel, call, calls
+from wellkept_agent.compaction import Compaction
+from wellkept_agent.compaction.summary import REQUEST
 
 pytestmark = [pytest.mark.anyio, pytest.mark.feature("G5", "G10")]
 

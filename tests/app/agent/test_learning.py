@@ -10,16 +10,16 @@ import pytest
 
 import wellkept
 from tests.app.agent.conftest import MakeAgent, run_session
-from wellkept.agent.counters import Counters
-from wellkept.agent.events import ProblemReported
-from wellkept.agent.recall.learning import Learning
-from wellkept.app.agent.spool import spool_folder
+from tests.support.embedding_server import Behaviour, FakeEmbeddingServer
+from wellkept.core.chat.messages import Message
 from wellkept.core.errors import ProviderError
-from wellkept.core.runtime.chat import Message
-from wellkept.core.scratchpad import QaIssue
+from wellkept.core.session.scratchpad import QaIssue
 from wellkept.core.types import Source
-from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
+from wellkept_agent.counters import Counters
+from wellkept_agent.events import ProblemReported
+from wellkept_agent.recall.learning import Learning
+from wellkept_agent.wiring.spool import spool_folder
 
 pytestmark = [pytest.mark.anyio, pytest.mark.feature("C3", "C8")]
 

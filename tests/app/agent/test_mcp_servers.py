@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 from tests.app.agent.conftest import MakeAgent
-from wellkept.agent import Decision, PermissionRequest
-from wellkept.agent.events import ProblemReported
-from wellkept.agent.person import Unattended
-from wellkept.app.agent.mcp_servers import ProjectServerTrust, known_servers
 from wellkept.core.errors import UsageError
 from wellkept.core.records import replace
 from wellkept.testing.scripted_model import call, calls
+from wellkept_agent import Decision, PermissionRequest
+from wellkept_agent.events import ProblemReported
+from wellkept_agent.user import Unattended
+from wellkept_agent.wiring.mcp_servers import ProjectServerTrust, known_servers
 
 pytestmark = pytest.mark.feature("G3")
 
 _ENTRY = {
     "command": sys.executable,
-    "args": ["-m", "wellkept.testing.mcp_server"],
+    "args": ["-m", "tests.support.mcp_server"],
     "env": {"PYTHONPATH": os.pathsep.join(sys.path)},
 }
 

@@ -8,8 +8,8 @@ import pytest
 
 import wellkept
 from tests.app.agent.conftest import MakeAgent, run_session
-from wellkept.app.moment_context import ContextLimits
-from wellkept.core.runtime.chat import MessageKind
+from wellkept.context.moment import ContextLimits
+from wellkept.core.chat.messages import MessageKind
 from wellkept.testing.scripted_model import call, calls
 
 pytestmark = [pytest.mark.anyio, pytest.mark.feature("G1", "H6")]

@@ -9,9 +9,8 @@ import pytest
 
 import wellkept
 from tests.app.agent.conftest import MakeAgent, run_session
-from wellkept.agent.events import ProblemReported
-from wellkept.core.errors import NotFoundError, UsageError
-from wellkept.core.runtime.chat import (
+from tests.support.chat_server import ChatServer, Fault
+from wellkept.core.chat.messages import (
     Message,
     MessageKind,
     ModelRequest,
@@ -19,10 +18,11 @@ from wellkept.core.runtime.chat import (
     ThinkingPart,
     ToolCallPart,
 )
-from wellkept.providers.agent_models.open import open_model
-from wellkept.providers.agent_models.settings import AgentModelSettings
-from wellkept.testing.chat_server import ChatServer, Fault
+from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.models.chat.open import open_model
+from wellkept.models.chat.settings import AgentModelSettings
 from wellkept.testing.scripted_model import call, calls
+from wellkept_agent.events import ProblemReported
 
 pytestmark = pytest.mark.anyio
 

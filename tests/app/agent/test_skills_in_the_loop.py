@@ -9,10 +9,10 @@ import pytest
 
 import wellkept
 from tests.app.agent.conftest import MakeAgent, run_session
-from wellkept.agent import Decision, PermissionRequest, Question
-from wellkept.agent.events import ProblemReported, SubagentStarted
-from wellkept.core.runtime.chat import ModelRequest
+from wellkept.core.chat.messages import ModelRequest
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
+from wellkept_agent import Decision, PermissionRequest, Question
+from wellkept_agent.events import ProblemReported, SubagentStarted
 
 pytestmark = [pytest.mark.anyio, pytest.mark.feature("F5")]
 
@@ -233,7 +233,7 @@ async def test_without_a_yes_the_skill_works_without_its_hooks(
 async def test_a_skill_that_clearly_fits_is_told_and_counted(
     make_agent: MakeAgent, project: Path, wk: wellkept.Wellkept
 ) -> None:
-    from wellkept.agent.counters import Counters
+    from wellkept_agent.counters import Counters
 
     skill(
         project,

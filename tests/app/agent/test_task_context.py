@@ -8,9 +8,9 @@ import pytest
 
 import wellkept
 from tests.app.agent.conftest import MakeAgent, run_session
+from wellkept.core.chat.messages import ModelInfo
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import WorkUnitRef
-from wellkept.core.runtime.chat import ModelInfo
 from wellkept.testing.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.anyio, pytest.mark.feature("G1")]

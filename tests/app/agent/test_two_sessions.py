@@ -6,9 +6,9 @@ import pytest
 
 import wellkept
 from tests.app.agent.conftest import MakeAgent, run_session
-from wellkept.agent.events import MemoryInjected
-from wellkept.core.runtime.chat import MessageKind
+from wellkept.core.chat.messages import MessageKind
 from wellkept.testing.scripted_model import call, calls
+from wellkept_agent.events import MemoryInjected
 
 pytestmark = [pytest.mark.anyio, pytest.mark.feature("G1", "H6")]
 

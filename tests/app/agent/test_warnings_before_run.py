@@ -10,9 +10,9 @@ import pytest
 
 import wellkept
 from tests.app.agent.conftest import MakeAgent, run_session
-from wellkept.agent import Agent
-from wellkept.core.runtime.chat import ToolResultPart
+from wellkept.core.chat.messages import ToolResultPart
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
+from wellkept_agent import Agent
 
 pytestmark = [pytest.mark.anyio, pytest.mark.feature("G1", "D11")]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.app.day_one.commands.collect import command_statements, read_commands
-from wellkept.app.day_one.commands.command import Purpose, purpose_of_name, purpose_of_words
-from wellkept.app.day_one.project_files import ProjectFiles
+from wellkept.project.commands.collect import command_statements, read_commands
+from wellkept.project.commands.command import Purpose, purpose_of_name, purpose_of_words
+from wellkept.project.repository.project_files import ProjectFiles
 
 pytestmark = pytest.mark.feature("I1")
 

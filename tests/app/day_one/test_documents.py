@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.app.day_one.documents import (
+from wellkept.core.types import MemoryType
+from wellkept.project.repository.documents import (
     MAX_PAGES,
     MAX_SECTIONS,
     document_statements,
     is_document,
 )
-from wellkept.app.day_one.project_files import ProjectFiles
-from wellkept.app.day_one.sections import digest, document_sections
-from wellkept.core.types import MemoryType
+from wellkept.project.repository.project_files import ProjectFiles
+from wellkept.project.repository.sections import digest, document_sections
 
 pytestmark = pytest.mark.feature("I1", "A11")
 

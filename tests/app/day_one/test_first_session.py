@@ -10,9 +10,9 @@ import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.test_way_outs import take
 from tests.observe.learning_steps import Work
-from wellkept.app.settings.model import Settings
+from wellkept.context.packing import render_context
+from wellkept.core.settings.model import Settings
 from wellkept.core.types import EvidenceKind
-from wellkept.memory.context.packing import render_context
 from wellkept.observe.failures.declared_commands import read_declared
 from wellkept.testing.fakes import ManualClock
 

@@ -7,14 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.app.day_one.about import about_statements
-from wellkept.app.day_one.conventions import convention_statements
-from wellkept.app.day_one.history import MAX_DECISIONS, history_statements
-from wellkept.app.day_one.people import file_pasts, people_statements
-from wellkept.app.day_one.places import MAX_FILES, Places, file_statements, module_statements
-from wellkept.app.day_one.project_files import ProjectFiles
-from wellkept.app.projects.commits import Commit
 from wellkept.core.query import FileLink
+from wellkept.graph.history.git_log import Commit
+from wellkept.project.repository.conventions import convention_statements
+from wellkept.project.repository.history import MAX_DECISIONS, history_statements
+from wellkept.project.repository.module_facts import (
+    MAX_FILES,
+    Places,
+    file_statements,
+    module_statements,
+)
+from wellkept.project.repository.ownership import file_pasts, people_statements
+from wellkept.project.repository.project_facts import about_statements
+from wellkept.project.repository.project_files import ProjectFiles
 
 pytestmark = pytest.mark.feature("I1", "E4")
 

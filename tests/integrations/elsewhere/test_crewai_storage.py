@@ -23,7 +23,7 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "crewai_storage.py"
 
 @pytest.fixture
 def storage(wk: Wellkept) -> Any:
-    from wellkept.integrations.crewai import WellkeptStorage
+    from wellkept_adapters.crewai import WellkeptStorage
 
     return WellkeptStorage(wk)
 

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
+from tests.support.embedding_server import FakeEmbeddingServer
 from wellkept import Wellkept
-from wellkept.integrations.mem0 import AsyncMemory, Memory
-from wellkept.testing.embedding_server import FakeEmbeddingServer
+from wellkept_adapters.mem0 import AsyncMemory, Memory
 
 WHY = "Mem0 has an environment of its own: make test-integrations"
 mem0: Any = pytest.importorskip("mem0", reason=WHY)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wellkept.core.runtime.chat import (
+from wellkept.core.chat.messages import (
     Message,
     ModelChunk,
     ModelRequest,
@@ -17,8 +17,8 @@ from wellkept.core.runtime.chat import (
     system_message,
     user_message,
 )
-from wellkept.providers.agent_models.open import open_model
-from wellkept.providers.agent_models.settings import AgentModelSettings, RetryPolicy
+from wellkept.models.chat.open import open_model
+from wellkept.models.chat.settings import AgentModelSettings, RetryPolicy
 
 ANTHROPIC = "anthropic:claude-sonnet-4-5"
 OPENAI = "openai:gpt-5"

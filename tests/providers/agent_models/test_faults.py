@@ -21,8 +21,9 @@ from tests.providers.agent_models.conftest import (
     address,
     response,
 )
-from wellkept.core.errors import ContextTooLongError, ProviderError, UsageError
-from wellkept.core.runtime.chat import (
+from tests.support.chat_server import ChatServer, Fault, overflow
+from tests.support.chat_server.faults import OVERFLOWING
+from wellkept.core.chat.messages import (
     Message,
     ModelChunk,
     ModelRequest,
@@ -34,10 +35,9 @@ from wellkept.core.runtime.chat import (
     ToolCallPart,
     user_message,
 )
-from wellkept.providers.agent_models.open import open_model
-from wellkept.providers.agent_models.settings import AgentModelSettings, RetryPolicy
-from wellkept.testing.chat_server import ChatServer, Fault, overflow
-from wellkept.testing.chat_server.faults import OVERFLOWING
+from wellkept.core.errors import ContextTooLongError, ProviderError, UsageError
+from wellkept.models.chat.open import open_model
+from wellkept.models.chat.settings import AgentModelSettings, RetryPolicy
 from wellkept.testing.scripted_model import call, calls
 
 pytestmark = pytest.mark.feature("G4")

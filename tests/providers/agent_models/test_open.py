@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.chat_server import ChatServer
+from wellkept.core.chat.messages import ModelRequest, user_message
 from wellkept.core.errors import ProviderError, UsageError
-from wellkept.core.runtime.chat import ModelRequest, user_message
-from wellkept.providers.agent_models.catalog import builtin_catalog, load_catalog
-from wellkept.providers.agent_models.open import model_statuses, open_model
-from wellkept.providers.agent_models.settings import AgentModelSettings
-from wellkept.providers.agent_models.tool_names import ToolNames, call_id
-from wellkept.testing.chat_server import ChatServer
+from wellkept.models.chat.catalog import builtin_catalog, load_catalog
+from wellkept.models.chat.open import model_statuses, open_model
+from wellkept.models.chat.settings import AgentModelSettings
+from wellkept.models.chat.tool_names import ToolNames, call_id
 from wellkept.testing.real_requests import no_real_requests
 
 pytestmark = pytest.mark.feature("G4")

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from tests.providers.agent_models.conftest import ANTHROPIC, NAMES, OPENAI, READ, Ask, response
-from wellkept.core.runtime.chat import (
+from tests.support.chat_server import ChatServer, Fault
+from wellkept.core.chat.messages import (
     ImagePart,
     Message,
     MessageKind,
@@ -28,7 +29,6 @@ from wellkept.core.runtime.chat import (
     tool_message,
     user_message,
 )
-from wellkept.testing.chat_server import ChatServer, Fault
 
 pytestmark = pytest.mark.feature("G4")
 

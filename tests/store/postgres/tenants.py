@@ -6,8 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from wellkept.core.clock import system_clock
-from wellkept.store.postgres.search.vector_index import LARGE_PROJECT
-from wellkept.store.postgres.store import PostgresStore
+from wellkept_team.postgres.search.vector_index import LARGE_PROJECT
+from wellkept_team.postgres.store import PostgresStore
 
 
 def open_tenant(

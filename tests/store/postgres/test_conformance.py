@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.store.postgres.tenants import open_tenant
+from tests.support.conformance import StoreConformance
 from wellkept.core.ports.store import Store
-from wellkept.testing.conformance import StoreConformance
 
 
 @pytest.mark.feature("T1")

@@ -15,6 +15,7 @@ import pytest
 import wellkept
 from bench.crash_scene import wait_until
 from tests.store.postgres.tenants import open_tenant
+from tests.support.samples import Samples
 from wellkept.core.changes import Insert
 from wellkept.core.clock import system_clock
 from wellkept.core.errors import (
@@ -28,10 +29,9 @@ from wellkept.core.errors import (
 )
 from wellkept.core.query import Filter
 from wellkept.store import open_store
-from wellkept.store.postgres.connection.database import Database
-from wellkept.store.postgres.migrations import LOCK, STEPS, migrate
-from wellkept.store.postgres.store import PostgresStore
-from wellkept.testing.samples import Samples
+from wellkept_team.postgres.connection.database import Database
+from wellkept_team.postgres.migrations import LOCK, STEPS, migrate
+from wellkept_team.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.feature("T1")
 HERE = Filter(project="example")

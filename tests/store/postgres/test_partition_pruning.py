@@ -13,8 +13,8 @@ import pytest
 import wellkept
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
-from wellkept.store.postgres.connection.database import Connection
-from wellkept.store.postgres.schema import PARTITIONED
+from wellkept_team.postgres.connection.database import Connection
+from wellkept_team.postgres.schema import PARTITIONED
 
 pytestmark = pytest.mark.feature("T1")
 QUESTIONS = (

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.store.postgres.tenants import open_tenant
+from tests.support.samples import Samples
 from wellkept.core.changes import Close, Delete, IndexEntry, Replace
 from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, RetrieverHit
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, Scope
 from wellkept.store import open_store
-from wellkept.store.postgres.search.vector_index import LARGE_PROJECT
-from wellkept.store.postgres.store import PostgresStore
-from wellkept.testing.samples import Samples
+from wellkept_team.postgres.search.vector_index import LARGE_PROJECT
+from wellkept_team.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.feature("T1")
 HERE = Filter(project="example")
@@ -122,8 +122,8 @@ def test_fragments_links_and_vectors_are_the_same_in_both(
 def test_with_more_matches_than_are_scored_the_rare_words_decide(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    from wellkept.store.postgres.search.fulltext import search_fulltext
     from wellkept.store.sqlite.search.fulltext import SearchEffort
+    from wellkept_team.postgres.search.fulltext import search_fulltext
 
     samples = Samples()
     with_rare = [samples.insert(f"common rare{n % 2} word {n}") for n in range(12)]
@@ -144,8 +144,8 @@ def test_scoring_the_rare_words_first_leaves_the_answer_as_it_is(
     pair: tuple[Store, PostgresStore],
 ) -> None:
     """Memories with common words only are scored where they could still be among the best."""
-    from wellkept.store.postgres.search.fulltext import search_fulltext
     from wellkept.store.sqlite.search.fulltext import SearchEffort
+    from wellkept_team.postgres.search.fulltext import search_fulltext
 
     sqlite, postgres = pair
     little = SearchEffort(scored_rows=10, ubiquitous_rows=60, first_pass=20)

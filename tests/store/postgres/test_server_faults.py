@@ -18,15 +18,15 @@ import wellkept
 from bench.crash_scene import wait_until
 from tests.postgres_nodes import Node, Nodes, postgres_nodes
 from tests.postgres_team import Team
+from tests.support.samples import Samples
 from wellkept.core.clock import system_clock
 from wellkept.core.errors import StoreBusyError, StoreError, StoreFullError, StoreReadOnlyError
 from wellkept.core.query import Filter
 from wellkept.core.team.people import Role
-from wellkept.store.postgres.connection.database import Database
-from wellkept.store.postgres.connection.pool import MAX_CONNECTIONS
-from wellkept.store.postgres.migrations import STEPS, migrate
-from wellkept.store.postgres.team.team_database import PostgresTeams
-from wellkept.testing.samples import Samples
+from wellkept_team.postgres.connection.database import Database
+from wellkept_team.postgres.connection.pool import MAX_CONNECTIONS
+from wellkept_team.postgres.migrations import STEPS, migrate
+from wellkept_team.postgres.team.team_database import PostgresTeams
 
 pytestmark = pytest.mark.feature("T4")
 HERE = Filter(project="example")

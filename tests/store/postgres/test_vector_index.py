@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.store.postgres.tenants import open_tenant
+from tests.support.samples import Samples
 from wellkept.core.changes import Close, Delete, Insert
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, Scope
-from wellkept.store.postgres.search import vectors
-from wellkept.store.postgres.store import PostgresStore
-from wellkept.testing.samples import Samples
+from wellkept_team.postgres.search import vectors
+from wellkept_team.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.feature("T1")
 HERE = Filter(project="example")

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.postgres_team import NewTeam, Team
+from tests.support.conformance.search import SearchConformance
+from tests.support.conformance.shared_records import SharedRecordsConformance
+from tests.support.conformance.vectors import VectorConformance
 from wellkept.core.ports.store import Store
 from wellkept.core.team.people import Role
-from wellkept.testing.conformance.search import SearchConformance
-from wellkept.testing.conformance.shared_records import SharedRecordsConformance
-from wellkept.testing.conformance.vectors import VectorConformance
 
 
 @pytest.mark.feature("T2")

@@ -11,10 +11,10 @@ import pytest
 from psycopg import errors as pg
 
 from tests.postgres_team import NewTeam, Team
+from tests.support.samples import Samples
 from wellkept.core.query import Filter
 from wellkept.core.team.people import Role
 from wellkept.core.types import Scope
-from wellkept.testing.samples import Samples
 
 pytestmark = pytest.mark.feature("T2")
 HERE = Filter(project="example")

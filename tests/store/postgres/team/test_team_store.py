@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.postgres_team import NewTeam, Team
+from tests.support.samples import Samples
 from wellkept.core.changes import Close, Delete, Replace
 from wellkept.core.errors import (
     ConflictError,
@@ -24,8 +25,7 @@ from wellkept.core.team.records import AuditFilter, TeamPolicy
 from wellkept.core.team.shared_records import SharedRecord, SharedState
 from wellkept.core.team.tokens import new_token, read_token
 from wellkept.core.types import MemoryType, Scope
-from wellkept.store.postgres.team.team_database import PostgresTeams
-from wellkept.testing.samples import Samples
+from wellkept_team.postgres.team.team_database import PostgresTeams
 
 pytestmark = pytest.mark.feature("T2")
 HERE = Filter(project="example")
@@ -313,7 +313,7 @@ def test_a_large_project_is_searched_by_index_under_the_rules_too(team: Team) ->
         for where in (HERE, rare)
     }
     from wellkept.core.clock import system_clock
-    from wellkept.store.postgres.store import PostgresStore
+    from wellkept_team.postgres.store import PostgresStore
 
     keeper = PostgresStore.open(team.teams.url, tenant=team.tenant, clock=system_clock)
     keeper._vector_indexes.least = 300  # pyright: ignore[reportPrivateUsage]

@@ -10,6 +10,7 @@ import pytest
 from psycopg import errors as pg
 
 from tests.postgres_team import NewTeam, Team
+from tests.support.samples import Samples
 from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.errors import ForbiddenError, StoreError
 from wellkept.core.memory import Memory
@@ -18,7 +19,6 @@ from wellkept.core.team.people import Role
 from wellkept.core.team.records import AuditFilter, TeamPolicy
 from wellkept.core.team.shared_records import SharedRecord, SharedState
 from wellkept.core.types import Scope
-from wellkept.testing.samples import Samples
 
 pytestmark = pytest.mark.feature("T2")
 
@@ -153,7 +153,7 @@ def test_a_server_keeps_up_every_organisation_in_its_time_and_once(
 
 
 def test_while_one_process_keeps_up_another_leaves_it_alone(team: Team, postgres_url: str) -> None:
-    from wellkept.store.postgres.team.upkeep_schema import UPKEEP_LOCK
+    from wellkept_team.postgres.team.upkeep_schema import UPKEEP_LOCK
 
     filled(team)
     team.operator.put_policy("", TeamPolicy(retention_days=30))

@@ -1,0 +1,53 @@
+"""Agent runtime: a loop with memory.
+
+    from wellkept_agent import Agent
+
+    agent = Agent(model, tools=[...], capabilities=[...])
+    result = await agent.run("Fix the failing test")
+
+`Agent` is a configuration; a `session` of it is one conversation. Open `loop` first: it is short,
+and everything else is a hook, a tool or a capability of it.
+
+- `loop`, `session`, `tool_calls`, `control`: the turn, what it works on, how it stops
+- `conversation`, `state`, `events`, `hooks`, `capability`, `settings`: its parts
+- `permissions`, `person`: what may be done, and who is asked
+- `tools/`: what a tool is, and one module per tool
+
+Chat models are behind `core.ports.agent_model`; this package knows no vendor, no database and no
+client.
+"""
+
+from __future__ import annotations
+
+from wellkept_agent.agent import Agent
+from wellkept_agent.capability import Capability
+from wellkept_agent.control import RunEnd
+from wellkept_agent.hooks import HookContext, HookPoint, SessionSummary
+from wellkept_agent.permissions import PermissionMode
+from wellkept_agent.session import AgentSession, RunResult
+from wellkept_agent.settings import LoopSettings
+from wellkept_agent.tools.base import Tool, ToolOutput, TypedTool, tool
+from wellkept_agent.tools.context import ToolContext
+from wellkept_agent.user import Decision, PermissionRequest, Person, Question
+
+__all__ = [
+    "Agent",
+    "AgentSession",
+    "Capability",
+    "Decision",
+    "HookContext",
+    "HookPoint",
+    "LoopSettings",
+    "PermissionMode",
+    "PermissionRequest",
+    "Person",
+    "Question",
+    "RunEnd",
+    "RunResult",
+    "SessionSummary",
+    "Tool",
+    "ToolContext",
+    "ToolOutput",
+    "TypedTool",
+    "tool",
+]

@@ -1,0 +1,154 @@
+"""MCP servers as a capability: connected when a session starts, ended with it.
+
+Servers that came with a project start only when they are trusted or the person says yes. One that
+does not start is reported, and the session goes on without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from wellkept.core.errors import WellkeptError
+from wellkept_agent.capability import Capability
+from wellkept_agent.mcp_client.prompts import prompt_arguments, prompt_of
+from wellkept_agent.mcp_client.settings import McpSettings
+from wellkept_agent.mcp_client.toolset import McpToolset
+from wellkept_agent.user import Decision, PermissionRequest
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.skills import PromptSource
+    from wellkept_agent.hooks import HookContext, SessionSummary
+    from wellkept_agent.mcp_client.config import McpServer
+    from wellkept_agent.session import AgentSession
+    from wellkept_agent.tools.base import Tool
+
+_ASKING_S = 300.0
+
+
+class ServerTrust(Protocol):
+    """Which servers of projects a person allowed to start, for good."""
+
+    def is_trusted(self, server: McpServer) -> bool: ...
+
+    def trust(self, server: McpServer) -> None: ...
+
+
+class McpServers(Capability):
+    """Connects servers for one session. `on_prompts` is given the prompts of all, for skills;
+    `problems` are those of the files that servers were read from."""
+
+    name: ClassVar[str] = "mcp"
+
+    def __init__(
+        self,
+        servers: Iterable[McpServer],
+        *,
+        settings: McpSettings | None = None,
+        trust: ServerTrust | None = None,
+        environment: Mapping[str, str] | None = None,
+        on_prompts: Callable[[PromptSource], None] | None = None,
+        problems: Iterable[str] = (),
+    ) -> None:
+        self.settings = settings or McpSettings()
+        self.time_limit_s = self.settings.connect_time_limit_s * 2 + _ASKING_S
+        self._servers = tuple(servers)
+        self._trust = trust
+        self._environment = os.environ if environment is None else environment
+        self._on_prompts = on_prompts
+        self._problems = tuple(problems)
+
+    def attach(self, session: AgentSession) -> None:
+        """Make the toolset over the session's registry."""
+        self._session = session
+        self.toolset = McpToolset(
+            session.tools,
+            root=session.root,
+            settings=self.settings,
+            environment=self._environment,
+            report=session.report,
+        )
+
+    def for_subagent(self) -> Capability:
+        """A sub-agent uses the servers that are connected; it starts none."""
+        return _SharedTools(self.toolset)
+
+    async def on_session_start(self, context: HookContext) -> None:  # noqa: ARG002
+        """Connect to all servers side by side."""
+        if not self.settings.enabled:
+            return
+        for problem in self._problems:
+            self._session.report("mcp", problem)
+        # One question after another: a person cannot answer two at once.
+        allowed = [server for server in self._servers if await self._may_start(server)]
+        await asyncio.gather(*map(self._connect, allowed))
+        if self._on_prompts is not None:
+            self._on_prompts(self.toolset)
+
+    async def served_prompt(self, skill: str, arguments: str) -> str | None:
+        """The text of a prompt that became a skill; None when none did."""
+        return await _served(self.toolset, skill, arguments)
+
+    async def on_session_end(self, context: HookContext, summary: SessionSummary) -> None:  # noqa: ARG002
+        """End all servers."""
+        await self.toolset.close()
+
+    async def _connect(self, server: McpServer) -> None:
+        try:
+            await self.toolset.connect(server)
+        except WellkeptError as error:
+            self._session.report(f"mcp:{server.name}", str(error))
+
+    async def _may_start(self, server: McpServer) -> bool:
+        """Whether a server may start: the user's own may, a project's after a yes."""
+        if not server.from_project:
+            return True
+        if not self.settings.project_servers:
+            return False
+        if self._trust is not None and self._trust.is_trusted(server):
+            return True
+        decision = await self._session.person.permit(
+            PermissionRequest(
+                tool=f"mcp:{server.name}",
+                arguments=server.shown,
+                reason=f"start the MCP server {server.name!r} that this project brings",
+                preview=server.shown,
+                rule=f"mcp:{server.name}",
+            )
+        )
+        if decision is Decision.DENY:
+            self._session.report(
+                f"mcp:{server.name}", "The server comes with the project and was not allowed."
+            )
+            return False
+        if decision is Decision.ALLOW_ALWAYS and self._trust is not None:
+            self._trust.trust(server)
+        return True
+
+
+class _SharedTools(Capability):
+    """The tools of a parent's servers."""
+
+    name: ClassVar[str] = "mcp"
+
+    def __init__(self, toolset: McpToolset) -> None:
+        self._toolset = toolset
+
+    def for_subagent(self) -> Capability:
+        return _SharedTools(self._toolset)
+
+    def tools(self) -> Sequence[Tool]:
+        return self._toolset.tools()
+
+    async def served_prompt(self, skill: str, arguments: str) -> str | None:
+        """The text of a prompt that became a skill; None when none did."""
+        return await _served(self._toolset, skill, arguments)
+
+
+async def _served(toolset: McpToolset, skill: str, arguments: str) -> str | None:
+    prompt = prompt_of(skill, toolset.prompts())
+    if prompt is None:
+        return None
+    return await toolset.prompt(prompt.server, prompt.name, prompt_arguments(prompt, arguments))

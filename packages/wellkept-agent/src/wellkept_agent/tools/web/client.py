@@ -1,0 +1,200 @@
+"""Loads a page over HTTP: bounded in time and size, only from public addresses.
+
+The connection is made to the very address that was checked, so that a name cannot change its
+meaning between check and use. A redirect to another host is not followed but reported: the person
+allowed one host, not the other. Proxies of the environment are not used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import socket
+import ssl
+import time
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Protocol
+from urllib.parse import urljoin
+
+from wellkept.core.errors import UsageError
+from wellkept.core.records import record
+from wellkept_agent.tools.web.addresses import (
+    Address,
+    Resolve,
+    WebTarget,
+    is_public,
+    parse_url,
+    public_addresses,
+    resolve,
+    shown_url,
+)
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_MAX_REDIRECTS: Final = 5
+_CHUNK_BYTES: Final = 1 << 16
+_AGENT: Final = "Mozilla/5.0 (compatible; Wellkept-Agent)"
+
+
+@record(kw_only=True)
+class WebPage:
+    """What came back. `moved_to` is set when the page is at another host now."""
+
+    url: str
+    status: int
+    media_type: str = ""
+    charset: str = ""
+    body: bytes = b""
+    is_cut: bool = False
+    moved_to: str | None = None
+
+
+class WebClient(Protocol):
+    """Loads pages. Raises UsageError for what may not or cannot be loaded."""
+
+    async def fetch(self, url: str) -> WebPage: ...
+
+
+class PublicWeb:
+    """The web as everybody sees it. `resolver` and `allows` exist for tests."""
+
+    def __init__(
+        self,
+        *,
+        timeout_s: float = 30.0,
+        max_bytes: int = 5_000_000,
+        resolver: Resolve = resolve,
+        allows: Callable[[Address], bool] = is_public,
+    ) -> None:
+        self._timeout_s = timeout_s
+        self._max_bytes = max_bytes
+        self._resolver = resolver
+        self._allows = allows
+
+    async def fetch(self, url: str) -> WebPage:
+        """Load a page within the time limit."""
+        load = _Load(self._timeout_s, self._max_bytes, self._resolver, self._allows)
+        try:
+            return await asyncio.wait_for(asyncio.to_thread(load.run, url), self._timeout_s)
+        except TimeoutError:
+            raise UsageError(
+                f"{shown_url(url)} did not answer within {self._timeout_s:g} s."
+            ) from None
+        except (OSError, http.client.HTTPException, zlib.error) as error:
+            raise UsageError(f"{shown_url(url)} could not be loaded: {error}.") from error
+        finally:
+            load.close()
+
+
+class _Load:
+    """One page and its redirects, in a thread. `close` from outside ends it."""
+
+    def __init__(
+        self,
+        timeout_s: float,
+        max_bytes: int,
+        resolver: Resolve,
+        allows: Callable[[Address], bool],
+    ) -> None:
+        self._deadline = time.monotonic() + timeout_s
+        self._max_bytes = max_bytes
+        self._resolver = resolver
+        self._allows = allows
+        self._socket: socket.socket | None = None
+        self._is_closed = False
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def run(self, url: str) -> WebPage:
+        target = parse_url(url)
+        for _ in range(_MAX_REDIRECTS + 1):
+            page = self._one(target)
+            if page.moved_to is None:
+                return page
+            moved = parse_url(page.moved_to)
+            is_downgrade = target.scheme == "https" and moved.scheme == "http"
+            if _plain_host(moved) != _plain_host(target) or is_downgrade:
+                return page
+            target = moved
+        raise UsageError(f"{shown_url(url)} redirects more than {_MAX_REDIRECTS} times.")
+
+    def _one(self, target: WebTarget) -> WebPage:
+        connection = self._connected(target)
+        try:
+            connection.request(
+                "GET",
+                target.path,
+                headers={
+                    "User-Agent": _AGENT,
+                    "Accept": "text/html, text/markdown, text/plain, application/json, */*;q=0.5",
+                    "Accept-Encoding": "gzip, identity",
+                },
+            )
+            response = connection.getresponse()
+            location = response.getheader("Location")
+            if response.status in _REDIRECTS and location:
+                moved = urljoin(target.url, location)
+                return WebPage(url=target.url, status=response.status, moved_to=moved)
+            body, is_cut = self._body(response)
+            return WebPage(
+                url=target.url,
+                status=response.status,
+                media_type=response.headers.get_content_type(),
+                charset=response.headers.get_content_charset() or "",
+                body=body,
+                is_cut=is_cut,
+            )
+        finally:
+            connection.close()
+
+    def _connected(self, target: WebTarget) -> http.client.HTTPConnection:
+        addresses = public_addresses(target, resolver=self._resolver, allows=self._allows)
+        problem: OSError | None = None
+        for address in addresses[:4]:
+            try:
+                found = socket.create_connection((address, target.port), self._left())
+            except OSError as error:
+                problem = error
+                continue
+            self._socket = found
+            if target.scheme == "https":
+                secure = ssl.create_default_context()
+                found = secure.wrap_socket(found, server_hostname=target.host)
+                self._socket = found
+            connection = http.client.HTTPConnection(_bracketed(target.host), target.port)
+            connection.sock = found
+            return connection
+        raise problem or OSError("no address")
+
+    def _body(self, response: http.client.HTTPResponse) -> tuple[bytes, bool]:
+        unzip = None
+        if (response.getheader("Content-Encoding") or "").lower() in ("gzip", "x-gzip"):
+            unzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        body = bytearray()
+        while len(body) <= self._max_bytes:
+            if self._socket is not None:
+                self._socket.settimeout(self._left())
+            chunk = response.read1(_CHUNK_BYTES)
+            if not chunk:
+                return bytes(body), False
+            body += unzip.decompress(chunk, self._max_bytes + 1 - len(body)) if unzip else chunk
+        return bytes(body[: self._max_bytes]), True
+
+    def _left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0 or self._is_closed:
+            raise TimeoutError("no time left")
+        return left
+
+
+def _plain_host(target: WebTarget) -> str:
+    return target.host.removeprefix("www.")
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

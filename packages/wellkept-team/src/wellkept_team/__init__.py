@@ -1,0 +1,1 @@
+"""Wellkept for teams: PostgreSQL, people and roles, sync, sharing, moving."""

@@ -1,0 +1,32 @@
+"""Opens the database of a team, as the settings or a caller name it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wellkept.core.clock import Clock, system_clock
+from wellkept.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.team import TeamDatabase
+    from wellkept.core.settings.model import Settings
+
+
+def open_team_database(
+    url: str | None, settings: Settings, *, clock: Clock = system_clock
+) -> TeamDatabase:
+    """The database at an address, or the one of the settings."""
+    from wellkept.store import open_teams
+
+    address = url or settings.team_database
+    if not address:
+        raise UsageError(
+            "No database of a team is named.",
+            hint="Give --database postgresql://user@host:5432/database, or set team.database.",
+        )
+    return open_teams(
+        address,
+        busy_timeout_ms=settings.store_busy_timeout_ms,
+        max_connections=settings.team_max_connections,
+        clock=clock,
+    )

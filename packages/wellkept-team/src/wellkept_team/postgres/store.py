@@ -1,0 +1,80 @@
+"""`PostgresStore`: the engine's parts combined, opened and closed."""
+
+from __future__ import annotations
+
+from wellkept.core.clock import Clock
+from wellkept.store.sqlite.tables.access_counts import AccessBuffer
+from wellkept_team.postgres.connection.database import DEFAULT_TENANT, Database
+from wellkept_team.postgres.listen import PostgresListener
+from wellkept_team.postgres.maintenance.maintenance import PostgresMaintenance
+from wellkept_team.postgres.migrations import migrate
+from wellkept_team.postgres.search.hints import SearchHints, new_hints
+from wellkept_team.postgres.search.index import PostgresSearch
+from wellkept_team.postgres.search.vector_index import LARGE_PROJECT
+from wellkept_team.postgres.tables.activity import PostgresActivityLog
+from wellkept_team.postgres.tables.injections import PostgresInjections
+from wellkept_team.postgres.tables.key_values import PostgresKeyValues
+from wellkept_team.postgres.tables.memories import PostgresMemories
+from wellkept_team.postgres.tables.project_of_id import KnownHomes
+from wellkept_team.postgres.tables.projects import PostgresProjects
+from wellkept_team.postgres.tables.reports import PostgresReports
+from wellkept_team.postgres.tables.scratchpads import PostgresScratchpads
+from wellkept_team.postgres.tables.sessions import PostgresSessions
+from wellkept_team.postgres.tables.shared_records import PostgresSharedRecords
+from wellkept_team.postgres.tables.skills import PostgresGeneratedSkills, PostgresSkillUses
+from wellkept_team.postgres.tables.undo import PostgresUndo
+from wellkept_team.postgres.tables.vectors import PostgresVectors
+
+
+class PostgresStore(
+    PostgresMemories,
+    PostgresSearch,
+    PostgresVectors,
+    PostgresProjects,
+    PostgresKeyValues,
+    PostgresSessions,
+    PostgresActivityLog,
+    PostgresListener,
+    PostgresSkillUses,
+    PostgresScratchpads,
+    PostgresInjections,
+    PostgresReports,
+    PostgresUndo,
+    PostgresSharedRecords,
+    PostgresGeneratedSkills,
+    PostgresMaintenance,
+):
+    """A `Store` in a PostgreSQL database: everything of one tenant."""
+
+    def __init__(
+        self, database: Database, *, clock: Clock, hints: SearchHints | None = None
+    ) -> None:
+        super().__init__(database, clock=clock)
+        self._accesses = AccessBuffer()
+        self._homes = KnownHomes()
+        self._vector_indexes, self._narrow, self._phrases = hints or new_hints()
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        clock: Clock,
+        tenant: str = DEFAULT_TENANT,
+        busy_timeout_ms: int = 5_000,
+        read_only: bool = False,
+        large_project: int = LARGE_PROJECT,
+    ) -> PostgresStore:
+        """Connect, and migrate the database if needed."""
+        database = Database(
+            url, tenant=tenant, busy_timeout_ms=busy_timeout_ms, read_only=read_only
+        )
+        migrate(database, clock=clock)
+        return cls(database, clock=clock, hints=new_hints(large_project=large_project))
+
+    def close(self) -> None:
+        """Flush and close every connection."""
+        if not self._database.closed:
+            if not self._database.read_only:
+                self.flush()
+            self._database.close()

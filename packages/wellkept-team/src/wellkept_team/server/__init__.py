@@ -1,0 +1,1 @@
+"""What a team's server adds to the HTTP server."""

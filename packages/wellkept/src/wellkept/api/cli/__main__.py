@@ -1,0 +1,5 @@
+"""`python -m wellkept.api.cli` is the `wellkept` command."""
+
+from wellkept.api.cli import main
+
+main()

@@ -1,0 +1,82 @@
+"""`wellkept observer related`, `prefetch` and `recipe`: learned data for a file or a task."""
+
+from __future__ import annotations
+
+import click
+
+from wellkept.api.cli import options, output
+from wellkept.core.text import counted
+
+
+@click.command()
+@click.argument("file")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500),
+              help="Maximum number of files.")  # fmt: skip
+@options.project_option
+@options.json_option
+def related(*, file: str, limit: int, project: str | None, as_json: bool) -> None:
+    """Show files used with FILE in commits and sessions."""
+    with options.open_wellkept(project) as wk:
+        found = wk.observer.related(file, limit=limit)
+    if as_json:
+        output.print_json({"file": file, "items": found})
+        return
+    rows = [
+        (
+            f"{item.weight:.2f}",
+            item.path,
+            str(item.commits),
+            str(item.sessions),
+            item.opened_first or "",
+        )
+        for item in found
+    ]
+    output.print_table(("weight", "file", "commits", "sessions", "opened first"), rows)
+    if not found:
+        output.note("No related files known yet. Import the git history with `wellkept init`.")
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@options.project_option
+@options.json_option
+def prefetch(*, files: tuple[str, ...], project: str | None, as_json: bool) -> None:
+    """Show the files usually read when working on FILEs, or on the latest files."""
+    with options.open_wellkept(project) as wk:
+        found = wk.observer.prefetch(files)
+    if as_json:
+        output.print_json({"items": found})
+        return
+    for item in found:
+        click.echo(f"### {output.safe(item.path)}")
+        click.echo(output.safe(item.text.rstrip("\n")))
+        if item.is_cut:
+            click.echo("[…]")
+    if not found:
+        output.note("No usual files known yet.")
+
+
+@click.command()
+@click.argument("task", nargs=-1, required=True, metavar="TASK...")
+@click.option("--limit", default=2, show_default=True, type=click.IntRange(1, 50),
+              help="Maximum number of recipes.")  # fmt: skip
+@options.project_option
+@options.json_option
+def recipe(*, task: tuple[str, ...], limit: int, project: str | None, as_json: bool) -> None:
+    """Show the steps that solved a TASK like this before."""
+    with options.open_wellkept(project) as wk:
+        found = wk.observer.recipes(" ".join(task), limit=limit)
+    if as_json:
+        output.print_json({"items": found})
+        return
+    for item in found:
+        worked = counted(item.recipe.success_count, "time")
+        counts = f"worked {worked}, failed {item.recipe.failure_count}"
+        click.echo(output.safe(f"{item.memory.short} {item.recipe.task_pattern} ({counts})"))
+        if item.stale_reason:
+            output.note(f"may be out of date: {item.stale_reason}")
+        for number, step in enumerate(item.recipe.steps, start=1):
+            where = f" ({step.canonical_file})" if step.canonical_file else ""
+            click.echo(output.safe(f"  {number}. {step.description}{where}"))
+    if not found:
+        output.note("No matching recipe. Recipes need the same steps in three sessions.")

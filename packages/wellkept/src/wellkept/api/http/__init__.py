@@ -1,0 +1,1 @@
+"""HTTP API: REST routes and server-sent events. Open `api.py` first."""

@@ -1,0 +1,1 @@
+"""MCP server: tools, resources and prompts. Open `api.server.py` first."""

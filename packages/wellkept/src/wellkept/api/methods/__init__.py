@@ -1,0 +1,1 @@
+"""The methods of `Wellkept`, one module per group."""

@@ -1,0 +1,70 @@
+"""`Wellkept.agent`: an agent with this memory, and the sessions it had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wellkept.core.ports.agent_model import AgentModel
+    from wellkept.core.ports.transcripts import AgentSessionInfo
+    from wellkept_agent.agent import Agent
+    from wellkept_agent.capability import Capability
+    from wellkept_agent.tools.base import Tool
+    from wellkept_agent.user import Person
+    from wellkept_agent.wiring.memory import AgentMemory
+
+
+class AgentMethods:
+    """Part of `Wellkept`."""
+
+    def agent(
+        self,
+        model: AgentModel | str | None = None,
+        *,
+        tools: Iterable[Tool] | None = None,
+        capabilities: Iterable[Callable[[], Capability]] = (),
+        permission_mode: str | None = None,
+        person: Person | None = None,
+        instructions: str = "",
+        max_steps: int | None = None,
+        memory: bool | None = None,
+        phase: str | None = None,
+        stage: str | None = None,
+        complexity: str | None = None,
+        mcp_config: Iterable[Path] = (),
+    ) -> Agent:
+        """An agent that works in this project and remembers.
+
+        `model` is "provider:name" or an object with the methods of `AgentModel`; the default comes
+        from the settings. `tools` replaces the usual tools. `capabilities` are made anew for each
+        session, after the usual ones. Without a `person` nothing that needs a yes is done. `phase`
+        or `stage` of the methodology say what the work is about; a stage is told what earlier ones
+        hand on. A task of `complexity` trivial is told less. `mcp_config` are files of MCP servers
+        that are started beside the user's and the project's, without a question. Sessions come
+        from `agent.session()`, earlier ones from `agent.session(resume="last")`.
+        """
+        from wellkept_agent.wiring.assembly import AgentOptions, build_agent
+
+        options = AgentOptions(
+            tools=None if tools is None else tuple(tools),
+            capabilities=tuple(capabilities),
+            permission_mode=permission_mode,
+            person=person,
+            instructions=instructions,
+            max_steps=max_steps,
+            memory=memory,
+            phase=phase,
+            stage=stage,
+            complexity=complexity,
+            mcp_config=tuple(mcp_config),
+        )
+        return build_agent(cast("AgentMemory", self), model, options)
+
+    def agent_sessions(self, *, limit: int = 50) -> Sequence[AgentSessionInfo]:
+        """The agent sessions of this project that can be resumed, latest first."""
+        from wellkept_agent.wiring.assembly import transcripts_of
+
+        return transcripts_of(cast("AgentMemory", self)).list(limit=limit)

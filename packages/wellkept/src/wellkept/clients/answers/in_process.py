@@ -1,0 +1,53 @@
+"""Answer in the hook process itself, from the database file, when no server is running.
+
+Searches by words only: loading a model takes longer than a client should wait. The context is built
+by the same operation as everywhere else. To start faster, bytecode comes from one file, garbage
+collection is off, and `startup` defers costly modules and patterns.
+
+This is the one place in `clients` that imports `app`: the hook process has no caller that could
+pass the context source in.
+"""
+
+import gc
+import os
+
+from wellkept.clients.answers import bytecode_bundle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BUSY_TIMEOUT_MS = 150
+
+
+def answer_in_process(
+    state: str, *, client: str, event: str, payload: bytes, write: "Callable[[bytes], None]"
+) -> None:
+    """Write the response to an event. Call it only in a process that exits right after."""
+    gc.disable()
+    bundle = bytecode_bundle.install(state)
+    write(_respond(state, client, event, payload))
+    bytecode_bundle.refresh(state, bundle)
+
+
+def _respond(state: str, client: str, event: str, payload: bytes) -> bytes:
+    from wellkept.clients.answers import startup
+
+    startup.install()
+    from pathlib import Path
+
+    from wellkept.api.hook_context import HookContextProvider, open_existing
+    from wellkept.clients.answers.injection_spool import InjectionSpool
+    from wellkept.clients.answers.responder import HookResponder
+    from wellkept.clients.answers.shown_items import ShownItems
+
+    context = HookContextProvider(
+        lambda folder: open_existing(
+            folder, environment=os.environ, busy_timeout_ms=BUSY_TIMEOUT_MS
+        )
+    )
+    try:
+        shown, log = ShownItems(Path(state)), InjectionSpool(state)
+        return HookResponder(context, shown=shown, log=log)(client, event, payload)
+    finally:
+        context.close()

@@ -1,0 +1,137 @@
+"""Translate a client's payload into events; client modules are imported on demand.
+
+Knows client names, not payload formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from wellkept.core.errors import UsageError
+from wellkept.core.records import replace
+from wellkept.core.session.events import Event, SessionEnded, TurnEnded
+
+if TYPE_CHECKING:
+    from wellkept.core.session.sessions import SpoolEntry
+
+CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "claude-code": "wellkept.clients.claude_code",
+        "codex": "wellkept.clients.codex",
+        "gemini": "wellkept.clients.gemini",
+        "cursor": "wellkept.clients.cursor",
+        "opencode": "wellkept.clients.opencode",
+        "qwen": "wellkept.clients.qwen",
+        "copilot": "wellkept.clients.copilot",
+        # Any other, by the documented protocol.
+        "generic": "wellkept.clients.generic",
+        # The runtime of this package makes events itself.
+        "wellkept": "wellkept.core.chat.runtime_events",
+    }
+)
+
+INJECTED_EVENT: Final = "wellkept.injected"
+"""Spool entries of this name are our own: what a hook has injected."""
+_MAX_TURN_BYTES: Final = 4 << 20
+_NAMES: Final = ("source", "model", "reason", "trigger", "agent_type", "call_id")
+
+
+class Translator(Protocol):
+    """Turns a payload into at most one event. Never raises, whatever the payload holds."""
+
+    def __call__(
+        self, event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
+    ) -> list[Event]: ...
+
+
+def translator(client: str) -> Translator:
+    """The translator of a client. UsageError for an unknown client."""
+    module = CLIENTS.get(client)
+    if module is None:
+        raise UsageError(f"Unknown client {client!r}.", hint=f"Known: {', '.join(CLIENTS)}.")
+    return cast("Translator", import_module(module).events)
+
+
+def translate(
+    client: str, event_name: str, payload: bytes, *, event_id: str, at: datetime
+) -> list[Event]:
+    """The events in a raw payload; none when it is not a JSON object."""
+    fields = _fields(payload)
+    return (
+        [] if fields is None else translator(client)(event_name, fields, event_id=event_id, at=at)
+    )
+
+
+def translate_spooled(entry: SpoolEntry, redact: Callable[[str], str]) -> list[Event]:
+    """The events in a spool entry, with secrets in ids and names replaced.
+
+    UsageError when the payload cannot be read, so that it is set aside and not lost. An empty
+    payload gives no events. `redact` takes the secrets out of a text.
+    """
+    if entry.event == INJECTED_EVENT:
+        from wellkept.clients.injected_events import injected_events
+
+        injected = injected_events(entry, _fields(entry.payload) or {}, redact)
+        return [_with_safe_names(event, redact) for event in injected]
+    if entry.payload.strip() and _fields(entry.payload) is None:
+        raise UsageError(f"The payload of {entry.client} for {entry.event} is not a JSON object.")
+    events = translate(
+        entry.client, entry.event, entry.payload, event_id=entry.event_id, at=entry.at
+    )
+    return [_with_safe_names(_with_usage(event, entry), redact) for event in events]
+
+
+def _with_usage(event: Event, entry: SpoolEntry) -> Event:
+    """The end of a turn or session with the tokens that the client's transcript tells."""
+    is_end = isinstance(event, SessionEnded)
+    if not is_end and not (isinstance(event, TurnEnded) and event.origin.agent is None):
+        return event
+    path = (_fields(entry.payload) or {}).get("transcript_path")
+    if not isinstance(path, str) or not path or "\0" in path:
+        return event
+    from pathlib import Path
+
+    from wellkept.clients.transcripts.usage import MAX_BYTES, usage_of
+
+    # A turn ends often, so only small files are read then.
+    most = MAX_BYTES if is_end else _MAX_TURN_BYTES
+    usage = usage_of(entry.client, [Path(path)], max_bytes=most)
+    return event if usage is None else replace(event, usage=usage)
+
+
+def _with_safe_names(event: Event, redact: Callable[[str], str]) -> Event:
+    """The event without secrets in ids and names; the observer cleans its texts."""
+
+    def safe(text: str) -> str:
+        """The text, or a stable stand-in when it holds a secret."""
+        if redact(text) == text:
+            return text
+        from hashlib import sha256
+
+        return f"redacted-{sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+    origin = event.origin
+    safe_origin = replace(
+        origin,
+        session_id=safe(origin.session_id),
+        agent=origin.agent and safe(origin.agent),
+        # A renamed folder would be another folder.
+        cwd=origin.cwd if origin.cwd and safe(origin.cwd) == origin.cwd else None,
+    )
+    values = {name: getattr(event, name, None) for name in _NAMES}
+    names = {name: safe(value) for name, value in values.items() if isinstance(value, str)}
+    return replace(event, origin=safe_origin, **names)
+
+
+def _fields(payload: bytes) -> dict[str, object] | None:
+    import json
+
+    try:
+        read: object = json.loads(payload.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, object]", read) if isinstance(read, dict) else None

@@ -1,0 +1,377 @@
+"""Builds the context to inject: memories ranked and packed into a token budget, with reasons.
+
+One operation serves every moment: session start, prompt, file opened, command run, plan made.
+Invariants: the rendered pack never exceeds its budget; the same store and request give the same
+pack; nothing is injected that is stale, closed, waiting for review, seen only once by an automated
+source, or private to another session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+
+from wellkept.context.candidates import (
+    INJECTED_TYPES,
+    NEVER_INJECTED,
+    WARNING_TYPES,
+    ContextCandidate,
+    co_change_warnings,
+    command_warnings,
+    file_memories,
+    is_pattern,
+    is_qa_request,
+    is_way_out,
+    may_be_injected,
+    qa_memories,
+    session_notes,
+)
+from wellkept.context.instruction_filter import harmless_candidates, harmless_sections
+from wellkept.context.matching import Prompt
+from wellkept.context.packing import ContextItem, ContextPack, ExtraLine, pack_items
+from wellkept.context.sections import Section, SectionLines
+from wellkept.context.start.session_sections import (
+    RULE_TYPES,
+    module_map,
+    section_of,
+    standing_memories,
+    unfinished_work,
+)
+from wellkept.core.errors import UsageError
+from wellkept.core.memory import Memory
+from wellkept.core.query import Filter
+from wellkept.core.records import record, replace
+from wellkept.core.text import content_words, first_line, jaccard
+from wellkept.core.types import MemoryType, Phase, Scope, Source
+from wellkept.memory.engine import Engine
+from wellkept.memory.recall.recall import recall
+from wellkept.memory.recall.requests import CLEAR_SCORE, RecallRequest, SearchMode
+
+DEFAULT_BUDGET_TOKENS = 800
+DEFAULT_DAYS = 30
+MAX_CANDIDATES = 60
+_MIN_UNASKED = 0.1
+"""A prompt or an output is no question: an answer to it scores low. What it is about decides."""
+_MIN_JACCARD = 0.8
+MAX_AT_FILE = 4
+MAX_MODULES = 5
+MIN_KNOWN = 3
+"""With fewer lines than these at a session start, the module map is told too."""
+_PLANNING = (
+    MemoryType.WORKFLOW_RECIPE,
+    MemoryType.DECISION,
+    MemoryType.REQUIREMENT,
+    MemoryType.DEAD_END,
+)
+
+
+_TOLD_AT_PROMPT = (
+    *RULE_TYPES,
+    MemoryType.FACT,
+    MemoryType.DECISION,
+    MemoryType.PATTERN,
+    MemoryType.WORKFLOW,
+    MemoryType.GOTCHA,
+    MemoryType.ERROR_PATTERN,
+    MemoryType.DEAD_END,
+)
+
+
+_NOT_FOR_TRIVIAL = frozenset({MemoryType.WORKFLOW_RECIPE, MemoryType.E2E_OBSERVATION})
+
+
+class Moment(StrEnum):
+    """The event that context is built for."""
+
+    SESSION = "session"
+    PROMPT = "prompt"
+    FILE = "file"
+    COMMAND = "command"
+    FAILURE = "failure"
+    PLAN = "plan"
+
+
+_UNASKED_TYPES = {Moment.PROMPT: _TOLD_AT_PROMPT, Moment.FAILURE: WARNING_TYPES}
+"""Nobody asks at these moments: only statements that hold, and only about what is at hand."""
+_MAX_ITEMS = {Moment.FILE: MAX_AT_FILE, Moment.COMMAND: 2, Moment.FAILURE: 2}
+
+
+@record(kw_only=True)
+class ContextRequest:
+    """The current situation and the limits of the answer.
+
+    `reading` when a file is only read; `quiet` when only what is vouched for may be said. `days` is
+    how far back decisions are told, `sessions` in which sessions they were made (None: any).
+    A `trivial` task gets neither recipes nor end-to-end observations. Of memories only `types` are
+    told, where a policy names them.
+    """
+
+    project: str
+    moment: Moment = Moment.SESSION
+    query: str = ""
+    files: tuple[str, ...] = ()
+    phase: Phase | None = None
+    budget_tokens: int = DEFAULT_BUDGET_TOKENS
+    max_chars: int | None = None
+    shown: frozenset[str] = frozenset()
+    session: str | None = None
+    mode: SearchMode = SearchMode.HYBRID
+    trivial: bool = False
+    count_access: bool = False
+    reading: bool = False
+    quiet: bool = False
+    days: int = DEFAULT_DAYS
+    sessions: frozenset[str] | None = None
+    types: frozenset[MemoryType] | None = None
+
+
+def build_context(
+    engine: Engine,
+    request: ContextRequest,
+    *,
+    exists: Callable[[str], bool] | None = None,
+    extras: Sequence[ExtraLine] = (),
+    sections: Sequence[SectionLines] = (),
+    vouched: Sequence[ContextCandidate] = (),
+    is_loaded: Callable[[str], bool] | None = None,
+) -> ContextPack:
+    """The pack for a moment. `exists` tells whether a project file exists; `extras` are lines of
+    other sources, best first, `sections` lines without a memory. `vouched` are memories that fit
+    for certain: they come first, also when only one session has shown them. `is_loaded` tells
+    whether the client has a text in its own instruction files."""
+    _check(request)
+    sections = harmless_sections(_not_shown(sections, request.shown))
+    chosen = _chosen(engine, request, exists=exists, vouched=vouched)
+    if is_loaded is not None:
+        chosen = [c for c in chosen if c.is_session_note or not is_loaded(c.memory.content)]
+    if any(one.section is Section.LEFT_OFF for one in sections):
+        chosen = [c for c in chosen if not _is_seen_work_state(c.memory)]
+    if request.moment is Moment.SESSION and not request.query.strip():
+        known = len(chosen) + sum(len(one.lines) for one in sections)
+        chosen += _modules(engine, request, exists=exists) if known < MIN_KNOWN else []
+    if request.types is not None:
+        chosen = [c for c in chosen if c.is_session_note or c.memory.type in request.types]
+    candidates = harmless_candidates(chosen[:MAX_CANDIDATES])
+    items = [_item(engine, candidate) for candidate in candidates]
+    pack = pack_items(
+        items,
+        moment=request.moment.value,
+        project=request.project,
+        budget_tokens=request.budget_tokens,
+        max_chars=request.max_chars,
+        count_tokens=engine.count_tokens,
+        extras=extras,
+        sections=sections,
+    )
+    if request.count_access and pack.items:
+        engine.store.record_access([item.memory.id for item in pack.items], at=engine.clock())
+    return pack
+
+
+def _chosen(
+    engine: Engine,
+    request: ContextRequest,
+    *,
+    exists: Callable[[str], bool] | None,
+    vouched: Sequence[ContextCandidate],
+) -> list[ContextCandidate]:
+    """The candidates to pack, best first: what is vouched for, then what may be injected."""
+    # Of equal weight the newest goes first.
+    gathered = () if request.quiet else _gather(engine, request)
+    newest = sorted(gathered, key=lambda c: c.memory.id, reverse=True)
+    candidates = sorted(newest, key=lambda c: -round(c.weight, 2))
+    # Filter before removing duplicates; memories already shown still suppress their duplicates.
+    allowed = [c for c in candidates if _is_allowed(c.memory, request, exists)]
+    first = {one.memory.id: one for one in vouched}
+    newest_wins = request.moment is Moment.SESSION
+    others = [c for c in _distinct(allowed, newest_wins=newest_wins) if c.memory.id not in first]
+    chosen = [c for c in (*first.values(), *others) if c.memory.id not in request.shown]
+    if request.moment in _MAX_ITEMS:
+        chosen = _few(chosen, _MAX_ITEMS[request.moment])
+    return chosen
+
+
+def _is_seen_work_state(memory: Memory) -> bool:
+    """Unfinished work as the observer saw it: the sessions' own records say it better."""
+    return memory.type is MemoryType.WORK_STATE and memory.source is Source.OBSERVER_INFERRED
+
+
+def _modules(
+    engine: Engine, request: ContextRequest, *, exists: Callable[[str], bool] | None
+) -> list[ContextCandidate]:
+    """Module summaries; they come from the code itself and need no second session."""
+    return [
+        one
+        for one in module_map(engine, request.project, limit=MAX_MODULES)
+        if one.memory.id not in request.shown
+        and one.memory.is_open
+        and (exists is None or all(exists(path) for path in one.memory.files))
+    ]
+
+
+def _not_shown(sections: Sequence[SectionLines], shown: frozenset[str]) -> list[SectionLines]:
+    left = [
+        replace(one, lines=tuple(line for line in one.lines if line.id not in shown))
+        for one in sections
+    ]
+    return [one for one in left if one.lines]
+
+
+def _item(engine: Engine, candidate: ContextCandidate) -> ContextItem:
+    item = ContextItem.of(
+        engine,
+        candidate.memory,
+        reason=candidate.reason,
+        text=candidate.text,
+        section=candidate.section,
+    )
+    item = replace(item, weight=round(candidate.weight, 4))
+    if candidate.text is not None:
+        item = replace(item, row=replace(item.row, title=first_line(item.text)))
+    if not candidate.is_session_note:
+        return item
+    return replace(item, citation="noted in this session")
+
+
+def _few(candidates: Sequence[ContextCandidate], limit: int) -> list[ContextCandidate]:
+    """Opening a file is not a question: only the strongest candidates, and session notes."""
+    few = [c.memory.id for c in candidates if not c.is_session_note][:limit]
+    return [c for c in candidates if c.is_session_note or c.memory.id in few]
+
+
+def _check(request: ContextRequest) -> None:
+    if request.budget_tokens < 0:
+        raise UsageError(
+            f"A budget of {request.budget_tokens} tokens is out of range.", hint="Give 0 or more."
+        )
+    if (
+        request.moment in (Moment.PROMPT, Moment.COMMAND, Moment.FAILURE)
+        and not request.query.strip()
+    ):
+        raise UsageError(
+            f"Context for a {request.moment.value} needs a query.", hint="Pass its text."
+        )
+    if request.moment is Moment.FILE and not request.files:
+        raise UsageError("Context for a file needs its path.", hint="Give at least one file.")
+
+
+def _is_allowed(
+    memory: Memory, request: ContextRequest, exists: Callable[[str], bool] | None
+) -> bool:
+    if request.trivial and memory.type in _NOT_FOR_TRIVIAL:
+        return False
+    if memory.type in NEVER_INJECTED or not may_be_injected(memory):
+        return False
+    if memory.scope is Scope.SESSION and memory.session_id != request.session:
+        return False
+    return exists is None or all(is_pattern(path) or exists(path) for path in memory.files)
+
+
+def _distinct(
+    candidates: Sequence[ContextCandidate], *, newest_wins: bool
+) -> list[ContextCandidate]:
+    """Each memory once, and of nearly equal texts only the strongest, or the newest."""
+    if not newest_wins:
+        return list(_first_of_each(candidates))
+    by_age = sorted(candidates, key=lambda c: c.memory.valid_from, reverse=True)
+    kept = {c.memory.id for c in _first_of_each(by_age)}
+    found: dict[str, ContextCandidate] = {}
+    for one in candidates:
+        if one.memory.id in kept:
+            found.setdefault(one.memory.id, one)
+    return list(found.values())
+
+
+def _first_of_each(candidates: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]:
+    seen: list[frozenset[str]] = []
+    ids: set[str] = set()
+    for candidate in candidates:
+        if candidate.memory.id in ids:
+            continue
+        its_words = frozenset(content_words(candidate.memory.content))
+        if any(_alike(its_words, others) for others in seen):
+            continue
+        ids.add(candidate.memory.id)
+        seen.append(its_words)
+        yield candidate
+
+
+def _alike(left: frozenset[str], right: frozenset[str]) -> bool:
+    # Sets of very different sizes cannot share most of their words.
+    few, many = sorted((len(left), len(right)))
+    return few >= _MIN_JACCARD * many and jaccard(left, right) >= _MIN_JACCARD
+
+
+# -- Sources --------------------------------------------------------------------------------------
+
+
+def _gather(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
+    if request.moment in (Moment.COMMAND, Moment.FAILURE):
+        yield from command_warnings(engine, request.project, request.query, mode=request.mode)
+        if request.moment is Moment.FAILURE:
+            yield from _relevant(engine, request)
+        return
+    standing = standing_memories(
+        engine, request.project, days=request.days, sessions=request.sessions
+    )
+    if request.moment is Moment.SESSION:
+        yield from standing
+        yield from unfinished_work(engine, request.project)
+    if request.moment is Moment.PLAN:
+        # A plan is one question: what stands is ranked with what matches it.
+        yield from (replace(one, section=Section.KNOWN) for one in standing)
+    yield from _for_files(engine, request)
+    if request.query.strip():
+        yield from _relevant(engine, request)
+    asks_for_qa = request.phase is Phase.VALIDATE or is_qa_request(request.query)
+    if asks_for_qa and not request.trivial:
+        yield from qa_memories(engine, request.project, request.query, mode=request.mode)
+
+
+def _for_files(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
+    """Candidates for the current files, or for the session so far."""
+    project, files = request.project, request.files
+    at_start = request.moment is Moment.SESSION
+    if files:
+        at_file = request.moment is Moment.FILE
+        yield from file_memories(engine, project, files, warnings_only=at_file)
+        if not request.reading:
+            yield from co_change_warnings(engine, project, files)
+    if request.session and (files or at_start):
+        yield from session_notes(engine, project, request.session, files)
+
+
+def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
+    """Recall hits above a minimum score. Raw session records are never injected, and are so many
+    that they would leave no room for others."""
+    planning, at_start = request.moment is Moment.PLAN, request.moment is Moment.SESSION
+    types = _UNASKED_TYPES.get(request.moment, INJECTED_TYPES)
+    prompt = Prompt.of(request.query) if request.moment in _UNASKED_TYPES else None
+    found = recall(
+        engine,
+        RecallRequest(
+            query=request.query,
+            where=Filter(project=request.project, types=types, stale=False, raw=False),
+            limit=20,
+            phase=request.phase or (Phase.DEFINE if planning else None),
+            mode=request.mode,
+            files=request.files,
+            count_access=False,
+            second_pass=False,
+        ),
+    )
+    min_score = CLEAR_SCORE if prompt is None else _MIN_UNASKED
+    for place, hit in enumerate(found):
+        answers = (
+            place == 0 and hit.score >= CLEAR_SCORE and prompt is not None and prompt.asks_of_us
+        )
+        if prompt is not None and not answers and not prompt.is_about(hit.memory):
+            continue
+        if hit.score >= min_score and not is_way_out(hit.memory):
+            bonus = 0.5 if planning and hit.memory.type in _PLANNING else 0.0
+            yield ContextCandidate(
+                hit.memory,
+                1.2 + hit.score + bonus,
+                f"matches by {', '.join(hit.retrievers)}",
+                section=section_of(hit.memory) if at_start else Section.KNOWN,
+            )

@@ -1,0 +1,191 @@
+"""What memory says at one moment of a session: the answer to a hook, or to the agent's own loop.
+
+A request names the moment; the answer is a text with ids, or nothing. Budgets are small where
+nobody asked. Imported by the hook process: `observe.observer` waits until a prompt needs it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from wellkept.core.errors import UsageError
+from wellkept.core.records import record, replace
+from wellkept.core.session.hook_context import ContextLine, HookContext, HookContextRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wellkept.context.packing import ContextPack
+    from wellkept.memory.arguments import Names
+
+SKILL_TIMEOUT_S = 0.15
+MAX_CHARS = 9_000
+PROMPT_BUDGET_TOKENS = 120
+COMMAND_BUDGET_TOKENS = 200
+_BUDGETS = {
+    "session": None,
+    "prompt": PROMPT_BUDGET_TOKENS,
+    "file": PROMPT_BUDGET_TOKENS,
+    "command": COMMAND_BUDGET_TOKENS,
+    "failure": COMMAND_BUDGET_TOKENS,
+}
+"""Room for what nobody asked for; None is the setting."""
+_AT_FAILURE = "failure:"
+
+
+class GivesContext(Protocol):
+    """The part of `Wellkept` that is asked."""
+
+    def context(
+        self,
+        query: str = "",
+        *,
+        moment: str | None = None,
+        files: Names = (),
+        phase: str | None = None,
+        budget_tokens: int | None = None,
+        max_chars: int | None = None,
+        shown: Iterable[str] = (),
+        session: str | None = None,
+        skills_within_s: float | None = None,
+        output: str = "",
+        reading: bool = False,
+        quiet: bool = False,
+        client: str | None = None,
+        complexity: str | None = None,
+    ) -> ContextPack: ...
+
+
+@record(kw_only=True)
+class ContextLimits:
+    """How much a caller takes; None is what the settings say."""
+
+    start_tokens: int | None = None
+    start_chars: int | None = None
+    max_items: int | None = None
+    prompt_items: int | None = None
+    phase: str | None = None
+    complexity: str | None = None
+    skills: bool = True
+    skills_by: str | None = None
+    """How a skill is read in full; None is the usual way."""
+
+    def items(self, moment: str) -> int | None:
+        """How many memories may be told at a moment; None is as many as fit."""
+        limits = (self.max_items, self.prompt_items if moment == "prompt" else None)
+        return min((one for one in limits if one is not None), default=None)
+
+
+NO_LIMITS = ContextLimits()
+
+
+def _told_before(request: HookContextRequest, shown: frozenset[str]) -> frozenset[str]:
+    """What is not told again. Who fails all the same has missed what the session start said: at a
+    failure only what was told at one counts."""
+    if request.moment != "failure":
+        return shown
+    return frozenset(one.removeprefix(_AT_FAILURE) for one in shown if one.startswith(_AT_FAILURE))
+
+
+def context_for(
+    wk: GivesContext,
+    request: HookContextRequest,
+    shown: frozenset[str],
+    *,
+    quiet: bool,
+    skill_timeout_s: float = SKILL_TIMEOUT_S,
+    limits: ContextLimits = NO_LIMITS,
+) -> HookContext:
+    """What a project's memory says to a request, without the ids in `shown`."""
+    from wellkept.context.packing import SKILLS_BY, render_context
+
+    usual = _BUDGETS.get(request.moment)
+    try:
+        pack = wk.context(
+            request.query,
+            moment=request.moment,
+            files=request.files,
+            phase=limits.phase,
+            budget_tokens=limits.start_tokens if request.moment == "session" else usual,
+            max_chars=(limits.start_chars if request.moment == "session" else None) or MAX_CHARS,
+            shown=_told_before(request, shown),
+            session=request.session,
+            skills_within_s=skill_timeout_s,
+            output=request.output,
+            reading=request.reading,
+            quiet=quiet,
+            client=request.client,
+            complexity=limits.complexity,
+        )
+    except UsageError:
+        # A file outside the project, or a deleted folder.
+        return HookContext()
+    pack = replace(
+        pack,
+        items=pack.items[: limits.items(request.moment)],
+        extras=pack.extras if limits.skills else (),
+    )
+    ids = pack.ids
+    if request.moment == "failure":
+        ids = (*ids, *(f"{_AT_FAILURE}{one}" for one in ids))
+    return HookContext(
+        render_context(pack, skills_by=limits.skills_by or SKILLS_BY),
+        ids,
+        injected_lines(pack),
+        pack.project,
+        pack.used_tokens,
+    )
+
+
+def silenced(
+    request: HookContextRequest, shown: frozenset[str]
+) -> tuple[HookContextRequest, bool] | None:
+    """The request as it is answered and whether quietly; None for silence.
+
+    A resumed session still has what it was told at its start.
+    """
+    if request.moment == "session":
+        return None if shown and not request.fresh else (request, False)
+    if request.moment != "prompt":
+        return request, False
+    from wellkept.context.prompt_policy import PromptKind, named_files, prompt_kind
+
+    # The prompt of a sub-agent is the brief of the agent that started it.
+    match PromptKind.BRIEF if request.agent else prompt_kind(request.query):
+        case PromptKind.NOTICE:
+            return None
+        case PromptKind.BRIEF:
+            files = named_files(request.query, cwd=request.cwd)
+            told = replace(request, moment="file", query="", files=files, reading=True)
+            return (told, False) if files else None
+        case PromptKind.SHORT:
+            return request, True
+        case PromptKind.PLAIN:
+            return request, False
+
+
+def injected_lines(pack: ContextPack) -> tuple[ContextLine, ...]:
+    """The lines of a pack for the log of injections, in the order of the text."""
+    lines = [
+        ContextLine(line.line, line.section.value, line.id, None, line.reason)
+        for line in pack.lines
+    ]
+    items = [
+        # A note of this session has an id, but is not stored as a memory yet.
+        ContextLine(
+            item.line,
+            item.memory.type.value,
+            item.memory.id,
+            item.memory.id if item.citation.startswith("m:") else None,
+            item.reason,
+            item.weight,
+            item.memory.importance,
+            item.memory.confidence,
+        )
+        for item in pack.items
+    ]
+    extras = [
+        ContextLine(extra.line, "skill", extra.id, None, extra.reason) for extra in pack.extras
+    ]
+    order = {name: number for number, name in enumerate(pack.ids)}
+    return tuple(sorted((*lines, *items, *extras), key=lambda line: order[line.id]))

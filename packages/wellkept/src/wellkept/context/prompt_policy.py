@@ -1,0 +1,135 @@
+"""When a prompt is answered with context nobody asked for, and with which.
+
+Silence beats noise: a notice of the client gets nothing; a brief of another agent only what is tied
+to the files it names; a prompt of a few words only the way out of a failure that is open in this
+session, or whose files are whose when it says to commit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wellkept.context.build import ContextRequest, Moment
+from wellkept.context.candidates import ContextCandidate
+from wellkept.context.sections import Section, SectionLine, SectionLines
+from wellkept.memory.engine import Engine
+
+if TYPE_CHECKING:
+    from wellkept.context.start.session_start import ReadTree
+    from wellkept.core.session.steps import SessionStep
+
+MAX_WORDS = 3
+MAX_NAMED_FILES = 8
+_MAX_FAILURES = 3
+_MAX_FILES = 4
+_PATH = re.compile(r"(?<![\w/.@:-])/?(?:[\w.@()\[\]-]+/)+[\w.@()\[\]-]+\.\w{1,8}\b")
+_COMMIT = re.compile(r"^(?:and |now |then |ok(?:ay)?,? |please )*(?:commit|push|stage)\b", re.I)
+
+
+class PromptKind(StrEnum):
+    """How a prompt is answered."""
+
+    NOTICE = "notice"
+    BRIEF = "brief"
+    SHORT = "short"
+    PLAIN = "plain"
+
+
+def prompt_kind(text: str) -> PromptKind:
+    """What kind of prompt a text is."""
+    from wellkept.text.events.client_text import agent_task, own_words
+
+    if agent_task(text) is not None:
+        return PromptKind.BRIEF
+    words = own_words(text).split()
+    if not words:
+        return PromptKind.NOTICE
+    return PromptKind.SHORT if len(words) <= MAX_WORDS else PromptKind.PLAIN
+
+
+def named_files(text: str, *, cwd: str | None) -> tuple[str, ...]:
+    """Paths inside the working folder that a brief names, in order."""
+    inside = f"{cwd.rstrip('/')}/" if cwd else "/"
+    found = (path.removeprefix(inside) for path in _PATH.findall(text))
+    return tuple(dict.fromkeys(one for one in found if one[0] not in "/."))[:MAX_NAMED_FILES]
+
+
+def open_failures(engine: Engine, request: ContextRequest) -> tuple[ContextCandidate, ...]:
+    """Ways out of the failures that are open in the session that asks."""
+    if request.moment is not Moment.PROMPT or not request.quiet or not request.session:
+        return ()
+    session = engine.store.get_session(request.session.partition("/")[0])
+    if session is None:
+        return ()
+    from wellkept.context.sources import after_failure
+    from wellkept.observe.session.state import load_state
+
+    state = load_state(session.work)
+    worked = [step.line for step in state.steps if step.kind == "run" and step.ok]
+    found: dict[str, ContextCandidate] = {}
+    for step in _open_failures(state.steps)[-_MAX_FAILURES:]:
+        for one in after_failure(
+            engine, project=request.project, command=step.command, output=step.error or ""
+        ):
+            remedy = getattr(one.memory.payload, "worked", None)
+            if not any(remedy and remedy in line for line in worked):
+                found.setdefault(one.memory.id, one)
+    return tuple(found.values())
+
+
+def _open_failures(steps: Sequence[SessionStep]) -> list[SessionStep]:
+    """Commands whose last run failed, the latest last."""
+    last: dict[str, SessionStep] = {}
+    for step in steps:
+        if step.kind == "run":
+            last.pop(step.what, None)
+            last[step.what] = step
+    return [step for step in last.values() if not step.ok and step.error]
+
+
+def foreign_files(
+    engine: Engine, request: ContextRequest, *, root: Path, read_tree: ReadTree
+) -> Iterator[SectionLines]:
+    """Before a commit: which files are this session's, when another one changed some too."""
+    is_asked = request.moment is Moment.PROMPT and request.quiet and request.session
+    if not is_asked or not _COMMIT.match(request.query.strip()):
+        return
+    from datetime import timedelta
+
+    from wellkept.context.start.unfinished_work import open_ends
+
+    mine = engine.store.get_session(str(request.session).partition("/")[0])
+    if mine is None:
+        return
+    own = open_ends(mine).uncommitted
+    since = mine.started_at - timedelta(days=1)
+    others = [
+        one
+        for one in engine.store.sessions(project=request.project, limit=10)
+        if one.id != mine.id and one.last_event_at >= since and one.cwd == mine.cwd
+    ]
+    if not own or not others:
+        return
+    tree = read_tree(root, own)
+    left: dict[str, None] = {}
+    for one in others:
+        # Without git only a session that ran meanwhile is sure to have left its files.
+        if tree is not None or one.last_event_at >= mine.started_at:
+            left |= dict.fromkeys(open_ends(one).uncommitted)
+    theirs = [p for p in left if p not in own and (tree is None or tree.is_dirty(p))]
+    if theirs:
+        text = (
+            f"Edited in this session: {_listed(own)}. Of another session, not yours:"
+            f" {_listed(theirs)}."
+        )
+        line = SectionLine.of(Section.KNOWN, text, reason="parallel session")
+        yield SectionLines(Section.KNOWN, (line,))
+
+
+def _listed(paths: list[str]) -> str:
+    more = f" and {len(paths) - _MAX_FILES} more" if len(paths) > _MAX_FILES else ""
+    return ", ".join(paths[-_MAX_FILES:]) + more

@@ -1,0 +1,84 @@
+"""Skill hints for the context pack: those that are forced, and at most one that clearly fits.
+
+An agent reads the skill in full (`skill_run`, or the client's own way), so a hint costs a few dozen
+tokens. At a session's start nothing is asked yet, so only forced skills are named. Invariants: with
+a deadline there is always an answer in time, with a skill or without; no failure of skills affects
+the memory context.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+from wellkept.context.build import Moment
+from wellkept.context.packing import ExtraLine, quoted
+from wellkept.core.errors import WellkeptError
+from wellkept.core.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wellkept.context.build import ContextRequest
+    from wellkept.core.skills import Skill
+    from wellkept.skills.library.select import SkillChooser
+    from wellkept.skills.selection.select import SkillChoice
+
+LINE_CHARS: Final = 220
+_ID_CHARS: Final = 16
+_PHASES: Final = {Moment.SESSION: None, Moment.PROMPT: None, Moment.PLAN: "planning"}
+
+
+class SkillContextSource:
+    """Suggests the skills of one project."""
+
+    def __init__(self, chooser: SkillChooser, *, detect: Callable[[], object]) -> None:
+        self._chooser = chooser
+        self._detect = detect
+        self._busy = threading.Lock()
+
+    def offers(self, request: ContextRequest) -> tuple[ExtraLine, ...]:
+        """The skills for a moment, unless they were shown before."""
+        if request.moment not in _PHASES:
+            return ()
+        try:
+            if request.moment is Moment.SESSION:
+                self._detect()  # logs changes for subscribers
+            forced = self._chooser.forced(request.session)
+            chosen = self._chooser.hint(
+                request.query, phase=_PHASES[request.moment], files=request.files
+            )
+        except (WellkeptError, OSError):
+            return ()
+        offered = {one.id: one for one in map(_extra, (*forced, *([chosen] if chosen else [])))}
+        return tuple(extra for extra in offered.values() if extra.id not in request.shown)
+
+    def offers_within(self, seconds: float, request: ContextRequest) -> tuple[ExtraLine, ...]:
+        """The same, if it is ready in time; else nothing. The work continues in its thread, so that
+        the next request finds the indexes built."""
+        if not self._busy.acquire(blocking=False):
+            return ()
+        done: list[tuple[ExtraLine, ...]] = []
+
+        def work() -> None:
+            try:
+                done.append(self.offers(request))
+            finally:
+                self._busy.release()
+
+        thread = threading.Thread(target=work, name="wellkept-skills", daemon=True)
+        thread.start()
+        thread.join(seconds)
+        return done[0] if done else ()
+
+
+def shown_id(skill: Skill) -> str:
+    """The id of a skill in the list of shown items; changes with its text."""
+    return f"s:{skill.sha256[:_ID_CHARS]}"
+
+
+def _extra(choice: SkillChoice) -> ExtraLine:
+    skill = choice.skill
+    text = shorten(quoted(f"{skill.name}: {skill.description}"), limit=LINE_CHARS)
+    reason = choice.reasons[0] if choice.reasons else "fits"
+    return ExtraLine(shown_id(skill), skill.name, f"- skill {text}", reason)

@@ -1,0 +1,1 @@
+"""Reads git: commands, configuration, repositories, addresses."""

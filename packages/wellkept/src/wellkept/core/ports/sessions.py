@@ -1,0 +1,56 @@
+"""Sessions of an engine, the ids of processed events, and read positions of event files.
+
+Written through `apply` (`PutSession`, `SaveReadPosition`) in one transaction with the memories
+made from the events, so each event counts exactly once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from wellkept.core.session.sessions import ReadPosition, SessionRecord
+
+
+class SessionStore(Protocol):
+    """Stored sessions and ingest progress."""
+
+    def get_session(self, session_id: str) -> SessionRecord | None:
+        """The session with that id."""
+        ...
+
+    def sessions(
+        self,
+        *,
+        project: str | None,
+        open_only: bool = False,
+        needs_summary: bool = False,
+        idle_since: datetime | None = None,
+        limit: int = 50,
+    ) -> list[SessionRecord]:
+        """Sessions, latest active first; None means every project. `idle_since` keeps those
+        without an event at or after that moment."""
+        ...
+
+    def resolve_session(self, text: str) -> list[str]:
+        """Ids matching an id or a prefix (>= 4 characters); at most 10."""
+        ...
+
+    def processed_events(self, event_ids: Sequence[str]) -> set[str]:
+        """Those of the events that were already processed."""
+        ...
+
+    def prune_processed_events(self, *, before: datetime) -> int:
+        """Delete event ids of sessions last active before a moment; returns how many."""
+        ...
+
+    def read_position(self, source: str) -> ReadPosition | None:
+        """How far a file was read."""
+        ...
+
+    def delete_read_position(self, position: ReadPosition) -> None:
+        """Delete the position of a removed file, unless it has advanced since."""
+        ...

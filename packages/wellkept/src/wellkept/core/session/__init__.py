@@ -1,0 +1,1 @@
+"""Records of a session: events, steps, scratchpad, activity."""

@@ -1,0 +1,147 @@
+"""Reads the purpose of a module from its README, package comment or file comments.
+
+Takes the first paragraph, without badges, headings, licences and markup. Reads only the beginning
+of a few files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from posixpath import basename
+from typing import Final
+
+from wellkept.core.text import clean, shorten
+from wellkept.graph.index.source_files import stat_file
+
+_HEAD_BYTES: Final = 16_384
+_MAX_CHARS: Final = 400
+_MIN_CHARS: Final = 15
+_MAX_READ_FILES: Final = 8
+_MAX_QUOTED_FILES: Final = 3
+_README: Final = re.compile(r"readme(?:\.(?:md|markdown|rst|txt|adoc))?", re.IGNORECASE)
+_PACKAGE_FILE: Final = re.compile(
+    r"^(?:__init__\.pyi?|mod\.rs|lib\.rs|doc\.go|package-info\.java|index\.[cm]?[jt]sx?)$"
+)
+_NOT_PROSE: Final = re.compile(
+    r"^(?:#|=|-{3}|\*{3}|~{3}|!\[|\[!\[|<|\||>|\.\. |:\w+:|```|\[[^\]]+\]:|[-*+·•‣–x] |\d+\. )"
+)
+_LEGAL: Final = re.compile(
+    r"copyright|licen[cs]e|spdx|all rights reserved|frozen_string_literal|@author|\beslint\b"
+    r"|\bcoding[:=]|pylint:|noqa|"
+    r"type: ignore|@ts-|prettier-ignore|\bgo:(?:build|generate|embed)\b|^\+build\b|nolint|"
+    r"\bvim?:|-\*-",
+    re.IGNORECASE,
+)
+_CODE: Final = re.compile(r"^[\w.]+\s*=\s|[{};]$|^(?:import|from|def|class|const|let)\s\S+")
+_DOCSTRING: Final = re.compile(r'\A(?:\s*(?:#[^\n]*)?\n)*\s*[rRuU]?("""|\'\'\')(.*?)\1', re.DOTALL)
+_BLOCK: Final = re.compile(r"\A\s*/\*+!?(.*?)\*/", re.DOTALL)
+_LINES: Final = re.compile(
+    r"\A(?:[ \t]*(?://[/!]?|#(?![ \t]*(?:include|import|define|undef|if|pragma|region)))[^\n]*\n?)+"
+)
+_BEFORE: Final = re.compile(r"\A(?:\s*(?:<\?php|#!|\"use strict\";|'use strict';)[^\n]*\n?)*\s*")
+_MARKUP: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|</?\w[^>]*>|`{1,2}|\*\*|\{@\w+ ([^}]*)\}")
+
+
+def purpose_of(
+    root: Path, folder: str, files: Sequence[str], *, is_main: bool = False
+) -> tuple[str, tuple[str, ...]]:
+    """The purpose of a folder, and the files it was read from. `files` are most important first.
+
+    The main folder falls back to the README of the root. Without a description of the whole, the
+    first sentences of its main files are used.
+    """
+    direct = [path for path in files if path.rpartition("/")[0] == folder]
+    whole = [*_readmes(root, folder), *(p for p in direct if _PACKAGE_FILE.match(basename(p)))]
+    for path in [*whole, *(_readmes(root, "") if is_main else ())]:
+        if text := lead(_head(root, path), path):
+            return text, (path,)
+    sentences = [
+        (path, _sentence(text))
+        for path in files[:_MAX_READ_FILES]
+        if (text := lead(_head(root, path), path))
+    ][:_MAX_QUOTED_FILES]
+    joined = " ".join(f"{basename(path)}: {text}" for path, text in sentences)
+    return shorten(joined, limit=_MAX_CHARS), tuple(path for path, _ in sentences)
+
+
+def lead(text: str, path: str) -> str:
+    """The first paragraph of a document, or of the first comment of a source file."""
+    if _README.fullmatch(basename(path)):
+        return _first_paragraph(text.split("\n"))
+    found = (_first_paragraph(lines) for lines in _comments(text))
+    return next((paragraph for paragraph in found if paragraph), "")
+
+
+# -- Inside ---------------------------------------------------------------------------------------
+
+
+def _readmes(root: Path, folder: str) -> list[str]:
+    try:
+        names = [entry.name for entry in (root / folder).iterdir()]
+    except OSError:
+        return []
+    found = sorted(name for name in names if _README.fullmatch(name))
+    return [f"{folder}/{name}" if folder else name for name in found]
+
+
+def _head(root: Path, path: str) -> str:
+    if stat_file(root, path) is None:
+        return ""
+    try:
+        with (root / path).open("rb") as file:
+            return clean(file.read(_HEAD_BYTES).decode("utf-8", "replace").replace("\r\n", "\n"))
+    except OSError:
+        return ""
+
+
+def _comments(text: str) -> Iterator[list[str]]:
+    """The lines of each comment before any code."""
+    if found := _DOCSTRING.match(text):
+        yield found[2].split("\n")
+        return
+    rest = text[match.end() :] if (match := _BEFORE.match(text)) else text
+    while found := _BLOCK.match(rest) or _LINES.match(rest):
+        inside = found[1] if found.re is _BLOCK else found[0]
+        yield [re.sub(r"^\s*(?://[/!]?|#+|\*)\s?", "", line) for line in inside.split("\n")]
+        rest = rest[found.end() :].lstrip("\n \t")
+
+
+def _first_paragraph(lines: Iterable[str]) -> str:
+    """The first prose paragraph; else the first one that introduces a list."""
+    leading = ""
+    for paragraph in _paragraphs(lines):
+        text = " ".join(_MARKUP.sub(r"\1\2", " ".join(paragraph)).split()).strip("*_")
+        is_prose = len(text) >= _MIN_CHARS and " " in text
+        if not is_prose or _LEGAL.search(text) or _CODE.search(text):
+            continue
+        if not text.endswith(":"):
+            return shorten(text, limit=_MAX_CHARS)
+        leading = leading or f"{text[:-1]}."
+    return shorten(leading, limit=_MAX_CHARS)
+
+
+def _paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Paragraphs of prose: no headings, lists, tables, badges or code blocks."""
+    here: list[str] = []
+    is_code = False
+    for line in lines:
+        bare = line.strip()
+        if bare.startswith(("```", "~~~")):
+            is_code = not is_code
+            bare = ""
+        is_title = bool(here) and set(bare) <= set("=-~^") and len(bare) > 2
+        if is_code or not bare or is_title or _NOT_PROSE.match(bare):
+            if here and not is_title:
+                yield here
+            here = []
+            continue
+        here.append(bare)
+    if here:
+        yield here
+
+
+def _sentence(text: str) -> str:
+    first = re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0]
+    return shorten(first if first[-1:] in ".!?" else f"{first}.", limit=160)

@@ -1,0 +1,147 @@
+"""Finds one memory by name, edits, relates and deletes memories.
+
+An edit of content or type closes the old memory and opens its successor. Deleting is final unless
+the history is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from wellkept.core.changes import Change, Close, Delete, Replace
+from wellkept.core.errors import ConflictError, MemoryChangedError, NotFoundError, UsageError
+from wellkept.core.memory import Evidence, Memory, MemoryPatch, Relation
+from wellkept.core.records import replace
+from wellkept.core.text import first_line
+from wellkept.memory.draft import amend
+from wellkept.memory.engine import Engine
+from wellkept.memory.merge_base import note_erased
+from wellkept.memory.remember import successor, superseding, with_retries
+
+
+def revise(
+    engine: Engine, memory_id: str, patch: MemoryPatch, *, if_updated_at: datetime | None = None
+) -> Memory:
+    """Change a memory. New content or a new type closes it and opens its successor.
+
+    With `if_updated_at`: ConflictError if the memory was changed since.
+    """
+
+    def attempt() -> Memory:
+        old = get_memory(engine, memory_id)
+        if if_updated_at is not None and old.updated_at != if_updated_at:
+            raise MemoryChangedError(old)
+        now = engine.clock()
+        new = amend(old, patch, now=now)
+        if new.content == old.content and new.type is old.type:
+            return _changed_in_place(engine, old, new)
+        if not old.is_open:
+            raise ConflictError(
+                f"Memory {old.short} is no longer current, so it cannot be corrected.",
+                hint=f"Correct its successor {old.superseded_by} instead."
+                if old.superseded_by
+                else "Remember the correction as a new memory.",
+            )
+        new = successor(engine, old, new, now=now)
+        engine.store.apply(superseding(old, new, engine.index_entry(new), now=now))
+        return new
+
+    return with_retries(attempt)
+
+
+def relate(engine: Engine, memory_id: str, relation: Relation) -> Memory:
+    """Add a relation to a memory; replaces one of the same type and target."""
+    if relation.target_id == memory_id:
+        raise UsageError("A memory cannot be related to itself.")
+
+    def attempt() -> Memory:
+        old = get_memory(engine, memory_id)
+        others = tuple(r for r in old.relations if _kind_and_target(r) != same)
+        patch = MemoryPatch(relations=(*others, relation))
+        return _changed_in_place(engine, old, amend(old, patch, now=engine.clock()))
+
+    same = _kind_and_target(relation)
+    return with_retries(attempt)
+
+
+def confirm(
+    engine: Engine,
+    memory_id: str,
+    evidence: Evidence,
+    *,
+    confidence: float,
+    tags: Sequence[str] = (),
+) -> Memory:
+    """Add evidence and tags to a memory; its confidence never falls. The same evidence again
+    changes nothing."""
+
+    def attempt() -> Memory:
+        old = get_memory(engine, memory_id)
+        if any((one.kind, one.ref) == (evidence.kind, evidence.ref) for one in old.evidence):
+            return old
+        patch = MemoryPatch(
+            tags=tuple(dict.fromkeys((*old.tags, *tags))),
+            confidence=max(old.confidence, confidence),
+        )
+        new = amend(old, patch, now=engine.clock())
+        return _changed_in_place(engine, old, replace(new, evidence=(*old.evidence, evidence)))
+
+    return with_retries(attempt)
+
+
+def _kind_and_target(relation: Relation) -> tuple[str, str | None, str | None]:
+    return (relation.type, relation.target_id, relation.target_file)
+
+
+def _changed_in_place(engine: Engine, old: Memory, new: Memory) -> Memory:
+    (entry,) = engine.refreshed_entries([new])
+    engine.store.apply([Replace(new, entry, old.updated_at)])
+    return new
+
+
+def forget(
+    engine: Engine, ids: Sequence[str], *, keep_history: bool = False, dry_run: bool = False
+) -> list[Memory]:
+    """Delete memories, or only close them with `keep_history`; returns them as they were."""
+    memories = [get_memory(engine, memory_id) for memory_id in dict.fromkeys(ids)]
+    now = engine.clock()
+    changes: list[Change] = [
+        Close(m.id, max(now, m.valid_from)) if keep_history else Delete(m.id)
+        for m in memories
+        if m.is_open or not keep_history
+    ]
+    if changes and not dry_run:
+        if not keep_history:
+            note_erased(engine, memories)
+        engine.store.apply(changes)
+    return memories
+
+
+def get_memory(engine: Engine, memory_id: str) -> Memory:
+    """The memory with that full id."""
+    found = engine.store.get([memory_id])
+    if not found:
+        raise NotFoundError(f"There is no memory {memory_id!r}.", hint="`wellkept list` shows ids.")
+    return found[0]
+
+
+def find_memory(engine: Engine, name: str, *, project: str) -> Memory:
+    """The memory with that full id, short id, prefix of one, or key."""
+    ids = engine.store.resolve(name, project=project)
+    if len(ids) > 1:
+        titles = "; ".join(
+            f"{m.short} {first_line(m.content, limit=40)}" for m in engine.store.get(ids)
+        )
+        raise ConflictError(
+            f"{name!r} fits several memories: {titles}.", hint="Type more of the id."
+        )
+    if ids:
+        return get_memory(engine, ids[0])
+    for user_scope in (False, True):
+        if found := engine.store.find_key(name, project=project, user_scope=user_scope):
+            return found
+    raise NotFoundError(
+        f"No memory has the id or key {name!r} in this project.",
+        hint="`wellkept list` shows what there is.",
+    )

@@ -1,0 +1,180 @@
+"""Open a model by name: `anthropic:claude-sonnet-4-5`, `openai:gpt-5`, `ollama:qwen3`.
+
+A name without a model takes the vendor's usual one. Nothing is sent before the first call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from wellkept.core.errors import ProviderError, UsageError
+from wellkept.core.records import record, replace
+from wellkept.models.chat.catalog import ModelCatalog, ModelRow, load_catalog
+from wellkept.models.chat.override import ModelWithOverrides
+from wellkept.models.chat.settings import AgentModelSettings
+from wellkept.models.http.client import Endpoint
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.agent_model import AgentModel
+    from wellkept.models.chat.attempts import Report
+    from wellkept.models.chat.catalog import ProviderPreset
+
+_OLLAMA_WINDOW = "OLLAMA_CONTEXT_LENGTH"
+
+
+@record
+class ModelStatus:
+    """Whether a vendor's models can be used on this machine, and why (not)."""
+
+    provider: str
+    available: bool
+    reason: str
+    default_model: str
+
+
+def open_model(
+    name: str,
+    *,
+    environment: Mapping[str, str],
+    settings: AgentModelSettings | None = None,
+    report: Report | None = None,
+) -> AgentModel:
+    """A model that is not contacted yet. UsageError for an unknown name, ProviderError when a key
+    or the SDK is missing. `report` is told of retries."""
+    settings = settings or AgentModelSettings()
+    catalog = load_catalog(settings.models_file)
+    preset, model = _parsed(name, catalog)
+    endpoint = _endpoint(preset, settings, environment)
+
+    def opened(model: str) -> AgentModel:
+        row = _row(catalog, preset, model, settings, environment)
+        return _made(endpoint, row=row, preset=preset, settings=settings, report=report)
+
+    def known(wanted: str) -> str | None:
+        return _same_vendor(wanted, preset, catalog)
+
+    return ModelWithOverrides(opened(model), opened=opened, known=known)
+
+
+def model_statuses(
+    environment: Mapping[str, str], settings: AgentModelSettings | None = None
+) -> list[ModelStatus]:
+    """Which vendors could be used; nothing is sent to find out."""
+    catalog = load_catalog(settings.models_file if settings else None)
+    return [_status(catalog.preset(name), environment) for name in catalog.providers()]
+
+
+def _parsed(name: str, catalog: ModelCatalog) -> tuple[ProviderPreset, str]:
+    provider, separator, model = name.strip().partition(":")
+    if not separator and provider not in catalog.providers():
+        raise UsageError(
+            f"{name!r} does not say whose model it is.",
+            hint=f"Write PROVIDER:MODEL with one of: {', '.join(catalog.providers())}.",
+        )
+    preset = catalog.preset(provider)
+    return preset, preset.aliases.get(model, model) or preset.default_model
+
+
+def _same_vendor(wanted: str, preset: ProviderPreset, catalog: ModelCatalog) -> str | None:
+    """The model that a skill or sub-agent asks for, when the vendor in use has it.
+
+    Another vendor's is not used: who receives the conversation is the user's choice alone.
+    """
+    provider, separator, model = wanted.strip().partition(":")
+    if separator and provider in catalog.providers():
+        return (preset.aliases.get(model, model) or None) if provider == preset.name else None
+    if wanted in preset.aliases:
+        return preset.aliases[wanted]
+    return wanted if catalog.knows(preset.name, wanted) else None
+
+
+def _endpoint(
+    preset: ProviderPreset, settings: AgentModelSettings, environment: Mapping[str, str]
+) -> Endpoint:
+    from_environment = next(
+        (environment[name] for name in preset.url_variables if environment.get(name)), None
+    )
+    if preset.name == "ollama":
+        from wellkept.models.embedders.ollama import server_url
+
+        from_environment = f"{server_url(environment).rstrip('/')}/v1"
+    base_url = settings.base_url or from_environment or preset.base_url
+    key = settings.api_key
+    if not key and not settings.base_url:
+        # A key in the environment belongs to the vendor: another server must not get it.
+        key = next((environment[v] for v in preset.key_variables if environment.get(v)), None)
+    endpoint = Endpoint(base_url, api_key=key or None, timeout_s=settings.total_s)
+    if not key and preset.needs_key and not endpoint.is_loopback and not settings.base_url:
+        raise ProviderError(
+            f"There is no API key for {preset.name}.",
+            hint=f"Set {preset.key_variables[0]}." if preset.key_variables else None,
+            cause="login",
+        )
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError(
+            f"The API key for {preset.name} has characters that cannot be sent in a header.",
+            hint="Copy it again without spaces or line ends.",
+        )
+    return endpoint
+
+
+def _row(
+    catalog: ModelCatalog,
+    preset: ProviderPreset,
+    model: str,
+    settings: AgentModelSettings,
+    environment: Mapping[str, str],
+) -> ModelRow:
+    row = catalog.row(preset.name, model)
+    window = environment.get(_OLLAMA_WINDOW, "") if preset.name == "ollama" else ""
+    changes = {
+        "context_tokens": settings.context_tokens or (int(window) if window.isdecimal() else None),
+        "max_output_tokens": settings.max_output_tokens,
+        "small": settings.small,
+    }
+    kept = {name: value for name, value in changes.items() if value is not None}
+    return replace(row, info=replace(row.info, **kept)) if kept else row
+
+
+def _made(
+    endpoint: Endpoint,
+    *,
+    row: ModelRow,
+    preset: ProviderPreset,
+    settings: AgentModelSettings,
+    report: Report | None,
+) -> AgentModel:
+    if find_spec(preset.protocol) is None or find_spec("httpx2") is None:
+        raise ProviderError(
+            f"{preset.name} needs the package {preset.protocol}.",
+            hint="Run: pip install 'wellkept[agent]'",
+        )
+    if preset.protocol == "anthropic":
+        from wellkept.models.chat.anthropic import AnthropicModel
+
+        return AnthropicModel(endpoint, row=row, preset=preset, settings=settings, report=report)
+    from wellkept.models.chat.openai import OpenAIModel
+
+    return OpenAIModel(endpoint, row=row, preset=preset, settings=settings, report=report)
+
+
+def _status(preset: ProviderPreset, environment: Mapping[str, str]) -> ModelStatus:
+    if preset.name == "ollama":
+        from wellkept.models.availability import is_listening
+
+        endpoint = _endpoint(preset, AgentModelSettings(), environment)
+        if not endpoint.is_loopback:
+            reason, available = f"{endpoint.shown_url} is another machine; not contacted", True
+        else:
+            available = is_listening(endpoint)
+            reason = "answers at" if available else "no server at"
+            reason = f"{reason} {endpoint.shown_url}"
+        return ModelStatus(preset.name, available, reason, preset.default_model)
+    found = next((v for v in preset.key_variables if environment.get(v)), None)
+    wanted = " or ".join(preset.key_variables)
+    reason = f"uses the key in {found}" if found else f"needs {wanted or 'a key in the settings'}"
+    return ModelStatus(
+        preset.name, found is not None or not preset.needs_key, reason, preset.default_model
+    )

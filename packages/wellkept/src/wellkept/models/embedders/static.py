@@ -1,0 +1,112 @@
+"""The default embedder: pooled static word vectors; no download, no model to run.
+
+The table is our own (`scripts/train_embedder`), mapped from its file: int8 rows with a scale each.
+A text's vector is the sum of its words' rows; how much a word counts is its row's length, times the
+root of how often the text has it. Words can also be matched one by one, which tells more than two
+sums do.
+Invariant: the same text gives the same bytes, alone or in a batch, as query or as document. Callers
+remove names and question words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wellkept.models.embedders.bundled_models import STATIC
+from wellkept.models.embedders.model_files import read_safetensors
+from wellkept.models.embedders.vectors import pack_unit
+from wellkept.models.embedders.words import WordTokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+MAX_CHARS = 32_768
+_MATCHED_CHARS = 800
+_KEPT_TEXTS = 4_096
+_ONE_THREAD = 250_000
+
+
+class StaticEmbedder:
+    """Embeds with the table that comes with Wellkept."""
+
+    model_id = STATIC.model_id
+    dimension = STATIC.dimension
+
+    def __init__(self) -> None:
+        entries = STATIC.vocabulary.locate().read_text(encoding="utf-8").split("\n")
+        self._tokenizer = WordTokenizer(entries)
+        tensors = read_safetensors(STATIC.weights.locate())
+        self._rows, self._scales = tensors["rows"], tensors["scales"]
+        self._ids_of_text: dict[str, npt.NDArray[np.intp]] = {}
+
+    def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
+        """Embed each text by itself, so that a batch changes nothing."""
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> bytes:
+        """Embed one text; text without words becomes the zero vector, which matches nothing."""
+        ids = self._tokenizer.encode(text[:MAX_CHARS])
+        if not ids:
+            return bytes(4 * self.dimension)
+        counts = Counter(ids)
+        once = list(counts)
+        often = np.sqrt(np.fromiter(counts.values(), dtype=np.float32, count=len(once)))
+        # take() on the int8 table reads only the rows needed from the mapped file.
+        rows = self._rows.take(once, axis=0).astype(np.float32)
+        return pack_unit((self._scales.take(once) * often) @ rows)
+
+    def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        """For each text the mean over the query's words of the nearest word in it; a word counts by
+        its row's length. None for a query without words."""
+        asked = self._distinct(query)
+        each = [self._distinct(text) for text in texts]
+        held = [number for number, ids in enumerate(each) if len(ids)]
+        if not len(asked) or not held:
+            return None
+        query_rows, query_lengths = self._long_rows(asked)
+        weights = query_lengths * self._scales.take(asked)
+        ids, places = np.unique(np.concatenate([each[n] for n in held]), return_inverse=True)
+        rows, lengths = self._long_rows(ids)
+        cosines = _products(query_rows, rows) / np.outer(query_lengths, lengths)
+        nearness = cosines.take(places, axis=1)
+        starts = np.cumsum([0, *(len(each[n]) for n in held[:-1])])
+        nearest = np.maximum.reduceat(nearness, starts, axis=1)
+        means = np.maximum(0.0, weights @ nearest / weights.sum())
+        found = dict(zip(held, means.tolist(), strict=True))
+        return [found.get(number, 0.0) for number in range(len(texts))]
+
+    def _distinct(self, text: str) -> npt.NDArray[np.intp]:
+        """The rows of the words of a text's beginning, each once; the last texts are kept."""
+        start = text[:_MATCHED_CHARS]
+        known = self._ids_of_text.get(start)
+        if known is None:
+            known = np.array(list(dict.fromkeys(self._tokenizer.encode(start))), dtype=np.intp)
+            if len(self._ids_of_text) >= _KEPT_TEXTS:
+                self._ids_of_text.clear()
+            self._ids_of_text[start] = known
+        return known
+
+    def _long_rows(
+        self, ids: npt.NDArray[np.intp]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Rows before scaling, and their lengths."""
+        rows = self._rows.take(ids, axis=0).astype(np.float32)
+        return rows, np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.float32(1e-9))
+
+
+def _products(
+    left: npt.NDArray[np.float32], right: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """`left @ right.T` in blocks so small that BLAS starts no threads.
+
+    On a busy machine they wait for each other for longer than one of them computes.
+    """
+    step = max(1, _ONE_THREAD // left.size)
+    return np.concatenate(
+        [left @ right[at : at + step].T for at in range(0, len(right), step)], axis=1
+    )

@@ -1,0 +1,201 @@
+"""Episodes in a step log: a failed command and the success of the same intent after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from wellkept.core.records import record, replace
+from wellkept.core.session.steps import MAX_COMMAND_CHARS, SessionStep
+from wellkept.observe.failures.argument_values import changed_value
+from wellkept.observe.failures.intent import Change, bare_line, relation
+from wellkept.observe.failures.way_out import Attempt, WayOut, compare, relative_to
+from wellkept.text.events.failure_cause import failed_command, is_moved, is_setup_cause
+from wellkept.text.events.tool_steps import ToolStep
+from wellkept.text.shell.purpose import Purpose
+from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
+
+MAX_RUNS_BETWEEN = 12
+_MAX_LOST_S = 180
+_MAX_PAUSE_S = 60
+_LOOKS_BACK = 6
+
+
+@record(kw_only=True)
+class Before:
+    """What happened before a run: the log, the project's root folders, and the last prompt."""
+
+    log: Sequence[SessionStep]
+    roots: tuple[str, ...] = ()
+    said: str = ""
+
+
+def way_outs_of(worked: SessionStep, before: Before) -> list[WayOut]:
+    """The ways out that a run shows: a success, or a failure for another reason than set-up."""
+    if worked.kind not in ("run", "read") or not worked.command:
+        return []
+    if not worked.ok and not _ran(worked):
+        return []
+    log = _recent(before.log, worked.agent)
+    if not any(_is_failed(step) for step in log):
+        return []
+    found = [_way_out(command, worked, log) for command in _acting(worked)]
+    if worked.ok:
+        found.append(_told_by_person(worked, log, before.said))
+    return [relative_to(one, before.roots) for one in found if one is not None]
+
+
+def looked(step: ToolStep, log: Sequence[SessionStep]) -> SessionStep | None:
+    """A successful look after a failed one: looks are not logged, but they can end a failure."""
+    if not step.ok or step.main is not None or not step.commands or step.call.command is None:
+        return None
+    if not any(_is_failed(one) and one.kind == "read" for one in log[-_LOOKS_BACK:]):
+        return None
+    command = step.call.command[:MAX_COMMAND_CHARS]
+    return SessionStep("read", command[:80], command=command, agent=step.agent)
+
+
+def _way_out(
+    command: ShellCommand, worked: SessionStep, log: Sequence[SessionStep]
+) -> WayOut | None:
+    """Compare with the newest failure of the same intent that nothing has ended yet."""
+    for number in range(len(log) - 1, -1, -1):
+        step, cause = log[number], log[number].error or ""
+        if not _is_failed(step):
+            continue
+        failed = failed_command(parse_command(step.command), cause) or _last(step)
+        if failed is None:
+            continue
+        if relation(failed, command, cause=cause) or changed_value(failed, command, cause):
+            before = Attempt(command=failed, folder=_folder(failed, step), cause=step.error)
+            return _ended_by(before, step, command, worked, log[number + 1 :])
+    return None
+
+
+def _ended_by(
+    failed: Attempt,
+    step: SessionStep,
+    command: ShellCommand,
+    worked: SessionStep,
+    since: Sequence[SessionStep],
+) -> WayOut | None:
+    """The lesson of a failure and a run, with the steps since; None when another had ended it."""
+    if is_moved(failed.cause or "") and not _is_next_run(step, worked, since):
+        return None
+    between: list[ShellCommand] = []
+    for one in since:
+        if one.kind not in ("run", "read") or not one.command or _is_failed(one):
+            continue
+        acting = list(_acting(one))
+        if one.kind == "run" and any(relation(other, command) for other in acting):
+            return None
+        between += acting
+    between += _steps_before(command, worked)
+    after = Attempt(command=command, folder=_folder(command, worked), ok=worked.ok)
+    found = compare(
+        failed,
+        after,
+        edited=any(one.is_edit for one in since),
+        between=between,
+        asked=step.prompt != worked.prompt,
+    )
+    return _with_cost(found, step, worked) if found else None
+
+
+def _steps_before(command: ShellCommand, worked: SessionStep) -> list[ShellCommand]:
+    """The steps in front of a command on its own line: `sh prepare.sh && make test`."""
+    if not worked.ok:
+        return []
+    acting = list(_acting(worked))
+    first = next((n for n, one in enumerate(acting) if relation(one, command)), 0)
+    return [one for one in acting[:first] if one.exit_counts]
+
+
+def _is_next_run(failed: SessionStep, worked: SessionStep, since: Sequence[SessionStep]) -> bool:
+    """Whether nothing else was run in between, for the same request. What stands in the place of
+    something that is gone shares no word with it: only its place tells."""
+    return failed.prompt == worked.prompt and not any(one.kind == "run" for one in since)
+
+
+def _with_cost(found: WayOut, failed: SessionStep, worked: SessionStep) -> WayOut:
+    """The lesson with the time from the failure to its end; a long pause is a person's."""
+    lost = max(0, worked.at_ms - failed.at_ms) // 1000
+    was_asked = failed.prompt != worked.prompt
+    has_said = was_asked and found.change in (Change.ENVIRONMENT, Change.REPEAT)
+    return replace(
+        found, lost_s=min(lost, _MAX_PAUSE_S if was_asked else _MAX_LOST_S), asked=has_said
+    )
+
+
+def _told_by_person(worked: SessionStep, log: Sequence[SessionStep], said: str) -> WayOut | None:
+    """A failure, then a person's words, then a command with a variable set to what was said."""
+    command = main_command(parse_command(worked.command))
+    if command is None or not command.environment or len(said) > 400:
+        return None
+    given = [one.partition("=")[2].strip("'\"") for one in command.environment]
+    if not any(len(value) > 3 and value in said for value in given):
+        return None
+    for step in reversed(log[-MAX_RUNS_BETWEEN:]):
+        is_before = _is_failed(step) and step.prompt < worked.prompt
+        if is_before and step.error and is_setup_cause(step.error):
+            failed = failed_command(parse_command(step.command), step.error)
+            if failed is None:
+                continue
+            found = WayOut(
+                failed=bare_line(failed),
+                cause=step.error,
+                worked=bare_line(command),
+                change=Change.ENVIRONMENT,
+                new=command.environment,
+            )
+            return _with_cost(found, step, worked)
+    return None
+
+
+def _ran(step: SessionStep) -> bool:
+    """Whether a failed run got as far as the code: then its set-up was right."""
+    if step.error:
+        return not is_setup_cause(step.error)
+    return step.purpose in ("test", "check")
+
+
+def _recent(log: Sequence[SessionStep], agent: str | None) -> list[SessionStep]:
+    """An agent's steps as far back as a failure can be ended."""
+    found: list[SessionStep] = []
+    runs = 0
+    for step in reversed(log):
+        if step.agent == agent:
+            found.append(step)
+            runs += step.kind == "run"
+            if runs > MAX_RUNS_BETWEEN:
+                break
+    return found[::-1]
+
+
+def _is_failed(step: SessionStep) -> bool:
+    return step.kind in ("run", "read") and not step.ok and bool(step.command)
+
+
+def _folder(command: ShellCommand, step: SessionStep) -> str | None:
+    """The folder of the line's main command is known; another command may name its own."""
+    main = main_command(parse_command(step.command)) or _last(step)
+    if main is None or main.folder == command.folder:
+        return step.folder
+    return command.folder or step.folder
+
+
+def _last(step: SessionStep) -> ShellCommand | None:
+    commands = parse_command(step.command)
+    return commands[-1] if commands else None
+
+
+def _acting(step: SessionStep) -> Iterator[ShellCommand]:
+    """The commands of a line that do something; of a line that only looks, calls of git."""
+    commands = parse_command(step.command)
+    if step.ok and "||" in step.command:
+        # What stands beside an alternative may have failed.
+        commands = tuple(one for one in commands if one.exit_counts)
+    doing = [one for one in commands if one.purpose is not Purpose.LOOK]
+    adding = [one for one in commands if one.words[:2] == ("git", "add")]
+    if doing or adding:
+        return iter((*adding, *doing))
+    return (one for one in commands if one.words[0] == "git")

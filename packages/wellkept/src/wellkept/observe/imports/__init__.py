@@ -1,0 +1,5 @@
+"""Imports what exists before the first session: documents, commits, transcripts, other tools.
+
+Start with `repository.py` (`wellkept init`) or `sources.py` (`wellkept import`). May import
+`project`, `graph`, `observe.observer` and `api.wiring`.
+"""

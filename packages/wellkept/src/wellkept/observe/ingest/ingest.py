@@ -1,0 +1,251 @@
+"""Ingest events: apply them and write the result with the read positions in one transaction.
+
+The one entry for captured and imported events. Invariant: each event counts exactly once, whichever
+process ingests it and whenever the process dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import Enum
+from functools import partial
+
+from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPosition
+from wellkept.core.clock import whole_ms
+from wellkept.core.errors import ConflictError, ProviderError, StoreError, UsageError, WellkeptError
+from wellkept.core.records import field, record
+from wellkept.core.session.events import Event, PromptSubmitted
+from wellkept.core.session.sessions import ReadPosition, SessionRecord
+from wellkept.core.types import MemoryType
+from wellkept.memory.commands.execute import Speaker, apply_answers, apply_commands
+from wellkept.memory.engine import Engine
+from wellkept.observe.browser.facts import browser_changes
+from wellkept.observe.failures.declared_commands import verify_declared
+from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
+from wellkept.observe.failures.traps import count_signs
+from wellkept.observe.failures.working_commands import count_runs
+from wellkept.observe.injections.feedback import SILENT_AFTER, injection_changes
+from wellkept.observe.model import event_log
+from wellkept.observe.session.memory_changes import memory_changes
+from wellkept.observe.session.reducer import (
+    TURNS_BETWEEN_SUMMARIES,
+    Said,
+    SessionUpdate,
+    apply_events,
+    close_idle,
+)
+from wellkept.text.memory_commands.named_things import nothing_named
+from wellkept.text.secrets.values import MARK
+from wellkept.text.shell.environment import Environment
+
+_ATTEMPTS = 4
+# Errors that an event of unexpected shape can cause.
+BAD_EVENT = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    WellkeptError,
+)
+# Errors that have nothing to do with the event: the next attempt may succeed.
+TRANSIENT = (StoreError, ConflictError, ProviderError)
+
+
+class CommandPolicy(Enum):
+    """Which memory commands in prompts are applied. In old transcripts only "remember" is: "forget"
+    was about what was known then."""
+
+    NONE = "none"
+    REMEMBER = "remember"
+    ALL = "all"
+
+
+@record(kw_only=True)
+class IngestRules:
+    """When sessions are summarised, which commands in prompts are applied, and after how many
+    sessions that ignored it an injected line goes silent."""
+
+    turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
+    commands: CommandPolicy = CommandPolicy.ALL
+    silent_after: int = SILENT_AFTER
+
+
+@record(frozen=False)
+class IngestCounts:
+    """Counts of what was ingested so far."""
+
+    events: int = 0
+    repeated: int = 0
+    observations: int = 0
+    prompts: int = 0
+    redacted: int = 0
+    sessions: dict[str, None] = field(default_factory=dict[str, None])
+    problems: list[str] = field(default_factory=list[str])
+
+
+@record(frozen=False)
+class EventIngester:
+    """Ingests events into one store; `due` are the sessions that are ready for a summary."""
+
+    engine: Engine
+    environment: Environment
+    rules: IngestRules = field(default_factory=IngestRules)
+    counts: IngestCounts = field(default_factory=IngestCounts)
+    due: dict[str, None] = field(default_factory=dict[str, None])
+    _applied: set[str] = field(default_factory=set[str])
+
+    def commit(self, events: Sequence[Event], marks: Sequence[ReadPosition]) -> list[SessionUpdate]:
+        """Apply the events, and save them with the read positions of their files."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self._commit_once(events, marks)
+            except ConflictError:
+                # Another process wrote the session meanwhile; apply the events to its new state.
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError
+
+    def close_idle(self, session: SessionRecord) -> None:
+        """Report what is still open in a session that went quiet."""
+        result = close_idle(session, environment=self.environment)
+        changes = [*memory_changes(self.engine, result)]
+        changes += self._injections(result.session, (), is_over=True)
+        self._log_for_model(result, ())
+        self.engine.store.apply([*changes, PutSession(result.session)])
+        self.count([result], events=0)
+
+    def _commit_once(
+        self, events: Sequence[Event], marks: Sequence[ReadPosition]
+    ) -> list[SessionUpdate]:
+        fresh = self.not_ingested(events)
+        changes: list[Change] = []
+        updates: list[SessionUpdate] = []
+        for session_id, some in _by_session(fresh).items():
+            session = self.engine.store.get_session(session_id)
+            update = apply_events(
+                session,
+                some,
+                environment=self.environment,
+                turns_between=self.rules.turns_between_summaries,
+                pad=self.engine.store.scratchpad(session_id),
+            )
+            self._apply_commands(update)
+            self._save_way_outs(update)
+            self._log_for_model(update, some)
+            taken = tuple(event.origin.event_id for event in some)
+            changes += [*memory_changes(self.engine, update), PutSession(update.session, taken)]
+            changes += [PutScratchpad(update.pad)] if update.pad is not None else []
+            changes += browser_changes(self.engine.store, update.session, some)
+            changes += self._injections(update.session, some)
+            updates.append(update)
+        self.engine.store.apply([*changes, *map(SaveReadPosition, marks)])
+        self.count(updates, events=len(fresh), repeated=len(events) - len(fresh))
+        return updates
+
+    def _injections(
+        self, session: SessionRecord, events: Sequence[Event], *, is_over: bool = False
+    ) -> list[Change]:
+        return injection_changes(
+            self.engine,
+            session,
+            events,
+            is_over=is_over or not session.is_open,
+            silent_after=self.rules.silent_after,
+        )
+
+    def not_ingested(self, events: Sequence[Event]) -> list[Event]:
+        """The events that were not ingested before, once each."""
+        once = {event.origin.event_id: event for event in reversed(events)}
+        known = self.engine.store.processed_events(list(once))
+        return [event for key, event in reversed(once.items()) if key not in known]
+
+    def _apply_commands(self, result: SessionUpdate) -> None:
+        """Commands come before the commit: when it fails they are heard again, which does no harm;
+        lost they would be for good."""
+        earlier: list[datetime] = []
+        for said in result.said if self.rules.commands is not CommandPolicy.NONE else ():
+            origin = said.event.origin
+            if origin.event_id not in self._applied:
+                self._applied.add(origin.event_id)
+                self._apply_one(result, said, earlier=tuple(earlier))
+            if isinstance(said.event, PromptSubmitted):
+                earlier.append(whole_ms(origin.at))
+
+    def _log_for_model(self, result: SessionUpdate, events: Sequence[Event]) -> None:
+        """Before the commit, as commands are: an event is logged once, however often it comes."""
+        if self.engine.text_model() is None:
+            return
+        store, session_id = self.engine.store, result.session.id
+        event_log.append(store, session_id, events)
+        if result.trigger:
+            event_log.queue(store, session_id, trigger=result.trigger, now=self.engine.clock())
+
+    def _save_way_outs(self, result: SessionUpdate) -> None:
+        """Before the commit, as commands are: saving one again only confirms it."""
+        session = result.session
+        close_failed_remedies(self.engine, project=session.project, failures=result.failed)
+        for way_out, at in result.way_outs:
+            save_way_out(
+                self.engine, way_out, project=session.project, session_id=session.id, at=at
+            )
+        store, where = self.engine.store, {"project": session.project, "session_id": session.id}
+        count_runs(store, result.runs, **where)
+        verify_declared(self.engine, result.runs, **where)
+        count_signs(store, result.signs, result.way_outs, **where)
+
+    def _apply_one(
+        self,
+        result: SessionUpdate,
+        said: Said,
+        *,
+        earlier: tuple[datetime, ...],
+    ) -> None:
+        session = result.session
+        event = said.event
+        roots = self.environment.locate(event.origin.cwd or session.cwd).roots
+        speaker = Speaker(
+            author="user",
+            session_id=session.id,
+            at=whole_ms(event.origin.at),
+            earlier=earlier,
+            answers_to=said.before,
+            find_named=partial(self.environment.named, roots[0]) if roots else nothing_named,
+        )
+        only = self.rules.commands is CommandPolicy.REMEMBER
+        project = session.project
+        try:
+            if isinstance(event, PromptSubmitted):
+                apply_commands(
+                    self.engine, event.text, project=project, speaker=speaker, remember_only=only
+                )
+            else:
+                apply_answers(
+                    self.engine, event.answers, project=project, speaker=speaker, remember_only=only
+                )
+        except UsageError as error:
+            self.counts.problems.append(
+                f"A command in session {session.id} could not be followed: {error}"
+            )
+
+    def count(self, results: Sequence[SessionUpdate], *, events: int, repeated: int = 0) -> None:
+        """Add to the counts what some events made."""
+        drafts = [draft for result in results for draft in result.drafts]
+        prompts = sum(draft.type is MemoryType.PROMPT for draft in drafts)
+        counts = self.counts
+        counts.events += events
+        counts.repeated += repeated
+        counts.prompts += prompts
+        counts.observations += len(drafts) - prompts
+        counts.redacted += sum(draft.content.count(MARK) for draft in drafts)
+        counts.sessions |= {result.session.id: None for result in results}
+        self.due |= {result.session.id: None for result in results if result.trigger}
+
+
+def _by_session(events: Sequence[Event]) -> dict[str, list[Event]]:
+    sessions: dict[str, list[Event]] = {}
+    for event in events:
+        sessions.setdefault(event.origin.session_id, []).append(event)
+    return sessions

@@ -1,0 +1,187 @@
+"""The co-access graph of sessions, and the files that a module's sessions always read.
+
+An edge's weight is the share of sessions that used both files among those that used either. Edges
+combine with git co-change as independent probabilities.
+Invariant: pure, and the order of signals does not matter. Knows no storage.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from wellkept.core.payloads import PrefetchPattern
+from wellkept.core.query import FileLink
+from wellkept.core.records import record
+from wellkept.core.session.scratchpad import SessionSignal
+from wellkept.observe.learning.file_usage import FileUsage
+
+ALWAYS, OFTEN = 0.8, 0.5
+"""Used in more than this share of a module's sessions: always read, often read."""
+MIN_MODULE_SESSIONS = 3
+MIN_FILES = 2
+MAX_LISTED = 8
+MIN_WEIGHT = 0.1
+DIRECTED_SHARE = 0.8
+"""An edge has a direction when one file came first in at least this share."""
+
+
+@record(kw_only=True)
+class CoAccessEdge:
+    """Two files that sessions use together. `first` is the one usually used first."""
+
+    file_a: str
+    file_b: str
+    weight: float
+    sessions: int
+    last_seen: datetime
+    average_delta_ms: int
+    first: str | None = None
+
+    @property
+    def damped_weight(self) -> float:
+        """The weight, reduced when few sessions back it."""
+        return self.weight * self.sessions / (self.sessions + 1)
+
+
+def co_access_edges(pairs: Iterable[SessionSignal], usage: FileUsage) -> list[CoAccessEdge]:
+    """The edges of pair signals, heaviest first."""
+    groups = defaultdict[str, list[SessionSignal]](list)
+    for signal in pairs:
+        groups[signal.subject].append(signal)
+    edges = [edge for group in groups.values() if (edge := _edge(group, usage))]
+    return sorted(edges, key=lambda edge: (-edge.weight, edge.file_a, edge.file_b))
+
+
+def _edge(group: Sequence[SessionSignal], usage: FileUsage) -> CoAccessEdge | None:
+    file_a, _, file_b = group[0].subject.partition("\n")
+    if not file_b:
+        return None
+    times = sum(signal.count for signal in group)
+    a_first = sum(signal.number("a_first") for signal in group) / times
+    deltas = [signal.number("time_delta_ms") for signal in group]
+    first = file_a if a_first >= DIRECTED_SHARE else None
+    if a_first <= 1 - DIRECTED_SHARE:
+        first = file_b
+    return CoAccessEdge(
+        file_a=file_a,
+        file_b=file_b,
+        weight=round(usage.share_together(group, file_a, file_b), 4),
+        sessions=len({signal.session_id for signal in group}),
+        last_seen=max(signal.at for signal in group),
+        average_delta_ms=sum(deltas) // len(deltas),
+        first=first,
+    )
+
+
+def combine_links(
+    changes: Mapping[tuple[str, str], FileLink], edges: Iterable[CoAccessEdge]
+) -> list[FileLink]:
+    """Links from git history and sessions; `changes` are by sorted (file_a, file_b)."""
+    links = dict(changes)
+    for edge in edges:
+        pair = (edge.file_a, edge.file_b)
+        known = links.get(pair, FileLink(*pair, 0.0, 0))
+        weight = 1 - (1 - known.weight) * (1 - edge.damped_weight)
+        links[pair] = FileLink(*pair, round(weight, 4), known.count + edge.sessions)
+    heavy = [link for link in links.values() if link.weight >= MIN_WEIGHT]
+    return sorted(heavy, key=lambda link: (-link.weight, link.file_a, link.file_b))
+
+
+# -- Prefetch patterns ----------------------------------------------------------------------------
+
+
+@record
+class ModulePrefetch:
+    """The prefetch pattern of a module, if it has one.
+
+    `sessions` are those of the module, latest first; `shares` how many of them used each file.
+    """
+
+    module: str
+    sessions: tuple[str, ...]
+    pattern: PrefetchPattern | None
+    shares: Mapping[str, float]
+
+
+def module_prefetches(accesses: Iterable[SessionSignal]) -> list[ModulePrefetch]:
+    """The prefetch of each module with enough sessions.
+
+    A session counts for the modules it edited; one without edits for the module it read most.
+    """
+    by_session = defaultdict[str, list[SessionSignal]](list)
+    for signal in accesses:
+        by_session[signal.session_id].append(signal)
+    usage = FileUsage(signal for signals in by_session.values() for signal in signals)
+    sessions = defaultdict[str, dict[str, datetime]](dict)
+    files = defaultdict[str, set[str]](set)
+    for name, signals in by_session.items():
+        for module in _modules_of_session(signals):
+            sessions[module][name] = max(signal.at for signal in signals)
+            files[module] |= {signal.subject for signal in signals}
+    return [
+        _module_prefetch(module, known, _shares(known, files[module], usage))
+        for module, known in sorted(sessions.items())
+        if len(known) >= MIN_MODULE_SESSIONS
+    ]
+
+
+def frequent_companions(path: str, accesses: Iterable[SessionSignal]) -> list[str]:
+    """Files used in several of the sessions that used `path`; `accesses` are of those sessions."""
+    counts = Counter(access.subject for access in accesses)
+    return [name for name, n in counts.items() if n >= MIN_MODULE_SESSIONS and name != path]
+
+
+def always_read_with(
+    accesses: Iterable[SessionSignal], files: Iterable[str], usage: FileUsage
+) -> list[str]:
+    """Those of `files` used in nearly all sessions of `accesses`, highest share first."""
+    shares = _shares({access.session_id: access.at for access in accesses}, files, usage)
+    return [path for path, share in shares.items() if share > ALWAYS]
+
+
+def _shares(
+    sessions: Mapping[str, datetime], files: Iterable[str], usage: FileUsage
+) -> dict[str, float]:
+    """The share of sessions that used each file, highest first."""
+    shares = {
+        path: usage.share_among(sessions, path, at_least=MIN_MODULE_SESSIONS) for path in files
+    }
+    return {path: shares[path] for path in sorted(shares, key=lambda path: (-shares[path], path))}
+
+
+def _modules_of_session(signals: Sequence[SessionSignal]) -> list[str]:
+    edited = {s.module for s in signals if s.number("edits") > 0 and s.module}
+    if edited:
+        return sorted(edited)
+    counts = Counter[str]()
+    for signal in signals:
+        counts[signal.module] += signal.count
+    most = max(counts, key=lambda module: (counts[module], module), default="")
+    return [most] if most else []
+
+
+def _module_prefetch(
+    module: str, sessions: Mapping[str, datetime], shares: Mapping[str, float]
+) -> ModulePrefetch:
+    latest = tuple(sorted(sessions, key=lambda name: (sessions[name], name), reverse=True))
+    always = tuple(path for path, share in shares.items() if share > ALWAYS)[:MAX_LISTED]
+    often = tuple(path for path, share in shares.items() if OFTEN < share <= ALWAYS)
+    often = often[: MAX_LISTED - len(always)]
+    if not always or len(always) + len(often) < MIN_FILES:
+        return ModulePrefetch(module, latest, None, {})
+    pattern = PrefetchPattern(module, always, often, len(sessions))
+    return ModulePrefetch(
+        module, latest, pattern, {path: shares[path] for path in (*always, *often)}
+    )
+
+
+def prefetch_text(pattern: PrefetchPattern) -> str:
+    """The memory text of a pattern."""
+    always = ", ".join(f"`{path}`" for path in pattern.always_read_files)
+    text = f"Sessions that work in `{pattern.module_trigger}` nearly always read {always}"
+    if pattern.frequently_read_files:
+        often = ", ".join(f"`{path}`" for path in pattern.frequently_read_files)
+        text += f", and often {often}"
+    return f"{text}."

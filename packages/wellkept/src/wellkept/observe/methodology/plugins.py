@@ -1,0 +1,137 @@
+"""Loads plugins and collects the methodologies they register.
+
+Packages register under the entry point group `wellkept`; the built-in plugin uses the same hooks.
+A plugin that fails to load or is invalid is reported and skipped; memory keeps working. It loads
+pluggy and every plugin, so recall and hooks must not import this module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+import pluggy
+
+from wellkept.core.errors import NotFoundError
+from wellkept.core.records import record
+from wellkept.core.types import MemoryType, Phase
+from wellkept.observe.methodology import builtin_plugins
+from wellkept.observe.methodology.hookspecs import GROUP, Hooks
+from wellkept.observe.methodology.protocol import CustomType, Methodology
+from wellkept.observe.observer.plugin_guard import GuardedMethodology
+
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
+@record
+class Plugins:
+    """Methodologies by id, the plugin each came from, and problems."""
+
+    methodologies: dict[str, Methodology]
+    origins: dict[str, str]
+    problems: tuple[str, ...] = ()
+
+    def methodology(self, id: str) -> Methodology:
+        """A methodology by id; for an unknown one the error lists the choices."""
+        found = self.methodologies.get(id)
+        if found is None:
+            known = ", ".join(sorted(self.methodologies))
+            raise NotFoundError(
+                f"There is no methodology {id!r}.",
+                hint=f"Choose one of: {known}; others come with the packages that bring them.",
+            )
+        return found
+
+    def custom_type(self, name: str) -> tuple[CustomType, str] | None:
+        """A type that some methodology adds, in use or not, and the tag it is stored with."""
+        methodology, _, bare = name.strip().lower().rpartition(":")
+        for one in self.methodologies.values():
+            for custom in one.custom_types:
+                if custom.name == bare and methodology in ("", one.id):
+                    return custom, custom.tag(one.id)
+        return None
+
+
+@cache
+def installed_plugins() -> Plugins:
+    """The plugins of Wellkept and of installed packages; loaded once."""
+    return load_plugins(entry_points(group=GROUP))
+
+
+def load_plugins(found: Iterable[EntryPoint] = ()) -> Plugins:
+    """The built-in plugin, and those of the entry points."""
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(Hooks)
+    manager.register(builtin_plugins, name=GROUP)
+    problems: list[str] = []
+    for entry in sorted(found, key=lambda entry: entry.name):
+        problems += _register(manager, entry)
+    return _gathered(manager, problems)
+
+
+def _register(manager: pluggy.PluginManager, entry: EntryPoint) -> Iterable[str]:
+    try:
+        manager.register(entry.load(), name=entry.name)
+        manager.check_pending()
+    except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
+        manager.unregister(name=entry.name)
+        yield f"The plugin {entry.name} cannot be loaded: {type(error).__name__}: {error}"
+
+
+def _gathered(manager: pluggy.PluginManager, problems: Sequence[str]) -> Plugins:
+    methodologies: dict[str, Methodology] = {}
+    origins: dict[str, str] = {}
+    wrong = list(problems)
+    for name, plugin in manager.list_name_plugin():
+        for offered in _offered(manager, name, plugin, wrong):
+            fault = _fault(offered) or _taken(offered, origins)
+            if fault:
+                wrong.append(f"The plugin {name} {fault}, so it is left out.")
+            else:
+                kept = offered if name == GROUP else GuardedMethodology(offered)
+                methodologies[offered.id], origins[offered.id] = kept, name
+    return Plugins(methodologies, origins, tuple(wrong))
+
+
+def _offered(
+    manager: pluggy.PluginManager, name: str, plugin: object, wrong: list[str]
+) -> list[Methodology]:
+    """The methodologies of one plugin, called alone so that its failure affects no other."""
+    others = [one for _, one in manager.list_name_plugin() if one is not plugin]
+    ask = manager.subset_hook_caller("wellkept_methodologies", remove_plugins=others)
+    try:
+        answers = cast("list[Iterable[Methodology]]", ask())
+        return [one for answer in answers for one in answer]
+    except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
+        wrong.append(f"The plugin {name} failed: {type(error).__name__}: {error}")
+        return []
+
+
+def _taken(methodology: Methodology, origins: dict[str, str]) -> str | None:
+    holder = origins.get(methodology.id)
+    return f"brings {methodology.id!r}, which {holder} has brought already" if holder else None
+
+
+def _fault(methodology: Methodology) -> str | None:
+    """What is wrong with a methodology, as far as its attributes show."""
+    try:
+        if not _ID.fullmatch(methodology.id):
+            return f"brings a methodology with the id {methodology.id!r}"
+        if not _all_are(Phase, methodology.phases.values()):
+            return f"maps phases of {methodology.id!r} to something else than the six phases"
+        if not _all_are(MemoryType, (one.kept_as for one in methodology.custom_types)):
+            return f"keeps types of {methodology.id!r} as types that do not exist"
+        missing = [name for name in _METHODS if not callable(getattr(methodology, name, None))]
+        return f"brings {methodology.id!r} without {', '.join(missing)}" if missing else None
+    except (AttributeError, TypeError) as error:
+        return f"brings something that is no methodology ({error})"
+
+
+def _all_are(kind: type, values: Iterable[object]) -> bool:
+    return all(isinstance(value, kind) for value in values)
+
+
+_METHODS = ("work_unit", "relay_text", "work_state", "state_text")

@@ -1,0 +1,254 @@
+"""Whether what a model says is in what it was given. By rule, word by word.
+
+A quotation must stand in an event letter for letter, apart from white space and case. A statement
+may use only words of its sources (their stems), small words, and a short list of words that claim
+nothing. It must say "no" where its sources do, and only there. That something was deployed, pushed
+or passed must stand in the result of a tool. Knows nothing of memories.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from wellkept.core.records import record
+from wellkept.core.text import cjk_runs, content_words, fold, identifiers, stem, words
+from wellkept.observe.model.event_log import ASKED, LoggedEvent, Speaker
+from wellkept.text.memory_commands.user_text import MASK, mask_quotations, sentences
+
+MIN_QUOTE_CHARS = 8
+_OVERLAP_CHARS = 16
+_CJK_SHARE = 0.7
+_PREFIX_CHARS = 5
+_ENDING_CHARS = 4
+_SPACE = re.compile(r"\s+")
+_QUOTE_MARKS = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "\u200b": None})
+_ELLIPSIS = re.compile(r"^(?:\.{3}|…)\s*|\s*(?:\.{3}|…)$")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+
+# Words that join a statement and claim nothing by themselves.
+_GLUE = frozenset(
+    stem(word)
+    for word in """
+    use using used must should need require want ask prefer expect always only also both each every
+    because since therefore so instead rather when while before after until during via per within
+    project repository codebase file folder path command session user person agent team people
+    called named name located lives value setting please way case part thing here there
+    run running keep kept set make made put add added change changed new old one two first last
+    says said told decided decision rule convention preference fact reason
+    der die das den dem des ein eine einen und oder mit von zu zum zur im ist sind wird sie er es
+    le la les un une du de et ou avec est sont dans pour il elle à au aux
+    el los las una con es son para por en y lo se del al
+    gli di che per della nel uno i o os as um uma com no na da do é
+    """.split()
+)
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|none|cannot|nothing|without|instead|rather|avoid|stop|don'?t|doesn'?t"
+    r"|isn'?t|won'?t|can'?t|shouldn'?t|mustn'?t|wrong|false|forbidden|disable[ds]?"
+    r"|nicht|kein\w*|nie|niemals|ohne|statt|falsch|ne|pas|jamais|sans|nunca|jamás|sin|não|sem"
+    r"|mai|non|senza)\b|[不没勿别]|ない|ません|禁止|않|말"
+)
+_CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{1,200})`(?!`)")
+_OPTION = re.compile(r"(?<!\S)--?[a-z][\w-]*")
+_HYPOTHETICAL = re.compile(
+    r"\b(?:what if|suppose|imagine|maybe|perhaps|could we|should we|would it|might|i doubt"
+    r"|vielleicht|peut-être|quizás|talvez|forse)\b"
+)
+_OUTCOMES = tuple(
+    re.compile(rf"\b(?:{forms})\b", re.IGNORECASE)
+    for forms in (
+        "deployed|redeployed|ausgerollt|déployé|desplegado|implantado",
+        "published|veröffentlicht|publié|publicado",
+        "released|freigegeben",
+        "merged|gemergt|fusionné",
+        "pushed|gepusht|poussé",
+        "passed|passes|bestanden",
+        "rolled back|reverted",
+    )
+)
+_PERMISSION = re.compile(
+    r"--no-verify|--no-gpg-sign|--force\b|--force-with-lease|\bpush -f\b|--dangerously"
+    r"|--skip-(?:checks?|tests?|hooks?)|--insecure|\bcurl[^\n|]*\|\s*(?:ba|z)?sh\b|rm -rf"
+    r"|\b(?:bypass|skip|disable|ignore)\w*\b[^.\n]{0,30}"
+    r"\b(?:hooks?|checks?|sign\w*|tls|ssl|verif\w*|instructions?|security)",
+    re.IGNORECASE,
+)
+
+
+@record
+class Quotation:
+    """Words of an event. `asks` when they stand in a question or a supposition, `own` when the
+    speaker neither quoted nor pasted them."""
+
+    event: LoggedEvent
+    text: str
+    asks: bool
+    own: bool
+
+    @property
+    def is_statement_of_user(self) -> bool:
+        """Whether the person said this and meant it."""
+        return self.event.who is Speaker.USER and self.own and not self.asks
+
+
+def find_quotation(
+    text: object, events: Sequence[LoggedEvent], *, label: object = None
+) -> Quotation | None:
+    """The words in an event, the named one first; None when no event has them."""
+    if not isinstance(text, str):
+        return None
+    wanted = _plain(_ELLIPSIS.sub("", text.strip().strip("\"'“”‘’`")))
+    if not _is_long_enough(wanted):
+        return None
+    for event in sorted(events, key=lambda event: event.label != label):
+        where = _plain(event.text).find(wanted)
+        if where >= 0:
+            return _quotation(event, wanted, where)
+    return None
+
+
+def is_grounded(text: str, sources: Iterable[str]) -> bool:
+    """Whether every word of a statement that claims something stands in the sources."""
+    given = list(sources)
+    known = {stem(word) for source in given for word in words(source)}
+    whole = fold(" ".join(given))
+    if any(fold(name) not in whole for name in identifiers(text)):
+        return False
+    plain, pairs = _claims(text)
+    if any(not _is_known(word, known) for word in plain):
+        return False
+    found = sum(pair in whole for pair in pairs)
+    return not pairs or found >= len(pairs) * _CJK_SHARE
+
+
+def agrees(text: str, quotations: Sequence[str]) -> bool:
+    """Whether a statement denies when one of its quotations does, and affirms when one does."""
+    denies = is_negated(text)
+    return any(is_negated(quotation) == denies for quotation in quotations)
+
+
+def is_negated(text: str) -> bool:
+    """Whether a text has a word of denial."""
+    return _NEGATION.search(_OPTION.sub(" ", fold(text))) is not None
+
+
+def outcomes_are_seen(text: str, events: Iterable[LoggedEvent], seen: str = "") -> bool:
+    """Whether each outcome that a text tells of (deployed, pushed, passed) stands in the result of
+    a tool, or in `seen`: with its own word, or as a command that has it as a word."""
+    tools = (event.text for event in events if event.who is Speaker.TOOL)
+    results = {stem(word) for source in (*tools, seen) for word in words(source)}
+    told = [found.group() for rule in _OUTCOMES if (found := rule.search(text))]
+    return all({stem(word) for word in words(outcome)} <= results for outcome in told)
+
+
+def is_permission(text: str) -> bool:
+    """Whether a text is about going around a safeguard: allowed once, never a rule."""
+    return _PERMISSION.search(text) is not None and not is_negated(text)
+
+
+def grounded_sentences(
+    text: str, sources: Sequence[str], events: Sequence[LoggedEvent], *, seen: str = ""
+) -> str:
+    """The sentences of a text that are in the sources."""
+    kept = [
+        part.strip()
+        for part in _SENTENCE.split(text)
+        if part.strip()
+        and is_grounded(part, sources)
+        and outcomes_are_seen(part, events, seen)
+        and not is_permission(part)
+    ]
+    return " ".join(kept)
+
+
+def shared_words(left: str, right: str) -> int:
+    """How many words that claim something two texts share; a name of code counts twice."""
+    mine, theirs = ({stem(word) for word in _claims(text)[0]} for text in (left, right))
+    names = set(map(fold, identifiers(left))) & set(map(fold, identifiers(right)))
+    pairs = set(_claims(left)[1]) & set(_claims(right)[1])
+    return len(mine & theirs) + len(names) + len(pairs) // 2
+
+
+def says_the_same(left: str, right: str) -> bool:
+    """Whether one of two texts has nearly all words of the other, and denies as it does."""
+    mine, theirs = ({stem(word) for word in _claims(text)[0]} for text in (left, right))
+    smaller = min(len(mine), len(theirs))
+    if smaller < 2 or is_negated(left) != is_negated(right):
+        return fold(left) == fold(right)
+    return len(mine & theirs) >= 0.8 * smaller
+
+
+def _claims(text: str) -> tuple[list[str], list[str]]:
+    """The words of a text that claim something: plain ones, and pairs of CJK characters."""
+    pairs = [run[at : at + 2] for run in cjk_runs(fold(text)) for at in range(len(run) - 1)]
+    is_pair = set(pairs)
+    plain = [
+        word
+        for word in content_words(text)
+        if word not in is_pair and stem(word) not in _GLUE and not _NEGATION.fullmatch(word)
+    ]
+    return [word for word in plain if len(word) > 1 or word.isdigit()], pairs
+
+
+def _is_known(word: str, known: set[str]) -> bool:
+    base = stem(word)
+    if base in known:
+        return True
+    # "migrate" and "migration", and the endings of other languages.
+    head = base[:_PREFIX_CHARS]
+    return len(base) >= _PREFIX_CHARS and any(
+        other.startswith(head)
+        and _common(base, other) >= max(len(base), len(other)) - _ENDING_CHARS
+        for other in known
+    )
+
+
+def _common(left: str, right: str) -> int:
+    for place, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one != other:
+            return place
+    return min(len(left), len(right))
+
+
+def _is_long_enough(quote: str) -> bool:
+    has_cjk = bool(cjk_runs(quote))
+    return len(quote) >= (4 if has_cjk else MIN_QUOTE_CHARS) and (has_cjk or " " in quote)
+
+
+def _plain(text: str) -> str:
+    return _spaced(text).lower()
+
+
+def _spaced(text: str) -> str:
+    return _SPACE.sub(" ", text.translate(_QUOTE_MARKS)).strip()
+
+
+def _quotation(event: LoggedEvent, wanted: str, where: int) -> Quotation:
+    original = _spaced(event.text)
+    is_aligned = len(original) == len(original.lower())
+    text = original[where : where + len(wanted)] if is_aligned else wanted
+    if event.who is not Speaker.USER:
+        return Quotation(event, text, asks=False, own=True)
+    if event.is_answer:
+        asked = _plain("\n".join(_questions(event.text)))
+        return Quotation(event, text, asks=False, own=wanted not in asked)
+    # A command in backticks is part of what they say.
+    masked = mask_quotations(_CODE_SPAN.sub(r" \1 ", event.text))
+    holding = [
+        one
+        for one in sentences(masked)
+        if _overlap(_plain(event.text[one.start : one.end]), wanted)
+    ]
+    own = any(one.masked.count(MASK) <= len(one.masked) // 2 for one in holding)
+    asks = any(one.asks or _HYPOTHETICAL.search(fold(one.masked)) for one in holding)
+    return Quotation(event, text, asks=asks, own=own)
+
+
+def _questions(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith(ASKED)]
+
+
+def _overlap(sentence: str, wanted: str) -> bool:
+    """Whether a quotation takes in a sentence or a good part of it."""
+    ends = (wanted[:_OVERLAP_CHARS], wanted[-_OVERLAP_CHARS:])
+    return sentence in wanted or wanted in sentence or any(end in sentence for end in ends)

@@ -1,0 +1,165 @@
+"""A session's summary and the wording of its observations, by a chat model.
+
+Optional: rules write summary and observations first, and this improves their text. A model may
+change titles and narratives only, and nothing that a person verified or pinned. Only sentences stay
+whose words are in the material.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from wellkept.core.changes import Change, Replace
+from wellkept.core.errors import UsageError
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import Observation, SessionSummary
+from wellkept.core.query import Filter, Order
+from wellkept.core.records import record, replace
+from wellkept.core.session.sessions import SessionRecord
+from wellkept.core.text import shorten
+from wellkept.core.types import MemoryType
+from wellkept.memory.draft import safe_content, safe_note
+from wellkept.memory.engine import Engine
+from wellkept.observe.model.event_log import LoggedEvent
+from wellkept.observe.model.grounding import grounded_sentences
+from wellkept.observe.session.drafts import observation_text
+from wellkept.observe.session.state import load_state
+
+MATERIAL_CHARS = 12_000
+PART_CHARS = 900
+_PARTS = ("request", "investigated", "learned", "completed", "next_steps")
+_FIELDS = (*_PARTS, "observations", "memories", "timeline", "invalid")
+MAX_REWORDED = 12
+TITLE_CHARS = 99
+NARRATIVE_CHARS = 400
+
+
+@record
+class Sources:
+    """What a model may draw on: the notes it was given and the events they came from."""
+
+    material: str
+    events: tuple[LoggedEvent, ...] = ()
+
+    def kept(self, text: str) -> str:
+        """The sentences of a text that are in the sources."""
+        texts = [self.material, *(event.text for event in self.events)]
+        return grounded_sentences(text, texts, self.events, seen=self.material)
+
+
+def session_memories(engine: Engine, session: SessionRecord) -> list[Memory]:
+    """The latest prompts and observations of a session, oldest first."""
+    where = Filter(
+        project=session.project,
+        include_user=False,
+        sessions=(session.id,),
+        archived=None,
+    )
+    kinds = (MemoryType.OBSERVATION, MemoryType.PROMPT)
+    rows = engine.store.list(replace(where, types=kinds), order=Order.EVENT_LATEST, limit=60).items
+    return list(reversed(rows))
+
+
+def material(session: SessionRecord, known: Memory, rows: Sequence[Memory]) -> str:
+    """The text about a session that is sent to the model."""
+    summary = load_state(session.work).summary
+    parts = [
+        known.content,
+        *([f"Last words: {summary.last_message}"] if summary.last_message else ()),
+        *([f"The client's own summary: {summary.compaction}"] if summary.compaction else ()),
+        *(_material_line(memory) for memory in rows),
+    ]
+    return shorten("\n\n".join(parts), limit=MATERIAL_CHARS)
+
+
+def parse_answer(answer: str) -> dict[str, object]:
+    """The JSON object in an answer; UsageError when there is none, or none of ours."""
+    start, end = answer.find("{"), answer.rfind("}")
+    try:
+        data: object = json.loads(answer[start : end + 1])
+    except (ValueError, RecursionError):
+        raise UsageError("The model's answer contains no JSON object.") from None
+    table = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+    if not any(isinstance(table.get(name), str | dict | list) for name in _FIELDS):
+        raise UsageError("The model's answer contains none of the fields asked for.")
+    return table
+
+
+def summary_parts(given: dict[str, object], sources: Sources) -> dict[str, str]:
+    """Those of the model's sentences about the session that hold, by field."""
+    said: dict[str, str] = {}
+    for name in _PARTS:
+        value = given.get(name)
+        if isinstance(value, str) and (text := sources.kept(value.strip())):
+            said[name] = shorten(text, limit=PART_CHARS)
+    return said
+
+
+def improved_summary(said: Mapping[str, str], known: SessionSummary) -> SessionSummary:
+    """The summary with the model's parts."""
+    return replace(
+        known,
+        request=said.get("request") or known.request,
+        investigated=said.get("investigated"),
+        learned=said.get("learned"),
+        completed=said.get("completed"),
+        next_steps=said.get("next_steps"),
+        made_by="model",
+    )
+
+
+def _material_line(memory: Memory) -> str:
+    seen = memory.payload
+    kind = f"{seen.kind} {memory.short}" if isinstance(seen, Observation) else "prompt"
+    return f"[{kind}] {shorten(memory.content, limit=600)}"
+
+
+# -- Observations ---------------------------------------------------------------------------------
+
+
+def rewordable(memories: Sequence[Memory]) -> list[Memory]:
+    """The latest observations that a model may reword."""
+    mine = [
+        memory
+        for memory in memories
+        if isinstance(memory.payload, Observation) and not (memory.user_verified or memory.pinned)
+    ]
+    return mine[-MAX_REWORDED:]
+
+
+def rewordings(
+    engine: Engine, said: object, known: Sequence[Memory], sources: Sources
+) -> list[Change]:
+    """The changes from the observations part of an answer. Invalid entries change nothing."""
+    told = cast("dict[str, object]", said) if isinstance(said, dict) else {}
+    changes: list[Change] = []
+    for memory in known:
+        better = _reworded(memory.payload, told.get(memory.short), sources)
+        if better is None or better == memory.payload:
+            continue
+        again = replace(
+            memory,
+            content=safe_content(observation_text(better)),
+            payload=better,
+            updated_at=max(engine.clock(), memory.updated_at),
+        )
+        changes.append(Replace(again, engine.index_entry(again), memory.updated_at))
+    return changes
+
+
+def _reworded(seen: object, said: object, sources: Sources) -> Observation | None:
+    if not isinstance(seen, Observation) or not isinstance(said, dict):
+        return None
+    parts = cast("dict[str, object]", said)
+    title = _line(parts.get("title"), sources, limit=TITLE_CHARS) or seen.title
+    narrative = _line(parts.get("narrative"), sources, limit=NARRATIVE_CHARS) or seen.narrative
+    return replace(seen, title=title, narrative=narrative)
+
+
+def _line(said: object, sources: Sources, *, limit: int) -> str | None:
+    """What holds of a model's text on one line, without secrets; None when empty."""
+    told = sources.kept(" ".join(said.split())) if isinstance(said, str) else ""
+    text = safe_note(told)
+    return shorten(text, limit=limit) if text else None

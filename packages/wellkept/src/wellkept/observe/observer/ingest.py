@@ -1,0 +1,72 @@
+"""Drains the spool of this user and learns from the sessions in it.
+
+The drain itself is in `drain`. What is learned may belong to other projects than the open one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from wellkept.core.ports.store import Store
+from wellkept.core.records import replace
+from wellkept.observe.ingest.drain import DrainReport, Translate
+from wellkept.observe.observer.drain import drain_spool
+from wellkept.observe.observer.learn import summarize_and_learn
+from wellkept.observe.observer.spool_folder import SpoolFolder, SpoolStatus
+from wellkept_team.sync.background import sync_due
+
+if TYPE_CHECKING:
+    from wellkept.api.wellkept import Wellkept
+
+
+def drain_and_learn(
+    wk: Wellkept, *, translate: Translate, environment: Mapping[str, str] | None = None
+) -> DrainReport:
+    """Drain this user's spool, unless another process does, then summarize, learn, and share with
+    the team's servers whose time has come."""
+    report = drain_spool(
+        wk.engine,
+        wk.settings,
+        translate=translate,
+        environment=environment,
+        database=wk.path,
+    )
+    learned = learn_skills(wk, summarize_and_learn(wk, report), environment=environment)
+    env = os.environ if environment is None else environment
+    # What an ended session taught is shared now: perhaps nothing runs here for days.
+    sync_due(wk.engine, environment=env, at_once=bool(report.due))
+    return learned
+
+
+def learn_skills(
+    wk: Wellkept, report: DrainReport, *, environment: Mapping[str, str] | None = None
+) -> DrainReport:
+    """Rate the skills that finished sessions used, and look for new ones. By rule, no model."""
+    if not report.due:
+        return report
+    from wellkept.skills.library.learn import learn_from
+
+    env = os.environ if environment is None else environment
+    learned = learn_from(wk, report.due, environment=env)
+    return replace(report, problems=(*report.problems, *learned.problems))
+
+
+def retry_events(
+    wk: Wellkept, *, translate: Translate, environment: Mapping[str, str] | None = None
+) -> DrainReport:
+    """Retry events that were set aside, and clear the record of dropped ones."""
+    spool = SpoolFolder.of(os.environ if environment is None else environment)
+    with spool.draining() as locked:
+        if not locked:
+            return DrainReport(busy=True)
+        spool.bring_back()
+        spool.clear_dropped()
+    return drain_and_learn(wk, translate=translate, environment=environment)
+
+
+def spool_status(store: Store, *, environment: Mapping[str, str] | None = None) -> SpoolStatus:
+    """Events waiting in the spool, dropped ones, and those set aside."""
+    spool = SpoolFolder.of(os.environ if environment is None else environment)
+    return spool.status(store)

@@ -1,0 +1,1 @@
+"""Keeps what was learned in step with the tree: renames, staleness."""

@@ -1,0 +1,194 @@
+"""CI workflows of GitHub and GitLab: what they run, when, and on which versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from wellkept.core.records import record
+from wellkept.project.commands.command import (
+    ProjectCommand,
+    Purpose,
+    one_line,
+    purpose_of_words,
+)
+from wellkept.project.repository.project_files import ProjectFiles, at, listed, string, table, texts
+
+MAX_WORKFLOWS = 20
+MAX_TOLD = 6
+_GITHUB = r"\.github/workflows/[\w .-]+\.ya?ml"
+_GITLAB = r"\.gitlab-ci\.ya?ml"
+_RELEASES = re.compile(r"releas|publish|deploy|\bcd\b|ship", re.IGNORECASE)
+_PUBLISHES = re.compile(
+    r"pypi-publish|action-gh-release|release-action|create-release|semantic-release|changesets/action"
+    r"|goreleaser|release-please|npm-publish|cargo-release|release-gem|trusted-publish"
+    r"|upload-release|attest-build",
+    re.IGNORECASE,
+)
+_NO_WORK = re.compile(r"^(?:echo|cd|ls|cat|set|export|git|sudo|curl|if|fi|for|done|mkdir|rm|cp)\b")
+_EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
+_GITLAB_WORDS = frozenset(
+    "stages variables image services before_script after_script default workflow include cache"
+    " pages".split()
+)
+
+
+@record(kw_only=True)
+class Workflow:
+    """One workflow: its name, what starts it, its jobs, commands and matrix."""
+
+    path: str
+    name: str
+    triggers: tuple[str, ...]
+    jobs: tuple[str, ...]
+    commands: tuple[str, ...]
+    actions: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+
+    @property
+    def is_release(self) -> bool:
+        """Whether it publishes a version."""
+        named = bool(_RELEASES.search(f"{self.path} {self.name}"))
+        return "docs" not in self.path.lower() and (named or self.publishes)
+
+    @property
+    def publishes(self) -> bool:
+        """Whether it is started by a tag or a release, or uses an action that publishes."""
+        starts = any(one.startswith(("a published release", "a tag")) for one in self.triggers)
+        return starts or any(_PUBLISHES.search(one) for one in self.actions)
+
+    def told(self) -> list[str]:
+        """The commands that have a purpose; installing only where there is nothing else."""
+        known = {one: purpose_of_words(one) for one in self.commands}
+        named = [one for one, purpose in known.items() if purpose is not None]
+        return [one for one in named if known[one] is not Purpose.SETUP] or named
+
+    @property
+    def text(self) -> str:
+        """The workflow in one or two sentences."""
+        said = f"CI workflow {self.name} ({self.path})"
+        if self.triggers:
+            said += f" starts at {', '.join(self.triggers[:4])}"
+        if self.jobs:
+            said += f"; jobs: {', '.join(self.jobs[:8])}"
+        if told := self.told():
+            said += "; it runs " + ", ".join(f"`{one}`" for one in told[:MAX_TOLD])
+        if self.actions:
+            said += f"; it uses {', '.join(self.actions[:3])}"
+        if self.versions:
+            said += f"; on {', '.join(self.versions[:3])}"
+        return said + "."
+
+
+def workflows(files: ProjectFiles) -> list[Workflow]:
+    """The workflows of a project, by path."""
+    found = [_github(files, path) for path in files.matching(_GITHUB, limit=MAX_WORKFLOWS)]
+    found += [_gitlab(files, path) for path in files.matching(_GITLAB)]
+    return [one for one in found if one is not None]
+
+
+def ci_commands(found: Sequence[Workflow]) -> Iterator[ProjectCommand]:
+    """The steps of workflows that have a purpose; they come after what a project names itself."""
+    for workflow in found:
+        for command in workflow.commands:
+            purpose = purpose_of_words(command)
+            if purpose is not None and "$" not in command and "<<" not in command:
+                yield ProjectCommand(purpose=purpose, command=command, source=workflow.path, rank=2)
+
+
+def _github(files: ProjectFiles, path: str) -> Workflow | None:
+    document = files.yaml(path)
+    jobs = table(document, "jobs")
+    if not jobs:
+        return None
+    commands: dict[str, None] = {}
+    actions: dict[str, None] = {}
+    versions: dict[str, None] = {}
+    for job in jobs.values():
+        for step in listed(job, "steps"):
+            for command in _lines(at(step, "run")):
+                commands[command] = None
+            used = string(step, "uses")
+            if used and _PUBLISHES.search(used):
+                actions[used] = None
+        for called in filter(None, [string(job, "uses")]):
+            actions[called] = None
+        for name, values in table(job, "strategy", "matrix").items():
+            told = (
+                [str(one) for one in cast("list[object]", values)]
+                if isinstance(values, list)
+                else []
+            )
+            if told and name not in ("include", "exclude") and not any("{" in one for one in told):
+                versions[f"{name} {' '.join(told[:8])}"] = None
+    # YAML 1.1 reads the word `on` as true.
+    starts = at(document, "on") or cast("Mapping[object, object]", document).get(True)
+    return Workflow(
+        path=path,
+        name=f"“{string(document, 'name')}”"
+        if string(document, "name")
+        else path.rsplit("/", 1)[-1],
+        triggers=tuple(_triggers(starts)),
+        jobs=tuple(str(name) for name in jobs),
+        commands=tuple(commands),
+        actions=tuple(actions),
+        versions=tuple(versions),
+    )
+
+
+def _triggers(starts: object) -> Iterator[str]:
+    names: dict[str, object] = {}
+    if isinstance(starts, str):
+        names = {starts: None}
+    elif isinstance(starts, list):
+        names = {str(one): None for one in cast("list[object]", starts)}
+    elif isinstance(starts, Mapping):
+        names = {str(key): value for key, value in cast("Mapping[object, object]", starts).items()}
+    for name, value in names.items():
+        tags = [str(one) for one in listed(value, "tags") if not str(one).startswith("!")]
+        if name == "push" and tags:
+            yield f"a tag such as {tags[0]}"
+            if not listed(value, "branches"):
+                continue
+        if name == "release":
+            yield "a published release"
+        elif name == "push":
+            branches = ", ".join(str(one) for one in listed(value, "branches")[:3])
+            yield f"a push to {branches}" if branches else "every push"
+        elif name.startswith("pull_request"):
+            yield "a pull request"
+        elif name == "workflow_dispatch":
+            yield "by hand"
+        elif name == "schedule":
+            yield "a schedule"
+
+
+def _gitlab(files: ProjectFiles, path: str) -> Workflow | None:
+    document = files.yaml(path)
+    if not isinstance(document, Mapping):
+        return None
+    jobs: list[str] = []
+    commands: dict[str, None] = {}
+    for name, body in cast("Mapping[object, object]", document).items():
+        if not isinstance(name, str) or name in _GITLAB_WORDS or name.startswith("."):
+            continue
+        told = [line for one in texts(at(body, "script")) for line in _lines(one)]
+        if told:
+            jobs.append(name)
+            commands |= dict.fromkeys(told)
+    if not jobs:
+        return None
+    return Workflow(
+        path=path, name="GitLab CI", triggers=(), jobs=tuple(jobs), commands=tuple(commands)
+    )
+
+
+def _lines(run: object) -> Iterator[str]:
+    """The command lines of a step, without those that only look or prepare."""
+    if not isinstance(run, str):
+        return
+    for line in run.replace("\\\n", " ").splitlines():
+        command = one_line(_EXPRESSION.sub("", line))
+        if command and not _NO_WORK.match(command) and not command.startswith(("-", "}", "{")):
+            yield command

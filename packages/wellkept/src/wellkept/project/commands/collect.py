@@ -1,0 +1,132 @@
+"""All commands of a project as statements, one for each purpose, with the alternatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from wellkept.core.records import record
+from wellkept.core.text import shorten
+from wellkept.project.commands.ci import Workflow, ci_commands, workflows
+from wellkept.project.commands.command import ProjectCommand, Purpose
+from wellkept.project.commands.compiled_tools import compiled_commands
+from wellkept.project.commands.containers import container_commands
+from wellkept.project.commands.javascript_tools import javascript_commands
+from wellkept.project.commands.one_test import one_test_commands
+from wellkept.project.commands.python_tools import python_commands
+from wellkept.project.commands.scripting_tools import scripting_commands
+from wellkept.project.commands.task_files import task_commands
+from wellkept.project.repository.project_files import ProjectFiles
+from wellkept.project.repository.statement import Statement
+
+_MAX_OTHERS = 4
+_MAX_RUNS_CHARS = 160
+_SAID = {
+    Purpose.SETUP: "How to set up for development: dependencies are installed with",
+    Purpose.TEST: "How to run the tests: all tests are run with",
+    Purpose.TEST_ONE: "How to run one test file: a single test file is run with",
+    Purpose.BUILD: "How to build: it is compiled or packaged with",
+    Purpose.LINT: "How to lint before a push: the linter (code style, static analysis) is run with",
+    Purpose.FORMAT: "How to format: the code is formatted with",
+    Purpose.TYPES: "How to check types: static types are checked with",
+    Purpose.RUN: "How to run it locally: it is started with",
+    Purpose.DOCS: "How to build the documentation: the docs are built with",
+    Purpose.RELEASE: "How to release: a new version is published with",
+}
+_IMPORTANCE = {Purpose.TEST: 0.8, Purpose.TEST_ONE: 0.8, Purpose.RELEASE: 0.75}
+
+
+@record(kw_only=True)
+class ProjectCommands:
+    """The commands of a project: the best first for each purpose; and its CI workflows."""
+
+    by_purpose: dict[Purpose, list[ProjectCommand]]
+    workflows: tuple[Workflow, ...]
+
+    def best(self) -> Iterator[ProjectCommand]:
+        """The first command for each purpose."""
+        for purpose in Purpose:
+            if found := self.by_purpose.get(purpose):
+                yield found[0]
+
+
+def read_commands(files: ProjectFiles) -> ProjectCommands:
+    """Every command that the project's files declare."""
+    found_workflows = workflows(files)
+    every = [
+        *task_commands(files),
+        *python_commands(files),
+        *javascript_commands(files),
+        *compiled_commands(files),
+        *scripting_commands(files),
+        *ci_commands(found_workflows),
+        *container_commands(files),
+    ]
+    every += one_test_commands(files, [one for one in every if one.purpose is Purpose.TEST])
+    grouped: dict[Purpose, list[ProjectCommand]] = {}
+    for one in sorted(every, key=lambda command: command.rank):
+        known = grouped.setdefault(one.purpose, [])
+        if all(one.command != other.command for other in known):
+            known.append(one)
+    return ProjectCommands(by_purpose=grouped, workflows=tuple(found_workflows))
+
+
+def command_statements(commands: ProjectCommands) -> Iterator[Statement]:
+    """One statement for each purpose, and one for each workflow."""
+    releases = [one for one in commands.workflows if one.is_release]
+    releases = ([one for one in releases if one.publishes] or releases)[:2]
+    for purpose in Purpose:
+        found = commands.by_purpose.get(purpose, [])
+        if found:
+            yield _statement(purpose, found, releases if purpose is Purpose.RELEASE else ())
+        elif purpose is Purpose.RELEASE and releases:
+            yield Statement(
+                key="command:release",
+                text="How to release: a new version is published by CI. "
+                + " ".join(one.text for one in releases),
+                read_from=releases[0].path,
+                importance=_IMPORTANCE[purpose],
+                tags=("command", "release"),
+                files=tuple(one.path for one in releases),
+            )
+    for workflow in commands.workflows:
+        if workflow in releases or not workflow.told():
+            continue
+        yield Statement(
+            key=f"ci:{workflow.path}",
+            text=workflow.text,
+            read_from=workflow.path,
+            importance=0.45,
+            tags=("ci",),
+            files=(workflow.path,),
+        )
+
+
+def _statement(
+    purpose: Purpose, found: Sequence[ProjectCommand], releases: Sequence[Workflow]
+) -> Statement:
+    best, others = found[0], found[1:]
+    text = f"{_SAID[purpose]} {_told(best)}."
+    if best.note:
+        text += f" {best.note[0].upper()}{best.note[1:]}."
+    # A usual default says nothing beside what the project names itself.
+    worth = [one for one in others if one.rank < 3 or best.rank >= 3][:_MAX_OTHERS]
+    if worth:
+        text += " Also: " + "; ".join(_told(one) for one in worth) + "."
+    if releases:
+        text += " " + " ".join(one.text for one in releases)
+    sources = dict.fromkeys((best.source, *(one.source for one in worth)))
+    return Statement(
+        key=f"command:{purpose.value.replace(' ', '-')}",
+        text=text,
+        read_from=best.source,
+        importance=_IMPORTANCE.get(purpose, 0.7),
+        confidence=0.85 if best.rank < 3 else 0.7,
+        tags=("command", purpose.value),
+        files=tuple(sources),
+    )
+
+
+def _told(one: ProjectCommand) -> str:
+    runs = f", which runs `{shorten(one.runs, limit=_MAX_RUNS_CHARS)}`" if one.runs else ""
+    where = "" if one.source == one.command else f" ({one.source}{runs})"
+    return f"`{one.command}`{where or (f' ({runs[2:]})' if runs else '')}"

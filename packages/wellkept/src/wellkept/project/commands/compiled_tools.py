@@ -1,0 +1,144 @@
+"""Commands of Rust, Go, Java, Kotlin and .NET projects: what their build files make possible."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from wellkept.project.commands.command import ProjectCommand, Purpose
+from wellkept.project.repository.project_files import ProjectFiles, listed, string, table
+
+_MAIN = re.compile(r"^package main\b", re.MULTILINE)
+_APPLICATION = re.compile(
+    r"^\s*(?:application\s*$|id\s*\(?[\"']application[\"']|apply plugin: *[\"']application[\"'])"
+    r"|\bid\([\"']application[\"']\)",
+    re.MULTILINE,
+)
+_PLUGIN = re.compile(r"spotless|checkstyle|ktlint|detekt", re.IGNORECASE)
+
+
+def compiled_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
+    """Commands of every build file in the root."""
+    yield from _cargo(files)
+    yield from _go(files)
+    yield from _maven(files)
+    yield from _gradle(files)
+    yield from _dotnet(files)
+
+
+def _cargo(files: ProjectFiles) -> Iterator[ProjectCommand]:
+    name = "Cargo.toml"
+    document = files.toml(name)
+    if not document:
+        return
+    every = " --workspace" if listed(document, "workspace", "members") else ""
+    yield _default(Purpose.TEST, f"cargo test{every}", name)
+    yield _default(Purpose.BUILD, "cargo build --release", name)
+    yield _default(Purpose.LINT, f"cargo clippy{every}", files.first("clippy.toml") or name)
+    yield _default(
+        Purpose.FORMAT, "cargo fmt", files.first("rustfmt.toml", ".rustfmt.toml") or name
+    )
+    named = [string(one, "name") for one in listed(document, "bin")]
+    if named or files.has("src/main.rs"):
+        start = files.first("src/main.rs", "crates/core/main.rs")
+        note = f"it starts at `{start}`" if start else ""
+        command = f"cargo run --bin {named[0]} --" if len(named) > 1 else "cargo run --"
+        yield ProjectCommand(purpose=Purpose.RUN, command=command, source=name, rank=2, note=note)
+    for alias, runs in table(files.toml(".cargo/config.toml"), "alias").items():
+        if alias == "xtask" and isinstance(runs, str):
+            yield _default(Purpose.BUILD, f"cargo {alias}", ".cargo/config.toml")
+
+
+def _go(files: ProjectFiles) -> Iterator[ProjectCommand]:
+    name = "go.mod"
+    if not files.has(name):
+        return
+    yield _default(Purpose.TEST, "go test ./...", name)
+    yield _default(Purpose.SETUP, "go mod download", name)
+    yield _default(Purpose.FORMAT, "gofmt -w .", name)
+    linter = files.first(".golangci.yml", ".golangci.yaml", ".golangci.toml")
+    if linter:
+        yield ProjectCommand(
+            purpose=Purpose.LINT, command="golangci-lint run", source=linter, rank=1
+        )
+    else:
+        yield _default(Purpose.LINT, "go vet ./...", name)
+    mains = [p for p in files.matching(r"(?:cmd/[\w.-]+/)?main\.go") if _MAIN.search(files.text(p))]
+    folder = mains[0].rpartition("/")[0] if mains else ""
+    target = f"./{folder}" if folder else "."
+    if mains:
+        note = f"it starts at `{mains[0]}`"
+        yield ProjectCommand(
+            purpose=Purpose.RUN, command=f"go run {target}", source=mains[0], rank=2, note=note
+        )
+    yield _default(Purpose.BUILD, f"go build {target if mains else './...'}", name)
+
+
+def _maven(files: ProjectFiles) -> Iterator[ProjectCommand]:
+    name = "pom.xml"
+    text = files.text(name)
+    if not text:
+        return
+    mvn = "./mvnw" if files.has("mvnw") else "mvn"
+    yield _default(Purpose.TEST, f"{mvn} test", name)
+    yield _default(Purpose.BUILD, f"{mvn} package", name)
+    if "spotless-maven" in text:
+        yield ProjectCommand(
+            purpose=Purpose.FORMAT, command=f"{mvn} spotless:apply", source=name, rank=1
+        )
+        yield ProjectCommand(
+            purpose=Purpose.LINT, command=f"{mvn} spotless:check", source=name, rank=1
+        )
+    elif "maven-checkstyle-plugin" in text:
+        yield ProjectCommand(
+            purpose=Purpose.LINT, command=f"{mvn} checkstyle:check", source=name, rank=1
+        )
+    if "maven-release-plugin" in text:
+        yield ProjectCommand(
+            purpose=Purpose.RELEASE,
+            command=f"{mvn} release:prepare release:perform",
+            source=name,
+            rank=1,
+        )
+
+
+def _gradle(files: ProjectFiles) -> Iterator[ProjectCommand]:
+    name = files.first("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
+    if name is None:
+        return
+    gradle = "./gradlew" if files.has("gradlew") else "gradle"
+    yield _default(Purpose.TEST, f"{gradle} test", name)
+    yield _default(Purpose.BUILD, f"{gradle} build", name)
+    scripts = files.matching(
+        r"(?:[\w./-]+/)?[\w.-]+\.gradle(?:\.kts)?|gradle/[\w.-]+\.toml", limit=60
+    )
+    for path in scripts:
+        found = _PLUGIN.search(files.text(path))
+        tool = found[0].lower() if found else ""
+        if tool == "spotless":
+            for purpose, task in (
+                (Purpose.FORMAT, "spotlessApply"), (Purpose.LINT, "spotlessCheck"),
+            ):  # fmt: skip
+                yield ProjectCommand(
+                    purpose=purpose, command=f"{gradle} {task}", source=path, rank=1
+                )
+            break
+        if tool:
+            task = {"checkstyle": "checkstyleMain", "ktlint": "ktlintCheck", "detekt": "detekt"}
+            yield ProjectCommand(
+                purpose=Purpose.LINT, command=f"{gradle} {task[tool]}", source=path, rank=1
+            )
+            break
+    if _APPLICATION.search(files.text(name)):
+        yield _default(Purpose.RUN, f"{gradle} run", name)
+
+
+def _dotnet(files: ProjectFiles) -> Iterator[ProjectCommand]:
+    found = files.matching(r"[\w.-]+\.(?:slnx?|csproj)", limit=1)
+    for name in found:
+        yield _default(Purpose.TEST, "dotnet test", name)
+        yield _default(Purpose.BUILD, "dotnet build", name)
+
+
+def _default(purpose: Purpose, command: str, source: str) -> ProjectCommand:
+    return ProjectCommand(purpose=purpose, command=command, source=source, rank=2)

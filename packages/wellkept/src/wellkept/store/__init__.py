@@ -1,0 +1,262 @@
+"""Storage: the engines behind `wellkept.core.ports`, the event spool, files of other memory tools.
+
+Open this file first, then `sqlite/store.py`. Code above `store` calls only the functions below and
+never names an engine. To add an engine: put it beside `sqlite` and `postgres`, pass
+`tests.support.conformance`, and choose it inside these functions. Imports `core` only; knows
+nothing of ranking, clients or models.
+
+Importing this package is free, because the hook process imports it for `spool`: engines are
+imported by the functions that open them, numpy by the first vector search.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import Literal
+
+    from wellkept.core.clock import Clock
+    from wellkept.core.codec import Json
+    from wellkept.core.ports.code_search import CodeSearchStore
+    from wellkept.core.ports.graph import GraphStore
+    from wellkept.core.ports.store import Store
+    from wellkept.core.ports.team import TeamDatabase
+    from wellkept.core.ports.transcripts import Transcripts
+    from wellkept.core.query import Finding, StoreContents
+    from wellkept.core.types import Progress
+    from wellkept.store.sqlite.maintenance.restore import ReplacedFile
+
+__all__ = [
+    "check_derived_file",
+    "inspect_database",
+    "is_address",
+    "open_code_search",
+    "open_graph",
+    "open_store",
+    "open_teams",
+    "open_transcripts",
+    "restore_store",
+    "short_list",
+    "verify_backup",
+]
+
+
+def open_store(
+    path: "Path | str",
+    *,
+    busy_timeout_ms: int = 5_000,
+    durability: "Literal['normal', 'full']" = "normal",
+    read_only: bool = False,
+    clock: "Clock | None" = None,
+    tenant: str | None = None,
+) -> "Store":
+    """Open the store in a file, or in the PostgreSQL database of an address such as
+    `postgresql://user@host/database`; create or migrate it as needed.
+
+    A committed write survives the death of any process, `kill -9` included. With `normal`
+    durability a power cut may undo the last commits (never half of one, never a damaged file);
+    `full` waits for the disk at every commit.
+
+    A file that cannot be written is opened for reading: each write then raises
+    StoreReadOnlyError. `read_only` requests that and leaves the file unchanged. PostgreSQL waits
+    for the disk as its server is set up; `durability` does not change that. `tenant` is an
+    organisation of a server, for whoever owns the database; a file has none.
+    """
+    from pathlib import Path
+
+    from wellkept.core.clock import system_clock
+
+    if isinstance(path, str) and is_address(path):
+        return _open_postgres(
+            path,
+            busy_timeout_ms=busy_timeout_ms,
+            read_only=read_only,
+            clock=clock or system_clock,
+            tenant=tenant,
+        )
+    from wellkept.store.sqlite.store import SqliteStore
+
+    return SqliteStore.open(
+        Path(path),
+        busy_timeout_ms=busy_timeout_ms,
+        durability=durability,
+        read_only=read_only,
+        clock=clock or system_clock,
+    )
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of a database server and not a path."""
+    return text.startswith(("postgresql://", "postgres://"))
+
+
+def open_teams(
+    url: str,
+    *,
+    busy_timeout_ms: int = 5_000,
+    max_connections: int = 8,
+    clock: "Clock | None" = None,
+) -> "TeamDatabase":
+    """Open a PostgreSQL database of organisations; migrate it as needed, where the user may."""
+    from wellkept.core.clock import system_clock
+    from wellkept.core.errors import UsageError
+
+    if not is_address(url):
+        raise UsageError(
+            "A team needs a PostgreSQL database.",
+            hint="Name it by its address: postgresql://user@host:5432/database.",
+        )
+    try:
+        from wellkept_team.postgres.team.team_database import PostgresTeams
+    except ImportError as error:
+        raise _missing_package(error) from error
+    return PostgresTeams(
+        url,
+        busy_timeout_ms=busy_timeout_ms,
+        max_connections=max_connections,
+        clock=clock or system_clock,
+    )
+
+
+def _open_postgres(
+    url: str, *, busy_timeout_ms: int, read_only: bool, clock: "Clock", tenant: str | None
+) -> "Store":
+    from wellkept.core.team.people import LOCAL_TENANT
+
+    try:
+        from wellkept_team.postgres.store import PostgresStore
+    except ImportError as error:
+        raise _missing_package(error) from error
+    return PostgresStore.open(
+        url,
+        busy_timeout_ms=busy_timeout_ms,
+        read_only=read_only,
+        clock=clock,
+        tenant=tenant or LOCAL_TENANT,
+    )
+
+
+def _missing_package(error: ImportError) -> Exception:
+    from wellkept.core.errors import UsageError
+
+    if error.name is None or not error.name.startswith("psycopg"):
+        return error
+    return UsageError(
+        "A store on PostgreSQL needs a package that is not installed.",
+        hint="Run `pip install 'wellkept[postgres]'`.",
+    )
+
+
+def open_graph(
+    path: "Path | str",
+    *,
+    busy_timeout_ms: int = 5_000,
+    read_only: bool = False,
+    clock: "Clock | None" = None,
+) -> "GraphStore":
+    """Open the code graphs in a file; create or migrate it as needed."""
+    from pathlib import Path
+
+    from wellkept.core.clock import system_clock
+    from wellkept.store.sqlite.graph.store import SqliteGraph
+
+    return SqliteGraph.open(
+        Path(path),
+        busy_timeout_ms=busy_timeout_ms,
+        clock=clock or system_clock,
+        read_only=read_only,
+    )
+
+
+def open_code_search(
+    path: "Path | str",
+    *,
+    busy_timeout_ms: int = 5_000,
+    read_only: bool = False,
+    clock: "Clock | None" = None,
+) -> "CodeSearchStore":
+    """Open the code search index in a file; create it as needed."""
+    from pathlib import Path
+
+    from wellkept.core.clock import system_clock
+    from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
+
+    return SqliteCodeSearch.open(
+        Path(path),
+        busy_timeout_ms=busy_timeout_ms,
+        clock=clock or system_clock,
+        read_only=read_only,
+    )
+
+
+def check_derived_file(path: "Path", *, deep: bool) -> "Finding | None":
+    """What is wrong with a code graph (`.graph.db`) or code search (`.words.db`) file, or None.
+    Both can be rebuilt from source. Changes nothing."""
+    from wellkept.store.sqlite.graph import code_search, schema
+    from wellkept.store.sqlite.opening import check_file
+
+    kind = code_search if path.name.endswith(".words.db") else schema
+    return check_file(path, steps=kind.STEPS, application_id=kind.APPLICATION_ID, deep=deep)
+
+
+def inspect_database(path: "Path") -> "StoreContents":
+    """Contents of a database file of any schema version. Changes nothing."""
+    from wellkept.store.sqlite.maintenance.restore import inspect
+
+    return inspect(path)
+
+
+def verify_backup(source: "Path", path: "Path") -> "StoreContents":
+    """Contents of a backup for the database at `path`. Changes nothing.
+
+    StoreError when it is corrupt, of another program or of a newer Wellkept.
+    """
+    from wellkept.store.sqlite.maintenance.restore import verify
+
+    return verify(source, path)
+
+
+def restore_store(
+    source: "Path",
+    path: "Path",
+    *,
+    busy_timeout_ms: int = 5_000,
+    durability: "Literal['normal', 'full']" = "normal",
+    clock: "Clock | None" = None,
+    progress: "Progress | None" = None,
+) -> "ReplacedFile":
+    """Restore a backup over a database in any state, all or nothing.
+
+    Not a method of the store, because a damaged database cannot be opened. The old content is
+    copied beside it first.
+    """
+    from wellkept.core.clock import system_clock
+    from wellkept.store.sqlite.maintenance.restore import restore
+
+    return restore(
+        source,
+        path,
+        busy_timeout_ms=busy_timeout_ms,
+        durability=durability,
+        clock=clock or system_clock,
+        progress=progress,
+    )
+
+
+def open_transcripts(
+    folder: "Path", *, redact: "Callable[[Json], Json]", clock: "Clock | None" = None
+) -> "Transcripts":
+    """The conversations of the agent below a folder; texts are redacted before they are written."""
+    from wellkept.core.clock import system_clock
+    from wellkept.store.transcripts import TranscriptFiles
+
+    return TranscriptFiles(folder, redact=redact, clock=clock or system_clock)
+
+
+def short_list(
+    path: str, kind: str, prefix: str, *, project: str, folders: "Sequence[str]"
+) -> list[tuple[str, str]]:
+    """Ids or names for shell completion, from the store in a file; see `sqlite.short_lists`."""
+    from wellkept.store.sqlite import completion_names as short_lists
+
+    return short_lists.short_list(path, kind, prefix, project=project, folders=folders)

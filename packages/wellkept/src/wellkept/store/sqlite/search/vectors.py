@@ -1,0 +1,221 @@
+"""Vector search through an in-memory index per model.
+
+The index is updated before each search by seq and by the list of changed rows, so it sees writes of
+other threads and processes. Invariant: every hit exists and passes the filter; a narrow filter gets
+its own best hits, because the search is repeated among its rows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple
+
+from wellkept.core.query import Filter, RetrieverHit
+from wellkept.store.sqlite.connection.database import Connection
+from wellkept.store.sqlite.search import quantization
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.models import Vector
+    from wellkept.store.sqlite.search.candidates import CandidateReader, Scored
+    from wellkept.store.sqlite.search.filter_cache import PassingRows
+    from wellkept.store.sqlite.search.invalidation import RowChanges
+    from wellkept.store.sqlite.search.vector_index import Floats, Mask, VectorIndex, VectorSnapshot
+
+_LOADED_ROWS = 10_000
+# During a re-index other processes still use the former model.
+_KEPT_INDEXES = 2
+_MIN_WIDTH = 40
+_WIDER_WIDTHS = (2_000, 10_000)
+
+
+class StoredModel(NamedTuple):
+    """A model as stored."""
+
+    number: int
+    model_id: str
+    dimension: int
+
+
+def find_model(db: Connection, model_id: str) -> StoredModel | None:
+    """The model of that id, if it has ever had a vector."""
+    row = db.execute(
+        "SELECT model, model_id, dimension FROM models WHERE model_id = ?", (model_id,)
+    ).fetchone()
+    return None if row is None else StoredModel(*row)
+
+
+class VectorSearch:
+    """Holds the indexes of the most recently used models."""
+
+    def __init__(self) -> None:
+        self._indexes: OrderedDict[tuple[StoredModel, int], VectorIndex] = OrderedDict()
+        self._passing: PassingRows | None = None
+        self._lock = threading.Lock()
+
+    def nearest(
+        self,
+        db: Connection,
+        vector: Vector,
+        *,
+        model_id: str,
+        where: Filter,
+        limit: int,
+        candidates: CandidateReader,
+    ) -> list[RetrieverHit]:
+        """The nearest memories of one model inside the filter."""
+        model = self._require(db, vector, model_id)
+        if model is None or not limit:
+            return []
+        snapshot, mask = self._snapshot(db, model, where.project)
+        query = _query(vector)
+        first = max(_MIN_WIDTH, limit + limit // 4)
+        for width in (first, *(wider for wider in _WIDER_WIDTHS if wider > first)):
+            nearest = _nearest_rows(snapshot, query, mask=mask, limit=width)
+            hits = candidates.first_passing(db, nearest, where, limit=limit)
+            if len(hits) >= limit or len(nearest) < width:
+                return hits
+            if len(hits) * _WIDER_WIDTHS[-1] < limit * width:
+                break  # too few pass for even the widest search
+        mask = mask & self._passing_rows().of(db, where, snapshot.rows)
+        nearest = _nearest_rows(snapshot, query, mask=mask, limit=limit)
+        return candidates.first_passing(db, nearest, where, limit=limit)
+
+    def similarities(
+        self,
+        db: Connection,
+        vector: Vector,
+        *,
+        model_id: str,
+        ids: Sequence[str],
+        candidates: CandidateReader,
+    ) -> dict[str, float]:
+        """The cosine with each of the memories that have a vector of the model."""
+        from wellkept.store.sqlite.search.vector_index import NO_POSITION
+
+        model = self._require(db, vector, model_id)
+        if model is None or not ids:
+            return {}
+        rows = candidates.rows_of(db, ids)
+        snapshot, _ = self._snapshot(db, model, None)
+        positions = snapshot.positions(list(rows.values()))
+        has_vector = positions != NO_POSITION
+        cosines = snapshot.cosines(_query(vector), among=positions[has_vector])
+        return dict(zip(compress(rows, has_vector), cosines.tolist(), strict=True))
+
+    def clear(self) -> None:
+        """Drop every index; the next search loads it again."""
+        with self._lock:
+            self._indexes.clear()
+            self._passing = None
+
+    def _passing_rows(self) -> PassingRows:
+        from wellkept.store.sqlite.search.filter_cache import PassingRows
+
+        with self._lock:
+            self._passing = self._passing or PassingRows()
+            return self._passing
+
+    def _require(self, db: Connection, vector: Vector, model_id: str) -> StoredModel | None:
+        quantization.require_packed(vector)
+        model = find_model(db, model_id)
+        if model is not None:
+            quantization.require_dimension(model_id, stored=model.dimension, given=len(vector) // 4)
+        return model
+
+    def _snapshot(
+        self, db: Connection, model: StoredModel, project: str | None
+    ) -> tuple[VectorSnapshot, Mask]:
+        """The current vectors, and a mask of those visible from the project."""
+        from wellkept.store.sqlite.search.invalidation import history_id
+
+        with self._lock:
+            index = self._index(model, history_id(db))
+            _update(db, model, index)
+            return index.snapshot(), index.mask_for(() if project is None else (project, ""))
+
+    def _index(self, model: StoredModel, history: int) -> VectorIndex:
+        from wellkept.store.sqlite.search.vector_index import VectorIndex
+
+        index = self._indexes.pop((model, history), None)
+        if index is None or index.needs_rebuild:
+            index = VectorIndex(model.dimension)
+        self._indexes[model, history] = index
+        while len(self._indexes) > _KEPT_INDEXES:
+            self._indexes.popitem(last=False)
+        return index
+
+
+def _nearest_rows(snapshot: VectorSnapshot, query: Floats, *, mask: Mask, limit: int) -> Scored:
+    positions, cosines = snapshot.nearest(query, mask=mask, limit=limit)
+    return list(zip(snapshot.rows[positions].tolist(), cosines.tolist(), strict=True))
+
+
+# -- Updating the index --------------------------------------------------------------------------
+
+
+def _update(db: Connection, model: StoredModel, index: VectorIndex) -> None:
+    from wellkept.store.sqlite.search.invalidation import changes_after
+
+    is_new = index.last_seq == 0
+    if is_new:
+        (count,) = db.execute(
+            "SELECT count(*) FROM vectors WHERE model = ?", (model.number,)
+        ).fetchone()
+        index.reserve(count)
+    _load_new(db, model, index)
+    changes = changes_after(db, index.last_change)
+    if changes.last > index.last_change:
+        if not is_new:
+            _remove_deleted(db, model, index, changes)
+        index.last_change = changes.last
+
+
+def _load_new(db: Connection, model: StoredModel, index: VectorIndex) -> None:
+    import numpy as np
+
+    cursor = db.execute(
+        "SELECT seq, memory, scale, home, codes FROM vectors WHERE seq > ? AND model = ?"
+        " ORDER BY seq",
+        (index.last_seq, model.number),
+    )
+    while found := cursor.fetchmany(_LOADED_ROWS):
+        seqs, rows, scales, homes, packed = zip(*found, strict=True)
+        index.append(
+            np.array(seqs, np.int64),
+            np.array(rows, np.int64),
+            np.array(scales, np.float32),
+            np.frombuffer(b"".join(packed), dtype=np.int8).reshape(len(found), -1),
+            homes=homes,
+        )
+
+
+def _remove_deleted(
+    db: Connection, model: StoredModel, index: VectorIndex, changes: RowChanges
+) -> None:
+    """Remove vectors of changed rows that no longer have one."""
+    import numpy as np
+
+    if changes.rows is None:
+        suspects = index.snapshot().rows
+        found = db.execute("SELECT memory FROM vectors WHERE model = ?", (model.number,))
+    else:
+        suspects = np.array(list(changes.rows), dtype=np.int64)
+        found = db.execute(
+            "SELECT v.memory FROM json_each(?) j"
+            " CROSS JOIN vectors v ON v.memory = j.value AND v.model = ?",
+            (str(list(changes.rows)), model.number),
+        )
+    existing = np.fromiter((row for (row,) in found), dtype=np.int64)
+    gone = suspects[~np.isin(suspects, existing)]
+    if len(gone):
+        index.remove(gone)
+
+
+def _query(vector: Vector) -> Floats:
+    import numpy as np
+
+    query = np.frombuffer(vector, dtype="<f4").astype(np.float32)
+    return query / np.float32(np.linalg.norm(query))

@@ -1,0 +1,137 @@
+"""Whether a new rule takes the place of an older one, by its words.
+
+Two ways: both name one of a family of which a project uses one ("use npm" / "we moved to pnpm"), or
+the new one denies what the old one says ("we don't use Redux here"). Everything else that the old
+rule is about must also be in the new one, so that rules about different subjects stay apart. The
+words are data (`data/opposites.toml`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+from wellkept.core.text import STOP_WORDS, fold, stem
+from wellkept.text.rule_data import read_rules
+
+_WORD = re.compile(
+    r"[a-z0-9_@][\w.@/-]*[\w/]|[a-z0-9]|[\u3040-\u30ff\u4e00-\u9fff]+|[^\W\d_]+", re.I
+)
+_CJK_GENERIC = re.compile(
+    "[我们們本项目專案这這里裡在用使不是的都要请請再也はをでここ使いますせん私たちのにがもこプロジェクト]+"
+)
+_MIGRATION = re.compile(
+    r"\b(?:moved|switched|migrated|changed over|now use|no longer|from now on|going forward)\b",
+    re.I,
+)
+
+
+def opposes(old: str, new: str) -> bool:
+    """Whether the new rule contradicts the old one about the same subject."""
+    old_words, new_words = _words(old), _words(new)
+    denied = [_words(what) for what in _denied(new)]
+    return _denies(old, old_words, new_words, denied) or _takes_another(
+        _affirmed(old, old_words), _affirmed(new, new_words), is_change=bool(_MIGRATION.search(new))
+    )
+
+
+def related_terms(statement: str) -> list[str]:
+    """Words by which rules that it may contradict can be found: what it denies, and the others of
+    the families that it names."""
+    named = set(_words(statement))
+    family = [one for members in _families() if members & named for one in sorted(members - named)]
+    denied = [word for what in _denied(statement) for word in _words(what)]
+    return list(dict.fromkeys([*denied, *family]))
+
+
+def _denies(
+    old: str, old_words: Sequence[str], new_words: Sequence[str], denied: Sequence[Sequence[str]]
+) -> bool:
+    """Whether the new rule denies what the old one says, and nothing else is in the old one."""
+    said = _affirmed(old, old_words)
+    for what in denied:
+        for part in (what, what[:1]):
+            if not {*what[len(part) :]} <= {*said, *generic_words(), *_topics()}:
+                continue
+            wanted = [word for word in part if word not in generic_words()]
+            affirmed = [_short_name(word, wanted) for word in said]
+            if not wanted or not set(wanted) <= set(affirmed):
+                continue
+            left = Counter(affirmed) - Counter(wanted)
+            rest = {word for word in left if word not in generic_words()}
+            rest -= _topics() if any(set(wanted) <= members for members in _families()) else set()
+            others = Counter(new_words) - Counter(wanted)
+            if rest <= set(others):
+                return True
+    return False
+
+
+def _short_name(word: str, denied: list[str]) -> str:
+    """A host or file by its first part, if that is what is denied: "stage1" of stage1.local."""
+    head, dot, _ = word.partition(".")
+    return head if dot and head in denied else word
+
+
+def _takes_another(old: list[str], new: list[str], *, is_change: bool) -> bool:
+    """Whether both name one of a family, and not the same one, of the same subject."""
+    for members in _families():
+        one, other = members & set(old), members & set(new)
+        if len(one) == 1 and len(other) == 1 and one != other:
+            rest_old = set(old) - members - generic_words()
+            rest_new = set(new) - members - generic_words()
+            if rest_old == rest_new or (is_change and not rest_old - _topics()):
+                return True
+    return False
+
+
+def _affirmed(text: str, words: Sequence[str]) -> list[str]:
+    """The words of a rule without those that it denies."""
+    left = Counter(words)
+    for what in _denied(text):
+        left -= Counter(_words(what)[:1])
+    return list(left.elements())
+
+
+# A new rule is compared with many old ones: both are read once.
+@lru_cache(maxsize=256)
+def _denied(text: str) -> tuple[str, ...]:
+    return tuple(found["what"] for pattern in _denials() for found in pattern.finditer(text))
+
+
+@lru_cache(maxsize=256)
+def _words(text: str) -> tuple[str, ...]:
+    found = (match.group().strip("./") for match in _WORD.finditer(fold(text)))
+    return tuple(
+        stem(word)
+        for word in found
+        if word and word not in STOP_WORDS and not _CJK_GENERIC.fullmatch(word)
+    )
+
+
+@cache
+def _raw() -> dict[str, Any]:
+    return read_rules("opposites")
+
+
+@cache
+def _families() -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(map(stem, names.split())) for names in _raw()["families"])
+
+
+@cache
+def generic_words() -> frozenset[str]:
+    """Words that say nothing of the subject of a rule, as written and in their stem."""
+    return frozenset(word for name in _raw()["generic"].split() for word in (name, stem(name)))
+
+
+@cache
+def _topics() -> frozenset[str]:
+    return frozenset(map(stem, _raw()["topics"].split()))
+
+
+@cache
+def _denials() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(entry["pattern"], re.IGNORECASE) for entry in _raw()["denied"])

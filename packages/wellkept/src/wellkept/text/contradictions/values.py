@@ -1,0 +1,134 @@
+"""The value that a statement gives, and whether another statement gives another one.
+
+A thing has one port, one owner, one day of release, so another value replaces the first. What a
+thing can have several of ("accepts JSON") is not decided here.
+"""
+
+from __future__ import annotations
+
+from wellkept.text.contradictions.statement import (
+    Statement,
+    closed_families,
+    content,
+    is_measure,
+    lemma,
+    lemmas,
+    raw,
+    words,
+)
+
+_MAX_VALUE_WORDS = 5
+
+
+def gives_another_value(before: Statement, after: Statement) -> bool:
+    if _inverted(before, after):
+        return True
+    if not (before.subject or before.is_order or before.rest):
+        return False
+    if before.subject_numbers != after.subject_numbers:
+        return False
+    if set(before.subject) != set(after.subject) or before.verb != after.verb:
+        return False
+    if before.numbers != after.numbers:
+        return _another_number(before, after)
+    return _another_word(before, after)
+
+
+def _inverted(before: Statement, after: Statement) -> bool:
+    """The same words the other way round with another number: "Django 4 is our framework" / "our
+    framework is Django 5"."""
+    old, new = (s.subject_numbers + s.numbers for s in (before, after))
+    return (
+        before.verb == after.verb == "be"
+        and len(old) == len(new) == 1
+        and old != new
+        and set(before.subject) == set(after.rest)
+        and set(before.rest) == set(after.subject)
+    )
+
+
+def _another_number(before: Statement, after: Statement) -> bool:
+    """One number differs and nothing else."""
+    if len(before.numbers) != len(after.numbers) or before.measure != after.measure:
+        return False
+    if before.is_order and not before.measure and not before.verb:
+        return False
+    differing = sum(a != b for a, b in zip(before.numbers, after.numbers, strict=True))
+    plain = [[w for w in one.rest if not is_measure(w)] for one in (before, after)]
+    return differing == 1 and plain[0] == plain[1]
+
+
+def _another_word(before: Statement, after: Statement) -> bool:
+    """One short value differs, where a thing has one value at a time."""
+    span = differing(before.rest, after.rest)
+    if span is None:
+        return False
+    start, old, new = span
+    for family in closed_families():
+        one, other = family & set(old), family & set(new)
+        if len(one) == len(other) == 1:
+            beside = set(old) - one, set(new) - other
+            if beside[0] == beside[1] or all(beside):
+                return beside[0] == beside[1]
+    if all(map(is_measure, (*old, *new))):
+        return True
+    led_by = [leading(one, value) for one, value in ((before, old), (after, new))]
+    if any(words("narrowing") & set(lead) for lead in led_by):
+        return False
+    if before.subject and before.is_passive and before.verb != "use":
+        bare = before.verb == "be" and not all(led_by)
+        return not (bare and (is_quality(old) or is_quality(new)))
+    if before.subject:
+        return before.verb in lemmas("settled") | lemmas("assigning") and all(led_by)
+    if not start:
+        return _for_the_same(before, old) and _for_the_same(after, new)
+    served = all(words("serving") & set(lead) for lead in led_by)
+    return served or (before.verb in lemmas("placing") and all(led_by))
+
+
+def differing(
+    old: tuple[str, ...], new: tuple[str, ...]
+) -> tuple[int, tuple[str, ...], tuple[str, ...]] | None:
+    """Where the only differing words begin, and what they are on each side."""
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    left, right = old[start : len(old) - end], new[start : len(new) - end]
+    if not left or not right or max(len(left), len(right)) > _MAX_VALUE_WORDS:
+        return None
+    return start, left, right
+
+
+def leading(statement: Statement, value: tuple[str, ...]) -> list[str]:
+    """The words without content right before a value."""
+    place = _place(statement, value[0])
+    found: list[str] = []
+    while place > 0 and not content([statement.tokens[place - 1]]):
+        place -= 1
+        found.append(statement.tokens[place])
+    return [token for token in found if token not in words("modals")]
+
+
+def _for_the_same(statement: Statement, value: tuple[str, ...]) -> bool:
+    """Whether a purpose follows the value: "use X to install packages"."""
+    after = _place(statement, value[-1]) + 1
+    return after < len(statement.tokens) - 1 and statement.tokens[after] in ("for", "to", "as")
+
+
+def _place(statement: Statement, word: str) -> int:
+    places = [i for i, token in enumerate(statement.tokens) if lemma(token) == word]
+    return places[-1] if places else 0
+
+
+def is_quality(value: tuple[str, ...]) -> bool:
+    endings = tuple(raw()["adjective_endings"].split())
+    word = value[0] if value else ""
+    return word in lemmas("adjectives") or (len(value) == 1 and word.endswith(endings))
+
+
+def exclude_each_other(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
+    """Whether two values are of a family of which one holds: "optional" and "required"."""
+    return any(family & set(old) and family & set(new) for family in closed_families())

@@ -1,0 +1,1 @@
+"""Commands to the memory in a person's own words."""

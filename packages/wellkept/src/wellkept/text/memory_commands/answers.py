@@ -1,0 +1,76 @@
+"""Decisions in a person's answers to an agent's questions.
+
+"How are devices identified?" answered with one of the options is a decision that stands; "which PR
+first?" steers this task only. Knows nothing of storage.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from wellkept.core.records import record
+from wellkept.core.session.events import Answer
+from wellkept.core.text import content_words, shorten
+from wellkept.text.rule_data import read_rules
+
+MAX_QUESTION_CHARS, MAX_ANSWER_CHARS, MAX_MEANING_CHARS = 300, 240, 200
+_RECOMMENDED = re.compile(
+    r"\s*[(\[](?:recommended|empfohlen|recommandé|recomendado|推荐|推薦|推奨|рекомендуется)[)\]]",
+    re.I,
+)
+_ENOUGH = 40
+_MIN_SUBJECT_WORDS = 2
+_VAGUE = frozenset(
+    """approach approaches option options way direction tradeoff tradeoffs comparison based
+    details strategy choice handle given prefer one""".split()
+)
+_POINTS_BACK = re.compile(r"\b(?:this|that|it|they|them|these|those)\b", re.I)
+_QUOTED = re.compile(r"'[^'\n]{1,60}'|\"[^\"\n]{1,60}\"|`[^`\n]{1,60}`")
+_BACKGROUND = re.compile(r"(?<=[.!])\s+(?=\S)")
+
+
+@record
+class Decided:
+    """A decision: what was asked, and the whole as one statement."""
+
+    question: str
+    content: str
+
+
+def decision_in(answer: Answer) -> Decided | None:
+    """The decision that an answer makes; None when it only steers the task, or decides nothing."""
+    chosen = _RECOMMENDED.sub("", answer.answer).strip(" .")
+    question = _asked(answer.question)
+    if not chosen or not _is_design(answer.question) or _rule("no_choice").search(chosen):
+        return None
+    if not answer.is_choice and (len(chosen) > MAX_ANSWER_CHARS or _rule("unsure").search(chosen)):
+        return None
+    meaning = shorten(answer.meaning.strip(" ."), limit=MAX_MEANING_CHARS)
+    if _RECOMMENDED.sub("", meaning).strip(" .").casefold() == chosen.casefold():
+        meaning = ""
+    if len(set(content_words(question)) - _VAGUE) < _MIN_SUBJECT_WORDS:
+        # "Which approach?" says nothing without its heading.
+        if not answer.topic:
+            return None
+        question = f"{answer.topic}: {question}"
+    content = f"{question} {shorten(chosen, limit=MAX_ANSWER_CHARS)}"
+    return Decided(question, f"{content} ({meaning})" if meaning else content)
+
+
+def _is_design(question: str) -> bool:
+    plain = _QUOTED.sub("…", question)
+    return _rule("design").search(plain) is not None and not _rule("task").search(plain)
+
+
+def _asked(question: str) -> str:
+    """The question itself: its last sentence when there is background before it."""
+    whole = " ".join(question.split())
+    last = _BACKGROUND.split(whole)[-1]
+    is_whole = last.endswith(("?", "？")) and len(last) >= _ENOUGH and not _POINTS_BACK.search(last)
+    return shorten(last if is_whole else whole, limit=MAX_QUESTION_CHARS)
+
+
+@cache
+def _rule(name: str) -> re.Pattern[str]:
+    return re.compile(read_rules("answers")[name], re.IGNORECASE)

@@ -1,0 +1,1 @@
+"""Finds and redacts secrets. Open `redaction.py` first."""

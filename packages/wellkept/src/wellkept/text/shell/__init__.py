@@ -1,0 +1,1 @@
+"""Reads shell command lines: what they run, touch and answer."""

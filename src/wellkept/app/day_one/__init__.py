@@ -1,6 +1,0 @@
-"""What a repository says about itself, as statements: commands, conventions, places, people, past.
-
-Start with `read.py`, which asks every reader; `statement.py` has the record they all give. Readers
-only read files and git, never run a project's code, and are bounded in number and size. May import
-`app.projects`. Does not know storage: `app.imports.repository` stores the statements.
-"""

@@ -1,5 +1,0 @@
-"""Imports what exists before the first session: documents, commits, transcripts, other tools.
-
-Start with `repository.py` (`wellkept init`) or `sources.py` (`wellkept import`). May import
-`app.projects`, `app.graph`, `app.observer` and `app.wiring`.
-"""

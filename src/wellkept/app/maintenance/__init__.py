@@ -1,5 +1,0 @@
-"""Keeps a store healthy: maintenance runs, stale marks, reindex, doctor, restore.
-
-Start with `run.py`. The rules for single memories are in `wellkept.memory.lifecycle`. May import
-`app.projects`, `app.graph` and `app.wiring`.
-"""

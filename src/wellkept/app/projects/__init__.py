@@ -1,5 +1,0 @@
-"""Which project a folder belongs to, and what its git history says.
-
-Start with `resolver.py`; every question to git goes through `git.py`. Imports nothing else of `app`
-except `app.graph.co_change`.
-"""

@@ -1,5 +1,0 @@
-"""`python -m wellkept.cli` is the `wellkept` command."""
-
-from wellkept.cli import main
-
-main()

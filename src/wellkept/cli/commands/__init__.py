@@ -1,1 +1,0 @@
-"""Commands by topic. `cli.root` maps names to modules, imported when the command runs."""

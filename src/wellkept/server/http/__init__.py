@@ -1,1 +1,0 @@
-"""HTTP API: REST routes and server-sent events. Open `app.py` first."""

@@ -1,1 +1,0 @@
-"""MCP server: tools, resources and prompts. Open `server.py` first."""

@@ -1,0 +1,1 @@
+"""Test support that is not shipped: conformance suites, a store of dicts, loopback servers."""
