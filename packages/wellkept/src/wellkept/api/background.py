@@ -14,13 +14,13 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from wellkept.core.doors import each
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
 from wellkept.observe.observer.drain import drain_spool
 from wellkept.observe.observer.ingest import learn_skills
 from wellkept.observe.observer.learn import summarize_and_learn
 from wellkept.observe.observer.spool_folder import SpoolFolder
-from wellkept_team.sync.background import sync_due
 
 if TYPE_CHECKING:
     from wellkept.api.wellkept import Wellkept
@@ -174,6 +174,11 @@ class BackgroundWorker:
             if not wk.services.is_there:
                 continue
             try:
-                sync_due(wk.engine, environment=self._environment, stop=self._stopping.is_set)
+                each(
+                    "after_drain",
+                    wk.engine,
+                    environment=self._environment,
+                    stop=self._stopping.is_set,
+                )
             except (WellkeptError, OSError) as error:
                 self._on_error(error)

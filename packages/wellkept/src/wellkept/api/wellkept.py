@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from wellkept.api.methods.agent import AgentMethods
 from wellkept.api.methods.context import ContextMethods
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from wellkept.observe.observer.api import Observer
     from wellkept.observe.observer.methodology import Methodologies
     from wellkept.skills.library.api import Skills
-    from wellkept_team.sharing.git_tier import Sharing
-    from wellkept_team.sharing.server_tier import TeamMemory
-    from wellkept_team.sync.api import Remotes
 
 
 def open(  # noqa: A001 - the package reads `wellkept.open()`
@@ -427,25 +424,25 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         return Observer(self._services)
 
     @cached_property
-    def sharing(self) -> Sharing:
+    def sharing(self) -> Any:
         """The team's memories as files in the project's repository."""
-        from wellkept_team.sharing.git_tier import Sharing
+        from wellkept.core.doors import the
 
-        return Sharing(self._services)
+        return the("part", extra="team")("sharing", self._services)
 
     @cached_property
-    def team_memory(self) -> TeamMemory:
+    def team_memory(self) -> Any:
         """What a team shares, on its server."""
-        from wellkept_team.sharing.server_tier import TeamMemory
+        from wellkept.core.doors import the
 
-        return TeamMemory(self._services)
+        return the("part", extra="team")("team_memory", self._services)
 
     @cached_property
-    def remote(self) -> Remotes:
+    def remote(self) -> Any:
         """The team's server that this project is shared through."""
-        from wellkept_team.sync.api import Remotes
+        from wellkept.core.doors import the
 
-        return Remotes(self._services)
+        return the("part", extra="team")("remote", self._services)
 
     @cached_property
     def injected(self) -> InjectedLines:

@@ -106,11 +106,9 @@ def open_teams(
             "A team needs a PostgreSQL database.",
             hint="Name it by its address: postgresql://user@host:5432/database.",
         )
-    try:
-        from wellkept_team.postgres.team.team_database import PostgresTeams
-    except ImportError as error:
-        raise _missing_package(error) from error
-    return PostgresTeams(
+    from wellkept.core.doors import the
+
+    return the("open_teams", extra="team")(
         url,
         busy_timeout_ms=busy_timeout_ms,
         max_connections=max_connections,
@@ -121,13 +119,10 @@ def open_teams(
 def _open_postgres(
     url: str, *, busy_timeout_ms: int, read_only: bool, clock: "Clock", tenant: str | None
 ) -> "Store":
+    from wellkept.core.doors import the
     from wellkept.core.team.people import LOCAL_TENANT
 
-    try:
-        from wellkept_team.postgres.store import PostgresStore
-    except ImportError as error:
-        raise _missing_package(error) from error
-    return PostgresStore.open(
+    return the("open_store", extra="team")(
         url,
         busy_timeout_ms=busy_timeout_ms,
         read_only=read_only,

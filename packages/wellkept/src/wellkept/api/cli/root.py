@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Final
 
 import click
@@ -125,10 +125,10 @@ SECTIONS: Final = MappingProxyType(
         },
         "Agent": {
             "agent": (
-                "wellkept_agent.cli.run",
+                "+agent",
                 "Let an agent work on a task, with this project's memory.",
             ),
-            "chat": ("wellkept_agent.cli.chat", "Talk with an agent that knows this project."),
+            "chat": ("+agent", "Talk with an agent that knows this project."),
         },
         "Servers": {
             "mcp": ("run.mcp", "Run the MCP server."),
@@ -142,7 +142,7 @@ SECTIONS: Final = MappingProxyType(
                 "Open the page in a browser; start a server when none is running.",
             ),
             "team": (
-                "wellkept_team.cli.group",
+                "+team",
                 "Run Wellkept for a team on PostgreSQL: organisations, people, tokens, audit,"
                 " policies.",
             ),
@@ -157,14 +157,14 @@ SECTIONS: Final = MappingProxyType(
             "backup": ("data.backup", "Copy the store to a new file."),
             "restore": ("data.restore", "Replace the store with a backup."),
             "move": (
-                "wellkept_team.cli.move",
+                "+team",
                 "Copy the whole store to another engine, and verify the copy.",
             ),
             "projects": ("data.projects", "List, merge and join projects."),
             "handoff": ("data.handoff", "Hand a branch over to the next person's agent."),
-            "share": ("wellkept_team.cli.share", "Share memories with your team through git."),
+            "share": ("+team", "Share memories with your team through git."),
             "remote": (
-                "wellkept_team.cli.remote",
+                "+team",
                 "Share memories with your team through a server.",
             ),
         },
@@ -234,7 +234,7 @@ class _LazyGroup(click.Group):
         cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(_module(COMMANDS[cmd_name][0]))
+        module = _module(cmd_name, COMMANDS[cmd_name][0])
         command: click.Command = getattr(module, cmd_name + _SUFFIX.get(cmd_name, ""))
         return command
 
@@ -262,8 +262,13 @@ class _LazyGroup(click.Group):
                 formatter.write_dl(rows)
 
 
-def _module(name: str) -> str:
-    return name if name.startswith("wellkept_") else f"wellkept.api.cli.{name}"
+def _module(command: str, name: str) -> ModuleType:
+    if not name.startswith("+"):
+        return import_module(f"wellkept.api.cli.{name}")
+    from wellkept.core.doors import the
+
+    found: ModuleType = the("command", extra=name[1:])(command)
+    return found
 
 
 _NAME = "wellkept"

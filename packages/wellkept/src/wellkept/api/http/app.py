@@ -41,10 +41,9 @@ from wellkept.api.server.open_projects import OpenProjects
 from wellkept.api.server.threads import Span, WorkerThreads
 from wellkept.api.telemetry.metrics import ServerMetrics
 from wellkept.api.telemetry.requests import OnFinished
+from wellkept.core.doors import each
 from wellkept.core.errors import MemoryChangedError, WellkeptError
 from wellkept.core.team.people import Principal
-from wellkept_team.server.projects import TeamProjects
-from wellkept_team.server.sync_routes import sync_routes
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -122,10 +121,9 @@ def make_http_app(
     feed = EventFeed(workers, stopping=stopping, pace=pace)
     api = APIRouter(prefix=PREFIX, dependencies=[Depends(_let_in)])
     add_readiness(api, workers, metrics=metrics, stopping=stopping)
-    team = projects if isinstance(projects, TeamProjects) else None
-    api.include_router(page_routes(workers, feed, team))
+    api.include_router(page_routes(workers, feed))
     api.include_router(operation_routes(workers))
-    api.include_router(sync_routes(workers))
+    each("routes", api, workers, projects)
     app.include_router(api)
     app.include_router(metrics_route(metrics), dependencies=[Depends(_let_in)])
     if mcp is not None:

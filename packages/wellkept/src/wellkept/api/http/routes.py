@@ -37,8 +37,6 @@ from wellkept.api.operations.access import Access, require_access
 from wellkept.api.server.threads import WorkerThreads
 from wellkept.core.errors import UsageError
 from wellkept.core.team.people import Role
-from wellkept_team.server.projects import TeamProjects
-from wellkept_team.server.team_routes import add_team
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept
@@ -61,9 +59,7 @@ Name = Annotated[str, Path(description="A full id, a short id, a prefix of one, 
 AllProjects = Annotated[bool, Query(description="Of every project.")]
 
 
-def page_routes(
-    workers: WorkerThreads, feed: EventFeed, team: TeamProjects | None = None
-) -> APIRouter:
+def page_routes(workers: WorkerThreads, feed: EventFeed) -> APIRouter:
     """Every route beyond the operations."""
     router = APIRouter()
     _add_memories(router, workers)
@@ -74,7 +70,6 @@ def page_routes(
     add_jobs(router, workers)
     add_chat(router, workers)
     add_export(router, workers)
-    add_team(router, team)
     return router
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.api.maintenance.reindex import index_version, vector_coverage
 from wellkept.api.maintenance.text_model_health import text_model_health
+from wellkept.core.doors import each
 from wellkept.core.errors import ProviderError, StoreCorruptError, StoreError, UsageError
 from wellkept.core.query import Finding
 from wellkept.core.records import record, replace
@@ -22,7 +23,6 @@ from wellkept.core.types import Severity
 from wellkept.memory.index_text import INDEX_VERSION
 from wellkept.observe.observer.spool_folder import SpoolFileStatus, SpoolFolder
 from wellkept.store.spool import MAX_TOTAL_BYTES
-from wellkept_team.sync.health import remote_findings
 
 if TYPE_CHECKING:
     from wellkept.api.wiring.services import Services
@@ -124,7 +124,7 @@ def _with_store(
         *_index_findings(services, model),
         *_project_findings(services),
         *_spool_findings(services),
-        *remote_findings(services.store, services.clock()),
+        *(one for some in each("findings", services.store, services.clock()) for one in some),
     ]
     findings += _reranker_findings(services, deep=deep)
     findings += _code_findings(services, deep=deep)

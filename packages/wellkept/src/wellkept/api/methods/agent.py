@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from wellkept.core.ports.agent_model import AgentModel
     from wellkept.core.ports.transcripts import AgentSessionInfo
-    from wellkept_agent.agent import Agent
-    from wellkept_agent.capability import Capability
-    from wellkept_agent.tools.base import Tool
-    from wellkept_agent.user import Person
-    from wellkept_agent.wiring.memory import AgentMemory
 
 
 class AgentMethods:
@@ -24,10 +19,10 @@ class AgentMethods:
         self,
         model: AgentModel | str | None = None,
         *,
-        tools: Iterable[Tool] | None = None,
-        capabilities: Iterable[Callable[[], Capability]] = (),
+        tools: Iterable[Any] | None = None,
+        capabilities: Iterable[Callable[[], Any]] = (),
         permission_mode: str | None = None,
-        person: Person | None = None,
+        person: Any | None = None,
         instructions: str = "",
         max_steps: int | None = None,
         memory: bool | None = None,
@@ -35,7 +30,7 @@ class AgentMethods:
         stage: str | None = None,
         complexity: str | None = None,
         mcp_config: Iterable[Path] = (),
-    ) -> Agent:
+    ) -> Any:
         """An agent that works in this project and remembers.
 
         `model` is "provider:name" or an object with the methods of `AgentModel`; the default comes
@@ -46,9 +41,9 @@ class AgentMethods:
         that are started beside the user's and the project's, without a question. Sessions come
         from `agent.session()`, earlier ones from `agent.session(resume="last")`.
         """
-        from wellkept_agent.wiring.assembly import AgentOptions, build_agent
+        from wellkept.core.doors import the
 
-        options = AgentOptions(
+        options = dict(
             tools=None if tools is None else tuple(tools),
             capabilities=tuple(capabilities),
             permission_mode=permission_mode,
@@ -61,10 +56,10 @@ class AgentMethods:
             complexity=complexity,
             mcp_config=tuple(mcp_config),
         )
-        return build_agent(cast("AgentMemory", self), model, options)
+        return the("build_agent", extra="agent")(self, model, **options)
 
     def agent_sessions(self, *, limit: int = 50) -> Sequence[AgentSessionInfo]:
         """The agent sessions of this project that can be resumed, latest first."""
-        from wellkept_agent.wiring.assembly import transcripts_of
+        from wellkept.core.doors import the
 
-        return transcripts_of(cast("AgentMemory", self)).list(limit=limit)
+        return the("agent_sessions", extra="agent")(self, limit=limit)

@@ -155,7 +155,7 @@ class ContextMethods:
         the one that is checked out."""
         from wellkept.context.start.handoff import handoff_of
         from wellkept.core.git.repository import current_branch
-        from wellkept_team.sharing.git_tier import person
+        from wellkept.core.git.run import person
 
         name = branch or current_branch(self.root)
         if name is None:

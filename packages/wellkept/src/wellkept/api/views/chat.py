@@ -116,13 +116,9 @@ def notes(wk: Recalls, question: str) -> list[Citation]:
 
 def chat_model(wk: Recalls) -> AgentModel | None:
     """The model that the settings name for agents; None when none is chosen."""
-    from wellkept_agent.wiring.assembly import ModelChoice, open_agent_model
-    from wellkept_agent.wiring.settings import AgentSettings
+    from wellkept.core.doors import each
 
-    settings = AgentSettings.of(wk.services.settings, wk.services.environment)
-    if not settings.read(ModelChoice).model:
-        return None
-    return open_agent_model(wk, None, settings)  # type: ignore[arg-type]
+    return next(iter(each("chat_model", wk)), None)
 
 
 async def streamed_answer(

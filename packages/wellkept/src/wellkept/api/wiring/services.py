@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from wellkept.api.views.client_setup import ClientSetup
     from wellkept.core.ports.models import ChatModel, Embedder, Reranker, TextModel
     from wellkept.core.ports.store import Store
+    from wellkept.core.ports.team import TeamView
     from wellkept.core.settings.model import Settings
     from wellkept.core.team.records import TeamPolicy
     from wellkept.core.types import MemoryType
     from wellkept.models.embedders.settings import EmbeddingChoice
     from wellkept.models.text_models.settings import ChatChoice
     from wellkept.project.resolver import ProjectIdentity
-    from wellkept_team.people.view import TeamView
 
 DATABASE_NAME = "memory.db"
 _QUERY_LIMIT_S = 5.0
@@ -168,10 +168,12 @@ class Services:
     def policy(self) -> TeamPolicy | None:
         """The team's policy for the project: as of now on its server, elsewhere as of the last
         sync; None where there is no team."""
-        from wellkept_team.people.policies import kept_policy
+        from wellkept.core.doors import each
 
         team = self._team
-        return kept_policy(self.store, self.project) if team is None else team.policy(self.project)
+        if team is not None:
+            return team.policy(self.project)
+        return next(iter(each("policy", self.store, self.project)), None)
 
     @property
     def injected_types(self) -> frozenset[MemoryType] | None:

@@ -106,16 +106,22 @@ def _handed_over(
     spaces = ("sharing", "handoffs")
     if all(engine.store.get_value(one, request.project) is None for one in spaces):
         return None
+    from wellkept.core.doors import each
     from wellkept.core.git.repository import current_branch
-    from wellkept_team.sharing.git_tier import handed_over_to
 
     branch = options.branch or current_branch(options.root)
     if branch is None:
         return None
     mine = [one.last_event_at for one in known if one.branch == branch]
-    return handed_over_to(
-        engine, request.project, options.root, branch, seen_until=max(mine, default=None)
+    found = each(
+        "start_section",
+        engine,
+        request.project,
+        options.root,
+        branch,
+        seen_until=max(mine, default=None),
     )
+    return next(iter(found), None)
 
 
 def file_traps(engine: Engine, request: ContextRequest) -> tuple[SectionLines, ...]:

@@ -83,3 +83,10 @@ def _environment() -> dict[str, str]:
     """The caller's environment without anything that points git at another repository."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return kept | _ENVIRONMENT
+
+
+def person(root: Path) -> str | None:
+    """Who works here, as git knows them."""
+    found = ask_git(root, ["config", "user.name"])
+    name = "" if found is None else found.decode("utf-8", "replace").strip()
+    return name[:80] or None

@@ -163,3 +163,12 @@ class TeamDatabase(Protocol):
     def close(self) -> None:
         """Close every connection."""
         ...
+
+
+class TeamView(Protocol):
+    """What one person of a team sees: the store, and the policies."""
+
+    @property
+    def store(self) -> Store: ...
+
+    def policy(self, project: str) -> TeamPolicy: ...

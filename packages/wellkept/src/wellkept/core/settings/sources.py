@@ -144,9 +144,13 @@ def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[TomlEntry
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """Variables with our prefix that are not settings."""
-    from wellkept_agent.wiring.settings import variables
+    from wellkept.core.doors import each
 
-    known = {rule.variable for rule in rules()} | set(SWITCHES) | variables()
+    known = (
+        {rule.variable for rule in rules()}
+        | set(SWITCHES)
+        | {one for some in each("setting_variables") for one in some}
+    )
     return sorted(v for v in environment if v.startswith(VARIABLE_PREFIX) and v not in known)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from wellkept.core.doors import each
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
@@ -17,7 +18,6 @@ from wellkept.observe.browser.sources import BrowserSources
 from wellkept.observe.learning.linked_files import learn_prefetch, link_sessions
 from wellkept.observe.upkeep.renames import follow_history
 from wellkept.project.folder_lookup import locate
-from wellkept_team.sharing.git_tier import take_in_shared
 
 
 def learn_from_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> list[str]:
@@ -47,7 +47,7 @@ def take_in_shared_files(engine: Engine, sessions: Iterable[SessionRecord]) -> l
     problems: list[str] = []
     for project, folder in _folders(sessions):
         problems += _attempt(
-            project, lambda p=project, f=folder: take_in_shared(engine, p, locate(f).root)
+            project, lambda p=project, f=folder: each("after_learning", engine, p, locate(f).root)
         )
     return problems
 

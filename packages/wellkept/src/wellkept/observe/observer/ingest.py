@@ -9,13 +9,13 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from wellkept.core.doors import each
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
 from wellkept.observe.ingest.drain import DrainReport, Translate
 from wellkept.observe.observer.drain import drain_spool
 from wellkept.observe.observer.learn import summarize_and_learn
 from wellkept.observe.observer.spool_folder import SpoolFolder, SpoolStatus
-from wellkept_team.sync.background import sync_due
 
 if TYPE_CHECKING:
     from wellkept.api.wellkept import Wellkept
@@ -36,7 +36,7 @@ def drain_and_learn(
     learned = learn_skills(wk, summarize_and_learn(wk, report), environment=environment)
     env = os.environ if environment is None else environment
     # What an ended session taught is shared now: perhaps nothing runs here for days.
-    sync_due(wk.engine, environment=env, at_once=bool(report.due))
+    each("after_drain", wk.engine, environment=env, at_once=bool(report.due))
     return learned
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from wellkept.core.doors import each
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import record
 from wellkept.core.settings import paths
@@ -31,7 +32,6 @@ from wellkept.skills.sources.catalog import SkillCatalog
 from wellkept.skills.sources.remote_copies import RemoteCopies
 from wellkept.skills.sources.scanner import SKILL_FILES
 from wellkept.skills.sources.stored import TEAM_SOURCE, PromptScanner, StoredSkillScanner
-from wellkept_team.sync.managed_skills import TeamSkills
 
 if TYPE_CHECKING:
     from wellkept.api.wiring.services import Services
@@ -104,9 +104,12 @@ class Skills:
             copies=self.copies,
             managed=services.settings.skills_managed,
         )
-        team = StoredSkillScanner(TeamSkills(services.store, services.project), TEAM_SOURCE)
+        team = [
+            StoredSkillScanner(one, TEAM_SOURCE)
+            for one in each("skill_stores", services.store, services.project)
+        ]
         self._catalogue = SkillCatalog(
-            [*scanners, team, StoredSkillScanner(stored)], switches=self._switches
+            [*scanners, *team, StoredSkillScanner(stored)], switches=self._switches
         )
         engine = services.engine
         self._chooser = chooser = SkillChooser(

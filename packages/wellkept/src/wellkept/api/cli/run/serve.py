@@ -86,10 +86,10 @@ def serve(
     _log_requests(verbose=verbose, as_json=log_format == "json")
     data, folder = paths.data_folder(os.environ), paths.current_folder()
     if database or team:
-        from wellkept_team.server.team_server import serve_team
+        from wellkept.core.doors import the
 
         is_json = log_format == "json"
-        serve_team(
+        the("serve", extra="team")(
             database, host=host, port=port, hosts=hosts, folder=data / "team", is_json=is_json
         )
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,7 +25,6 @@ from wellkept.core.settings.toml_file import write_entry
 if TYPE_CHECKING:
     from wellkept.core.settings.model import Settings
     from wellkept.core.settings.toml_file import Scalar
-    from wellkept_agent.wiring.config_keys import AgentKey
 
 project_file_option = click.option(
     "--project-file",
@@ -47,21 +46,21 @@ def _sources() -> SettingSources:
     return SettingSources.of(os.environ, cwd=paths.current_folder())
 
 
-def _shown(rule: SettingRule | AgentKey, value: object) -> object:
+def _shown(rule: SettingRule | Any, value: object) -> object:
     """Hide the value of a secret."""
     return "(set)" if rule.secret and value not in (None, "") else value
 
 
-def _rule(key: str) -> SettingRule | AgentKey:
+def _rule(key: str) -> SettingRule | Any:
     """The rule of a key; the agent's are loaded only when one is named."""
     if not key.startswith(AGENT_PREFIX):
         return rule_of(key)
-    from wellkept_agent.wiring.config_keys import agent_key
+    from wellkept.core.doors import the
 
-    return agent_key(key)
+    return the("setting_key", extra="agent")(key)
 
 
-def _current(rule: SettingRule | AgentKey, known: Settings) -> tuple[object, str]:
+def _current(rule: SettingRule | Any, known: Settings) -> tuple[object, str]:
     """The value in force, as it may be shown, and its origin."""
     if isinstance(rule, SettingRule):
         return _shown(rule, known.value(rule.key)), known.origin(rule.key)
@@ -73,16 +72,15 @@ def _agent_rows(
     known: Settings, *, only_set: bool
 ) -> tuple[list[tuple[str, object, str]], list[UsageError]]:
     """The agent's settings; a value that does not fit is a problem, not a row."""
-    from wellkept_agent.wiring.config_keys import agent_keys
-    from wellkept_agent.wiring.settings import AgentSettings
+    from wellkept.core.doors import each
 
     rows: list[tuple[str, object, str]] = []
     problems: list[UsageError] = []
     try:
-        AgentSettings.of(known, os.environ)
+        each("check_settings", known, os.environ)
     except UsageError as error:
         problems.append(error)
-    for one in agent_keys():
+    for one in (key for keys in each("setting_keys") for key in keys):
         try:
             value, origin = _current(one, known)
         except UsageError as error:
@@ -170,14 +168,14 @@ def path(*, as_json: bool) -> None:
             click.echo(f"{name}\t{file or ''}")
 
 
-def _parsed(rule: SettingRule | AgentKey, text: str) -> Scalar:
+def _parsed(rule: SettingRule | Any, text: str) -> Scalar:
     if not isinstance(rule, SettingRule):
         return rule.parse(text)
     parsed = parse_value(rule, text)
     return str(parsed) if isinstance(parsed, Path) else parsed
 
 
-def _target(rule: SettingRule | AgentKey, *, project_file: bool) -> Path:
+def _target(rule: SettingRule | Any, *, project_file: bool) -> Path:
     sources = _sources()
     if not project_file:
         return sources.user_file
@@ -207,7 +205,7 @@ def _tell_hooks(key: str) -> None:
     )
 
 
-def _warn_if_overridden(rule: SettingRule | AgentKey, path: Path) -> None:
+def _warn_if_overridden(rule: SettingRule | Any, path: Path) -> None:
     known, _ = inspect_settings(_sources())
     _, origin = _current(rule, known)
     if not origin.startswith(str(path)):
