@@ -6,7 +6,7 @@ import pytest
 
 from tests.observe.telling import Teller, folded, observations
 from wellkept.core.types import MemoryType
-from wellkept.text.events.client_text import agent_task, own_words, slash_command
+from wellkept.text.own_words import agent_task, own_words, slash_command
 
 pytestmark = pytest.mark.feature("C1")
 

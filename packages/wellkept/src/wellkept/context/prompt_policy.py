@@ -41,7 +41,7 @@ class PromptKind(StrEnum):
 
 def prompt_kind(text: str) -> PromptKind:
     """What kind of prompt a text is."""
-    from wellkept.text.events.client_text import agent_task, own_words
+    from wellkept.text.own_words import agent_task, own_words
 
     if agent_task(text) is not None:
         return PromptKind.BRIEF

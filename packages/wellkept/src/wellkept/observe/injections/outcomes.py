@@ -34,9 +34,9 @@ from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.types import MemoryType, Source
 from wellkept.observe.injections.signs import LineSigns, word_stems
 from wellkept.observe.session.state import load_state
-from wellkept.text.events.client_text import own_words
 from wellkept.text.events.failure_cause import cause_line, is_setup_cause
 from wellkept.text.events.tool_steps import is_failure
+from wellkept.text.own_words import own_words
 from wellkept.text.shell.purpose import Purpose, changes_git_state
 from wellkept.text.shell.reader import ShellCommand, files_shown, parse_command
 from wellkept.text.shell.results import TestResult, read_tests, was_stopped

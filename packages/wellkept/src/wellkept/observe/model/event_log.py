@@ -27,8 +27,8 @@ from wellkept.core.session.events import (
     ToolKind,
     TurnEnded,
 )
-from wellkept.text.events.client_text import agent_task, own_words
 from wellkept.text.events.sanitize import safe_text
+from wellkept.text.own_words import agent_task, own_words
 
 MAX_LOG_CHARS = 24_000
 # A few short turns are not worth a call of their own; they wait for more, or for the end.

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from wellkept.core.records import record
 from wellkept.core.text import cjk_runs, content_words, fold, identifiers, stem, words
 from wellkept.observe.model.event_log import ASKED, LoggedEvent, Speaker
-from wellkept.text.memory_commands.user_text import MASK, mask_quotations, sentences
+from wellkept.text.own_words import MASK, mask_quotations, sentences
 
 MIN_QUOTE_CHARS = 8
 _OVERLAP_CHARS = 16
@@ -50,10 +50,6 @@ _NEGATION = re.compile(
 )
 _CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{1,200})`(?!`)")
 _OPTION = re.compile(r"(?<!\S)--?[a-z][\w-]*")
-_HYPOTHETICAL = re.compile(
-    r"\b(?:what if|suppose|imagine|maybe|perhaps|could we|should we|would it|might|i doubt"
-    r"|vielleicht|peut-être|quizás|talvez|forse)\b"
-)
 _OUTCOMES = tuple(
     re.compile(rf"\b(?:{forms})\b", re.IGNORECASE)
     for forms in (
@@ -240,7 +236,7 @@ def _quotation(event: LoggedEvent, wanted: str, where: int) -> Quotation:
         if _overlap(_plain(event.text[one.start : one.end]), wanted)
     ]
     own = any(one.masked.count(MASK) <= len(one.masked) // 2 for one in holding)
-    asks = any(one.asks or _HYPOTHETICAL.search(fold(one.masked)) for one in holding)
+    asks = any(one.asks or one.supposes for one in holding)
     return Quotation(event, text, asks=asks, own=own)
 
 

@@ -47,11 +47,10 @@ from wellkept.observe.session.observations import StepObserver, open_agents
 from wellkept.observe.session.state import SessionState, dump_state, joined, load_state
 from wellkept.observe.session.summary import summarize
 from wellkept.observe.signals.collector import SignalCollector
-from wellkept.text.events.client_text import agent_task, own_words, slash_command
 from wellkept.text.events.prompt_rules import decisions, intent_of, request_of, tells
 from wellkept.text.events.sanitize import cleaned, cleaned_call
 from wellkept.text.events.tool_steps import call_tokens, needs_output, read_step
-from wellkept.text.memory_commands.detect import own_sentences
+from wellkept.text.own_words import MASK, agent_task, own_sentences, own_words, slash_command
 from wellkept.text.shell.environment import (
     Environment,
     ToolContext,
@@ -269,7 +268,7 @@ class _Reducer:
         self._summarise(requests=(request,))
         self._drafts.append(prompt_draft(text, number=number, ref=self._next_ref()))
         self._said.append(Said(replace(event, text=text), self._state.summary.last_message))
-        spoken = " ".join(own_sentences(text))
+        spoken = " ".join(one.masked for one in own_sentences(text) if MASK not in one.masked)
         self._observe_decisions(spoken, agent=None, said_by="the person")
 
     def _call(self, call: ToolCalled, *, tokens: int) -> None:

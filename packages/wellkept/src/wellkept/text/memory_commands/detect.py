@@ -23,11 +23,7 @@ from wellkept.text.memory_commands.rules import (
     rules_for,
 )
 from wellkept.text.memory_commands.statements import SentenceContext, goes_on, read_statement
-from wellkept.text.memory_commands.user_text import MASK, Sentence, mask_quotations, sentences
-
-# A message with more unquoted characters is a pasted document.
-DOCUMENT_CHARS = 1500
-_EDGE_PARAGRAPH_CHARS = 400
+from wellkept.text.own_words import DOCUMENT_CHARS, Sentence, written_sentences
 
 _SLASH = re.compile(r"\s*/(remember|forget|recall|memories)(?:\s+(\S.*?))?\s*\Z", re.DOTALL)
 _TRAILING = re.compile(
@@ -78,21 +74,8 @@ def detect_commands(message: str) -> list[MemoryCommand]:
     if slash:
         return _slash_command(slash)
     rules = rules_for(languages_of(message))
-    written = _without_pasted_middle(sentences(mask_quotations(message)))
-    orders = [clause for one in written for clause in _clauses(one, rules)]
+    orders = [clause for one in written_sentences(message) for clause in _clauses(one, rules)]
     return list(_Detector(message, orders, rules).commands())
-
-
-def own_sentences(message: str) -> list[str]:
-    """The sentences that the person wrote, without quotations, pasted text and what a line such as
-    "Implement this plan:" introduces."""
-    said: list[str] = []
-    for sentence in _without_pasted_middle(sentences(mask_quotations(message))):
-        if sentence.masked.endswith((":", "：")):
-            break
-        if MASK not in sentence.masked:
-            said.append(sentence.masked)
-    return said
 
 
 def infer_type(content: str, *, default: MemoryType = MemoryType.FACT) -> MemoryType:
@@ -108,19 +91,6 @@ def _slash_command(slash: re.Match[str]) -> list[MemoryCommand]:
     if not rest:
         return []
     return [Forget(rest)] if word == "forget" else [Remember(rest, infer_type(rest))]
-
-
-def _without_pasted_middle(said: Sequence[Sentence]) -> Sequence[Sentence]:
-    """All sentences; for a pasted document only a short first and last paragraph."""
-    if sum(len(s.masked) for s in said) <= DOCUMENT_CHARS:
-        return said
-    edges = {said[0].paragraph, said[-1].paragraph}
-    short = {
-        p
-        for p in edges
-        if sum(len(s.masked) for s in said if s.paragraph == p) <= _EDGE_PARAGRAPH_CHARS
-    }
-    return [s for s in said if s.paragraph in short]
 
 
 def _clauses(sentence: Sentence, rules: CommandRules) -> Iterator[Sentence]:

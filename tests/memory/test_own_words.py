@@ -1,0 +1,86 @@
+"""The mask that tells a person's own words from what they quote, paste or ask for."""
+
+from __future__ import annotations
+
+import pytest
+
+from wellkept.text.own_words import (
+    mask_quotations,
+    own_sentences,
+    own_words,
+    sentences,
+    written_sentences,
+)
+
+RULE = "never use floats"
+
+
+def _said(message: str) -> str:
+    return " ".join(one.masked for one in own_sentences(message))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"```\n{RULE}\n```\nwhat is this?",
+        f"> {RULE}\n\nis that true?",
+        f"The docs say “{RULE}”.",
+        f"<doc>{RULE}</doc> look at it",
+        f"From: a@b.example\nSubject: rules\n\n{RULE}\n-- \nBob",
+        f"here is the mail:\nHi team,\n{RULE}.\nBest,\nSupport\n\nare we affected?",
+        f"Issue #214: Floats\n\n**Steps**\n1. {RULE}\n\nplease implement this issue",
+        f"Pretend you are a strict reviewer. You say {RULE}.",
+        f"translate this to German: {RULE}",
+        f"summarise this article:\n\n{RULE}. We decided it.",
+        f"Write a README section saying that people must {RULE}",
+        f"2026-11-18 10:00:00 WARN {RULE}\nwhy?",
+        f"ValueError: {RULE}",
+        f"+++ b/a.py\n+ {RULE}\nok?",
+    ],
+)
+def test_foreign_words_are_nobody_s_rule(message: str) -> None:
+    assert RULE not in _said(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"please {RULE}",
+        f"Fix the total.\n\nAnd {RULE}.",
+        f"The mail said `x`, but here we {RULE}",
+        f"ok: {RULE}",
+    ],
+)
+def test_own_words_stay(message: str) -> None:
+    assert RULE in _said(message)
+
+
+@pytest.mark.parametrize(
+    ("message", "asks", "supposes"),
+    [
+        ("should we use floats?", True, True),
+        ("why not use redis", False, True),
+        ("maybe we could try websockets", False, True),
+        ("if we used sqlite the tests would be faster", False, True),
+        ("we use sqlite", False, False),
+    ],
+)
+def test_questions_and_suppositions_are_told_apart(
+    message: str, asks: bool, supposes: bool
+) -> None:
+    (one,) = own_sentences(message)
+    assert (one.asks, one.supposes) == (asks, supposes)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["<a>", "<a_b>", "<a", "</a>", '"', "'x ", "`", "From: a\n", "- ", "( ", "Hi b,\n", "a. "],
+)
+def test_any_input_is_masked_in_linear_time(unit: str) -> None:
+    message = unit * 40_000
+    masked = mask_quotations(message)
+    assert len(masked) == len(message)
+    assert [len(line) for line in masked.split("\n")] == [len(x) for x in message.split("\n")]
+    own_words(message)
+    sentences(masked)
+    written_sentences(message)
