@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from wellkept.core.chat.messages import ModelInfo
 from wellkept.core.records import record, replace
+from wellkept.core.settings.model import setting
 from wellkept.core.text import estimate_tokens
-from wellkept_agent.settings import setting
 
 CUT = "\n[cut to the budget]"
 _SMALL_MODEL_SHARE = 0.5
@@ -27,45 +27,18 @@ _WINDOW_SHARE = 0.125
 class PromptBudgets:
     """Tokens of each section of the prompt's stable part, 5,500 in all."""
 
-    base_tokens: int = setting(
-        500, "Tokens of the base instructions", "WELLKEPT_AGENT_BASE_TOKENS", low=0
-    )
-    index_tokens: int = setting(
-        1_000, "Tokens of the project's index summary", "WELLKEPT_AGENT_INDEX_TOKENS", low=0
-    )
-    tools_tokens: int = setting(
-        2_000, "Tokens of the tool definitions", "WELLKEPT_AGENT_TOOLS_TOKENS", low=0
-    )
-    memories_tokens: int = setting(
-        500, "Tokens of project memories", "WELLKEPT_AGENT_MEMORIES_TOKENS", low=0
-    )
-    memories_chars: int = setting(
-        2_000, "Characters of project memories", "WELLKEPT_AGENT_MEMORIES_CHARS", low=0
-    )
-    skills_tokens: int = setting(
-        1_000, "Tokens of matched skills", "WELLKEPT_AGENT_SKILLS_TOKENS", low=0
-    )
-    session_memory_tokens: int = setting(
-        500, "Tokens of the session's memory", "WELLKEPT_AGENT_SESSION_MEMORY_TOKENS", low=0
-    )
-    matched_memories: int = setting(
-        5, "Memories found by the person's message", "WELLKEPT_AGENT_MATCHED_MEMORIES", low=0
-    )
-    trimmed_memories: int = setting(
-        5,
-        "Memories that stay when the budget is exceeded",
-        "WELLKEPT_AGENT_TRIMMED_MEMORIES",
-        low=0,
-    )
-    trimmed_skills: int = setting(
-        1, "Skills that stay when the budget is exceeded", "WELLKEPT_AGENT_TRIMMED_SKILLS", low=0
-    )
+    base_tokens: int = setting(500, "Tokens of the base instructions", "0..")
+    index_tokens: int = setting(1_000, "Tokens of the project's index summary", "0..")
+    tools_tokens: int = setting(2_000, "Tokens of the tool definitions", "0..")
+    memories_tokens: int = setting(500, "Tokens of project memories", "0..")
+    memories_chars: int = setting(2_000, "Characters of project memories", "0..")
+    skills_tokens: int = setting(1_000, "Tokens of matched skills", "0..")
+    session_memory_tokens: int = setting(500, "Tokens of the session's memory", "0..")
+    matched_memories: int = setting(5, "Memories found by the person's message", "0..")
+    trimmed_memories: int = setting(5, "Memories that stay when the budget is exceeded", "0..")
+    trimmed_skills: int = setting(1, "Skills that stay when the budget is exceeded", "0..")
     low_relevance: float = setting(
-        0.3,
-        "A last skill below this score goes when the budget is exceeded",
-        "WELLKEPT_AGENT_LOW_RELEVANCE",
-        low=0.0,
-        high=1.0,
+        0.3, "A last skill below this score goes when the budget is exceeded", "0..1"
     )
 
     @property

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from wellkept.core.records import record
+from wellkept.core.settings.model import setting
 from wellkept.core.text import estimate_tokens
-from wellkept_agent.settings import setting
 
 
 @record(kw_only=True)
@@ -20,7 +20,7 @@ class FileCacheSettings:
     """How much of what was read is kept."""
 
     budget_tokens: int = setting(
-        50_000, "Tokens of files kept for restoration", "WELLKEPT_AGENT_FILE_CACHE_TOKENS", low=0
+        50_000, "Tokens of files kept for restoration", "0..", variable="FILE_CACHE_TOKENS"
     )
 
 

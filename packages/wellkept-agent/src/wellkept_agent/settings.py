@@ -12,47 +12,26 @@ from enum import StrEnum
 from typing import Any, TypeGuard, TypeVar, cast, get_origin
 
 from wellkept.core.errors import UsageError
-from wellkept.core.records import Field, field, field_types, fields, record
+from wellkept.core.records import Field, field_types, fields, record, replace
+from wellkept.core.settings.model import SettingRule, setting
 
 _T = TypeVar("_T")
-_SETTING = "setting"
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
 
 
-@record(kw_only=True)
-class SettingDoc:
-    """What is known of one setting beside its type and default."""
-
-    doc: str
-    variables: tuple[str, ...] = ()
-    low: float | None = None
-    high: float | None = None
-    choices: tuple[str, ...] = ()
+def doc_of(kind: type[object], one: Field) -> SettingRule:
+    """The rule of a settings field. A record's VARIABLES begins the names of its variables."""
+    rule: SettingRule = one.metadata["rule"]
+    own, *others = rule.variables
+    own = own or getattr(kind, "VARIABLES", "") + one.name.upper()
+    return replace(rule, variables=(f"WELLKEPT_AGENT_{own}", *others))
 
 
-def setting(
-    default: _T,
-    doc: str,
-    *variables: str,
-    low: float | None = None,
-    high: float | None = None,
-    choices: tuple[str, ...] = (),
-) -> _T:
-    """A field of a settings record: default, description and environment variables."""
-    known = SettingDoc(doc=doc, variables=variables, low=low, high=high, choices=choices)
-    return field(default=default, metadata={_SETTING: known})
-
-
-def doc_of(one: Field) -> SettingDoc:
-    """The description of a settings field."""
-    return one.metadata[_SETTING]
-
-
-def table(kind: type[object]) -> Iterator[tuple[str, object, SettingDoc]]:
-    """Name, default and description of each setting of a record, for docs and tests."""
+def table(kind: type[object]) -> Iterator[tuple[str, object, SettingRule]]:
+    """Name, default and rule of each setting of a record, for docs and tests."""
     for one in fields(kind):
-        yield one.name, one.default, doc_of(one)
+        yield one.name, one.default, doc_of(kind, one)
 
 
 def load(
@@ -71,7 +50,7 @@ def load(
     for one in fields(kind):
         if one.name in values:
             found[one.name] = _read(one, types[one.name], values[one.name], source=one.name)
-        for variable in doc_of(one).variables:
+        for variable in doc_of(kind, one).variables:
             if variable in environment:
                 given = environment[variable]
                 found[one.name] = _read(one, types[one.name], given, source=variable)
@@ -88,7 +67,7 @@ def _read(one: Field, kind: Any, given: object, *, source: str) -> Any:
         value = _converted(kinds[0], given)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{source}={given!r} is no valid value: {error}.") from error
-    known = doc_of(one)
+    known: SettingRule = one.metadata["rule"]
     if known.choices and str(value).strip().lower() not in known.choices:
         plain = one.name.replace("_", " ")
         raise UsageError(
@@ -135,37 +114,19 @@ def _is_enum(kind: Any) -> TypeGuard[type[StrEnum]]:
 class LoopSettings:
     """Limits of the loop."""
 
-    max_steps: int = setting(100, "Model calls in one turn", "WELLKEPT_AGENT_MAX_STEPS", low=1)
-    max_tokens: int = setting(
-        0, "Tokens a session may use in all; 0 is no limit", "WELLKEPT_AGENT_MAX_TOKENS", low=0
-    )
-    max_output_tokens: int = setting(
-        0, "Tokens of one answer; 0 is the model's own", "WELLKEPT_AGENT_MAX_OUTPUT_TOKENS", low=0
-    )
-    subagent_max_steps: int = setting(
-        50, "Model calls of one sub-agent", "WELLKEPT_AGENT_SUBAGENT_MAX_STEPS", low=1
-    )
-    parallel_tools: int = setting(
-        8, "Read-only calls that run side by side", "WELLKEPT_AGENT_PARALLEL_TOOLS", low=1, high=64
-    )
-    hook_time_limit_s: float = setting(
-        10.0, "Seconds that a hook may take", "WELLKEPT_AGENT_HOOK_TIME_LIMIT_S", low=0.01
-    )
-    tool_time_limit_s: float = setting(
-        180.0, "Seconds that a tool may take", "WELLKEPT_AGENT_TOOL_TIME_LIMIT_S", low=0.01
-    )
-    max_result_chars: int = setting(
-        60_000, "Characters of one tool result", "WELLKEPT_AGENT_MAX_RESULT_CHARS", low=200
-    )
+    max_steps: int = setting(100, "Model calls in one turn", "1..")
+    max_tokens: int = setting(0, "Tokens a session may use in all; 0 is no limit", "0..")
+    max_output_tokens: int = setting(0, "Tokens of one answer; 0 is the model's own", "0..")
+    subagent_max_steps: int = setting(50, "Model calls of one sub-agent", "1..")
+    parallel_tools: int = setting(8, "Read-only calls that run side by side", "1..64")
+    hook_time_limit_s: float = setting(10.0, "Seconds that a hook may take", "0.01..")
+    tool_time_limit_s: float = setting(180.0, "Seconds that a tool may take", "0.01..")
+    max_result_chars: int = setting(60_000, "Characters of one tool result", "200..")
     repeated_calls: int = setting(
-        4,
-        "Equal calls with equal results before a hint; twice as many end the turn",
-        "WELLKEPT_AGENT_REPEATED_CALLS",
-        low=2,
+        4, "Equal calls with equal results before a hint; twice as many end the turn", "2.."
     )
     permission_mode: str = setting(
         "default",
         "default, plan, accept_edits, bypass or dont_ask",
-        "WELLKEPT_AGENT_PERMISSION_MODE",
-        choices=("default", "plan", "accept_edits", "bypass", "dont_ask"),
+        "default|plan|accept_edits|bypass|dont_ask",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wellkept.core.records import record
-from wellkept_agent.settings import setting
+from wellkept.core.settings.model import setting
 
 
 @record(kw_only=True)
@@ -14,5 +14,4 @@ class RecallSettings:
         None,
         "Hold a command once that failed here in several sessions, and say what worked instead;"
         " unset is as capture.before_tools says, which is off",
-        "WELLKEPT_AGENT_WARN_BEFORE_RUN",
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wellkept.core.records import record
-from wellkept_agent.settings import setting
+from wellkept.core.settings.model import setting
 from wellkept_agent.thinking.levels import ThinkingLevel
 
 
@@ -11,48 +13,34 @@ from wellkept_agent.thinking.levels import ThinkingLevel
 class ThinkingSettings:
     """How much models think."""
 
+    VARIABLES: ClassVar = "THINKING_"
     level: ThinkingLevel | None = setting(
         None,
         "Level that wins over keywords and everything else: none, deep_think, ultra_think",
-        "WELLKEPT_AGENT_THINKING_LEVEL",
+        "",
         "COCODE_THINKING_LEVEL",
     )
     max_tokens: int | None = setting(
         None,
         "Tokens for thinking that win over every level's own; 0 turns thinking off",
-        "WELLKEPT_AGENT_MAX_THINKING_TOKENS",
+        "0..",
         "COCODE_MAX_THINKING_TOKENS",
-        low=0,
+        variable="MAX_THINKING_TOKENS",
     )
     interleaved: bool = setting(
         False,
         "Think between tool calls too, where that is an option (Anthropic)",
-        "WELLKEPT_AGENT_INTERLEAVED_THINKING",
+        "",
         "COCODE_INTERLEAVED_THINKING",
+        variable="INTERLEAVED_THINKING",
     )
-    default_level: ThinkingLevel = setting(
-        ThinkingLevel.NONE,
-        "Level where nothing else says one",
-        "WELLKEPT_AGENT_THINKING_DEFAULT_LEVEL",
-    )
-    auto_enable: bool = setting(
-        False,
-        "Think deeply with every model that can",
-        "WELLKEPT_AGENT_THINKING_AUTO_ENABLE",
-    )
-    deep_budget: int = setting(
-        16_000, "Tokens of deep_think", "WELLKEPT_AGENT_THINKING_DEEP_BUDGET", low=1_024
-    )
-    ultra_budget: int = setting(
-        32_000, "Tokens of ultra_think", "WELLKEPT_AGENT_THINKING_ULTRA_BUDGET", low=1_024
-    )
+    default_level: ThinkingLevel = setting(ThinkingLevel.NONE, "Level where nothing else says one")
+    auto_enable: bool = setting(False, "Think deeply with every model that can")
+    deep_budget: int = setting(16_000, "Tokens of deep_think", "1024..")
+    ultra_budget: int = setting(32_000, "Tokens of ultra_think", "1024..")
     deep_keywords: tuple[str, ...] = setting(
-        ("deepthink", "think deeper"),
-        "Words in a prompt that ask for deep_think",
-        "WELLKEPT_AGENT_THINKING_DEEP_KEYWORDS",
+        ("deepthink", "think deeper"), "Words in a prompt that ask for deep_think"
     )
     ultra_keywords: tuple[str, ...] = setting(
-        ("ultrathink", "maximum thinking"),
-        "Words in a prompt that ask for ultra_think",
-        "WELLKEPT_AGENT_THINKING_ULTRA_KEYWORDS",
+        ("ultrathink", "maximum thinking"), "Words in a prompt that ask for ultra_think"
     )

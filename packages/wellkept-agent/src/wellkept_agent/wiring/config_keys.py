@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
@@ -16,11 +16,8 @@ from wellkept_agent.settings import load
 from wellkept_agent.wiring.settings import documented_fields
 
 if TYPE_CHECKING:
-    from wellkept.core.settings.model import Settings
+    from wellkept.core.settings.model import SettingRule, Settings
     from wellkept.core.settings.toml_file import Scalar
-    from wellkept_agent.settings import SettingDoc
-
-_SECRETS: Final = frozenset({"agent.api_key"})
 
 
 @record(kw_only=True)
@@ -31,12 +28,12 @@ class AgentKey:
     name: str
     kind: type[Any]
     default: object
-    doc: SettingDoc
+    doc: SettingRule
 
     @property
     def secret(self) -> bool:
         """Whether the value is never printed."""
-        return self.key in _SECRETS
+        return self.doc.secret
 
     def parse(self, text: str) -> Scalar:
         """A value for the settings file; UsageError says what does not fit."""

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
-from wellkept_agent.settings import load, setting, table
+from wellkept.core.settings.model import setting
+from wellkept_agent.settings import load, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wellkept.core.settings.model import Settings
-    from wellkept_agent.settings import SettingDoc
+    from wellkept.core.settings.model import SettingRule, Settings
 
 _T = TypeVar("_T")
 
@@ -37,24 +37,12 @@ _T = TypeVar("_T")
 class ModelChoice:
     """The model that is used when none is named, and how it is reached."""
 
-    model: str = setting(
-        "", "Model to use, as provider:name; empty asks for one", "WELLKEPT_AGENT_MODEL"
-    )
-    base_url: str = setting(
-        "", "Address of the model's server; empty is the vendor's", "WELLKEPT_AGENT_BASE_URL"
-    )
-    api_key: str = setting(
-        "", "Key of the model; empty is the vendor's variable", "WELLKEPT_AGENT_API_KEY"
-    )
-    models_file: str = setting(
-        "", "A table of your own models, as TOML", "WELLKEPT_AGENT_MODELS_FILE"
-    )
-    context_tokens: int = setting(
-        0, "Context of the model; 0 is what its table says", "WELLKEPT_AGENT_CONTEXT_TOKENS", low=0
-    )
-    small: bool | None = setting(
-        None, "Whether the model is small, so that less is told", "WELLKEPT_AGENT_SMALL"
-    )
+    model: str = setting("", "Model to use, as provider:name; empty asks for one")
+    base_url: str = setting("", "Address of the model's server; empty is the vendor's")
+    api_key: str = setting("", "Key of the model; empty is the vendor's variable", secret=True)
+    models_file: str = setting("", "A table of your own models, as TOML")
+    context_tokens: int = setting(0, "Context of the model; 0 is what its table says", "0..")
+    small: bool | None = setting(None, "Whether the model is small, so that less is told")
 
 
 AREAS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -114,13 +102,13 @@ class AgentSettings:
         return load(kind, values=values, environment=self._environment)
 
 
-def documented() -> Iterator[tuple[str, object, SettingDoc]]:
+def documented() -> Iterator[tuple[str, object, SettingRule]]:
     """Every setting of the agent: dotted name without `agent.`, default and description."""
     for key, _, _, default, doc in documented_fields():
         yield key, default, doc
 
 
-def documented_fields() -> Iterator[tuple[str, type[Any], str, object, SettingDoc]]:
+def documented_fields() -> Iterator[tuple[str, type[Any], str, object, SettingRule]]:
     """Every setting with the record and the field that hold it: dotted name, record, field,
     default, description."""
     for area, kinds in _kinds().items():

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, TypeVar
 
 from wellkept.core.errors import UsageError
-from wellkept.core.records import field, fields, record
+from wellkept.core.records import field, fields, record, replace
 from wellkept.core.settings import paths
 from wellkept.core.settings.toml_file import Scalar
 
+_T = TypeVar("_T")
 VARIABLE_PREFIX: Final = "WELLKEPT_"
 SWITCHES: Final = MappingProxyType(
     {
@@ -30,40 +31,54 @@ SWITCHES: Final = MappingProxyType(
 """Variables that are not settings: they name folders or apply to one run."""
 
 
-_Kind: TypeAlias = type[str] | type[int] | type[float] | type[Path]
+_KINDS: Final = MappingProxyType({"str": str, "int": int, "float": float, "Path": Path})
 
 
-@record
+@record(kw_only=True)
 class SettingRule:
     """The allowed values of one setting, and who may set it."""
 
-    key: str
+    key: str = ""
     doc: str
-    kind: _Kind
+    kind: type[str] | type[int] | type[float] | type[Path] = str
     by_project: bool = False
     secret: bool = False
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+    variables: tuple[str, ...] = ()
 
     @property
     def variable(self) -> str:
         """The environment variable of this setting."""
-        return VARIABLE_PREFIX + self.key.upper().replace(".", "_")
+        return self.variables[0]
 
 
-def _rule(
-    key: str,
-    kind: _Kind,
+def setting(
+    default: _T,
     doc: str,
-    *,
+    allowed: str = "",
+    *also: str,
+    variable: str = "",
     by_project: bool = False,
     secret: bool = False,
-    choices: tuple[str, ...] = (),
-    low: float | None = None,
-    high: float | None = None,
-) -> Mapping[str, SettingRule]:
-    return {"rule": SettingRule(key, doc, kind, by_project, secret, choices, low, high)}
+) -> _T:
+    """A row of a settings record. `allowed` is a range, `1..50` or `0..`, or choices, `on|off`.
+
+    Its environment variable has the field's name, unless `variable` says another; `also` are
+    names that other programs use.
+    """
+    low, is_range, high = allowed.partition("..")
+    rule = SettingRule(
+        doc=doc,
+        by_project=by_project,
+        secret=secret,
+        choices=() if is_range or not allowed else tuple(allowed.split("|")),
+        low=float(low) if is_range else None,
+        high=float(high) if high else None,
+        variables=(variable, *also),
+    )
+    return field(default=default, metadata={"rule": rule})
 
 
 # Without a repr: some values are keys, and a traceback may end up anywhere.
@@ -71,476 +86,213 @@ def _rule(
 class Settings:
     """Every setting with a valid value."""
 
-    project: str | None = field(
-        default=None,
-        metadata=_rule("project", str, "Name of the project, in place of what git says"),
+    project: str | None = setting(None, "Name of the project, in place of what git says")
+    methodology: str = setting(
+        "native",
+        "Way of working: native, bmad, tdd, agile, or one that a plugin brings",
+        by_project=True,
     )
-    methodology: str = field(
-        default="native",
-        metadata=_rule(
-            "methodology",
-            str,
-            "Way of working: native, bmad, tdd, agile, or one that a plugin brings",
-            by_project=True,
-        ),
+    store_path: Path | None = setting(
+        None, "Database file; unset means memory.db in the data folder"
     )
-    store_path: Path | None = field(
-        default=None,
-        metadata=_rule(
-            "store.path", Path, "Database file; unset means memory.db in the data folder"
-        ),
+    store_url: str | None = setting(
+        None,
+        "Address of a PostgreSQL database (postgresql://…) in place of the file; hooks without"
+        " a running server then have nothing to say",
+        secret=True,
     )
-    store_url: str | None = field(
-        default=None,
-        metadata=_rule(
-            "store.url",
-            str,
-            "Address of a PostgreSQL database (postgresql://…) in place of the file; hooks without"
-            " a running server then have nothing to say",
-            secret=True,
-        ),
+    store_durability: str = setting(
+        "normal",
+        "normal survives the death of any process; full also survives a power cut, slower",
+        "normal|full",
     )
-    store_durability: str = field(
-        default="normal",
-        metadata=_rule(
-            "store.durability",
-            str,
-            "normal survives the death of any process; full also survives a power cut, slower",
-            choices=("normal", "full"),
-        ),
+    store_busy_timeout_ms: int = setting(
+        5000, "How long a write waits for another process, in milliseconds", "0..600000"
     )
-    store_busy_timeout_ms: int = field(
-        default=5000,
-        metadata=_rule(
-            "store.busy_timeout_ms",
-            int,
-            "How long a write waits for another process, in milliseconds",
-            low=0,
-            high=600000,
-        ),
+    team_database: str | None = setting(
+        None,
+        "Address of a team's PostgreSQL database (postgresql://…), for `wellkept team` and"
+        " `wellkept serve --team`",
+        secret=True,
     )
-    team_database: str | None = field(
-        default=None,
-        metadata=_rule(
-            "team.database",
-            str,
-            "Address of a team's PostgreSQL database (postgresql://…), for `wellkept team` and"
-            " `wellkept serve --team`",
-            secret=True,
-        ),
+    team_max_connections: int = setting(
+        8,
+        "How many connections to the database one process of a team's server keeps at most",
+        "1..200",
     )
-    team_max_connections: int = field(
-        default=8,
-        metadata=_rule(
-            "team.max_connections",
-            int,
-            "How many connections to the database one process of a team's server keeps at most",
-            low=1,
-            high=200,
-        ),
+    team_upkeep_minutes: int = setting(
+        60, "How often a team's server deletes what policies keep no longer; 0 never", "0..10080"
     )
-    team_upkeep_minutes: int = field(
-        default=60,
-        metadata=_rule(
-            "team.upkeep_minutes",
-            int,
-            "How often a team's server deletes what policies keep no longer; 0 never",
-            low=0,
-            high=10_080,
-        ),
+    embedding_provider: str = setting(
+        "auto",
+        "Who makes the vectors; auto keeps the store's model, none searches by words only",
+        "auto|ollama|openai|fastembed|minilm|static|none",
     )
-    embedding_provider: str = field(
-        default="auto",
-        metadata=_rule(
-            "embedding.provider",
-            str,
-            "Who makes the vectors; auto keeps the store's model, none searches by words only",
-            choices=("auto", "ollama", "openai", "fastembed", "minilm", "static", "none"),
-        ),
+    embedding_model: str | None = setting(
+        None, "Model name for ollama, openai or fastembed; unset means its usual"
     )
-    embedding_model: str | None = field(
-        default=None,
-        metadata=_rule(
-            "embedding.model",
-            str,
-            "Model name for ollama, openai or fastembed; unset means its usual",
-        ),
+    embedding_dimension: int = setting(1024, "Vector length asked of ollama or openai", "1..8192")
+    embedding_base_url: str | None = setting(None, "Address of the embedding server")
+    embedding_api_key: str | None = setting(None, "Key for the embedding server", secret=True)
+    embedding_timeout_s: float = setting(
+        60.0, "Longest wait for one answer, in seconds; 10 at most for a question", "0.1..3600"
     )
-    embedding_dimension: int = field(
-        default=1024,
-        metadata=_rule(
-            "embedding.dimension", int, "Vector length asked of ollama or openai", low=1, high=8192
-        ),
+    text_model_provider: str | None = setting(
+        None,
+        "Who extracts memories from sessions: an endpoint, or one of your coding clients with"
+        " its own login; unset means none, or openai if an address and a name are set",
+        "none|ollama|openai|anthropic|claude|codex|gemini|opencode",
     )
-    embedding_base_url: str | None = field(
-        default=None, metadata=_rule("embedding.base_url", str, "Address of the embedding server")
+    text_model_base_url: str | None = setting(
+        None, "Address of the text model's server; unset means the provider's own"
     )
-    embedding_api_key: str | None = field(
-        default=None,
-        metadata=_rule("embedding.api_key", str, "Key for the embedding server", secret=True),
+    text_model_name: str | None = setting(
+        None, "Model to ask; unset means a cheap one of the provider"
     )
-    embedding_timeout_s: float = field(
-        default=60.0,
-        metadata=_rule(
-            "embedding.timeout_s",
-            float,
-            "Longest wait for one answer, in seconds; 10 at most for a question",
-            low=0.1,
-            high=3600,
-        ),
+    text_model_command: str | None = setting(
+        None, "Program of the coding client that is asked; unset means the one on the PATH"
     )
-    text_model_provider: str | None = field(
-        default=None,
-        metadata=_rule(
-            "text_model.provider",
-            str,
-            "Who extracts memories from sessions: an endpoint, or one of your coding clients with"
-            " its own login; unset means none, or openai if an address and a name are set",
-            choices=(
-                "none",
-                "ollama",
-                "openai",
-                "anthropic",
-                "claude",
-                "codex",
-                "gemini",
-                "opencode",
-            ),
-        ),
+    text_model_timeout_s: float = setting(
+        60.0, "Longest time for one call of the text model, all in all, in seconds", "1..600"
     )
-    text_model_base_url: str | None = field(
-        default=None,
-        metadata=_rule(
-            "text_model.base_url",
-            str,
-            "Address of the text model's server; unset means the provider's own",
-        ),
+    text_model_daily_calls: int = setting(
+        50, "How often a day the text model may be asked; 0 means never", "0..1000000"
     )
-    text_model_name: str | None = field(
-        default=None,
-        metadata=_rule(
-            "text_model.name", str, "Model to ask; unset means a cheap one of the provider"
-        ),
+    text_model_api_key: str | None = setting(None, "Key for the text model's server", secret=True)
+    reranker_base_url: str | None = setting(
+        None, "Address of a /rerank server; unset means a model on this machine"
     )
-    text_model_command: str | None = field(
-        default=None,
-        metadata=_rule(
-            "text_model.command",
-            str,
-            "Program of the coding client that is asked; unset means the one on the PATH",
-        ),
+    reranker_name: str | None = setting(
+        None, "Model that reorders the 30 best: minilm, or one of `wellkept models`; unset: none"
     )
-    text_model_timeout_s: float = field(
-        default=60.0,
-        metadata=_rule(
-            "text_model.timeout_s",
-            float,
-            "Longest time for one call of the text model, all in all, in seconds",
-            low=1,
-            high=600,
-        ),
+    reranker_api_key: str | None = setting(None, "Key for the reranker's server", secret=True)
+    reranker_timeout_s: float = setting(
+        10.0,
+        "Longest wait for a reranker, in seconds; recall then keeps its own order",
+        "0.1..3600",
     )
-    text_model_daily_calls: int = field(
-        default=50,
-        metadata=_rule(
-            "text_model.daily_calls",
-            int,
-            "How often a day the text model may be asked; 0 means never",
-            low=0,
-            high=1_000_000,
-        ),
+    recall_limit: int = setting(10, "How many memories recall returns", "1..1000", by_project=True)
+    recall_min_score: float = setting(
+        0.05,
+        "How likely a memory must answer to be returned; 0 returns all",
+        "0..1",
+        by_project=True,
     )
-    text_model_api_key: str | None = field(
-        default=None,
-        metadata=_rule("text_model.api_key", str, "Key for the text model's server", secret=True),
+    recall_mode: str = setting(
+        "hybrid", "Which indexes recall looks in", "hybrid|words|vectors", by_project=True
     )
-    reranker_base_url: str | None = field(
-        default=None,
-        metadata=_rule(
-            "reranker.base_url",
-            str,
-            "Address of a /rerank server; unset means a model on this machine",
-        ),
+    recall_profile: str = setting("default", "Ranking profile of recall", by_project=True)
+    recall_neighbours: int = setting(
+        0,
+        "How many memories before and after each hit in its session travel along",
+        "0..50",
+        by_project=True,
     )
-    reranker_name: str | None = field(
-        default=None,
-        metadata=_rule(
-            "reranker.name",
-            str,
-            "Model that reorders the 30 best: minilm, or one of `wellkept models`; unset: none",
-        ),
+    context_budget_tokens: int = setting(
+        800, "Room for the context pack, in tokens", "50..200000", by_project=True
     )
-    reranker_api_key: str | None = field(
-        default=None,
-        metadata=_rule("reranker.api_key", str, "Key for the reranker's server", secret=True),
+    context_sessions: int = setting(
+        5,
+        "How many recent sessions a session start tells of; 0 leaves that part out",
+        "0..50",
+        by_project=True,
     )
-    reranker_timeout_s: float = field(
-        default=10.0,
-        metadata=_rule(
-            "reranker.timeout_s",
-            float,
-            "Longest wait for a reranker, in seconds; recall then keeps its own order",
-            low=0.1,
-            high=3600,
-        ),
+    context_observations: int = setting(
+        20,
+        "How many records of decisions, fixes and features a session start may name",
+        "0..200",
+        by_project=True,
     )
-    recall_limit: int = field(
-        default=10,
-        metadata=_rule(
-            "recall.limit",
-            int,
-            "How many memories recall returns",
-            by_project=True,
-            low=1,
-            high=1000,
-        ),
+    context_days: int = setting(
+        30,
+        "How many days back a session start tells of work and decisions",
+        "1..3650",
+        by_project=True,
     )
-    recall_min_score: float = field(
-        default=0.05,
-        metadata=_rule(
-            "recall.min_score",
-            float,
-            "How likely a memory must answer to be returned; 0 returns all",
-            by_project=True,
-            low=0,
-            high=1,
-        ),
+    context_skills: str = setting(
+        "names",
+        "Whether the context pack names skills that fit; off leaves the room to memories",
+        "names|off",
+        by_project=True,
     )
-    recall_mode: str = field(
-        default="hybrid",
-        metadata=_rule(
-            "recall.mode",
-            str,
-            "Which indexes recall looks in",
-            by_project=True,
-            choices=("hybrid", "words", "vectors"),
-        ),
+    mcp_toolsets: str = setting(
+        "default",
+        "Tools that the MCP server lists besides the default ones: graph, skills, recipes,"
+        " records, or all; separated by commas",
     )
-    recall_profile: str = field(
-        default="default",
-        metadata=_rule("recall.profile", str, "Ranking profile of recall", by_project=True),
+    mcp_structured: str = setting(
+        "off",
+        "Whether MCP results also come as data, for programs; some clients then show their"
+        " model that longer form",
+        "off|on",
     )
-    recall_neighbours: int = field(
-        default=0,
-        metadata=_rule(
-            "recall.neighbours",
-            int,
-            "How many memories before and after each hit in its session travel along",
-            by_project=True,
-            low=0,
-            high=50,
-        ),
+    capture_summary_turns: int = setting(
+        3, "After how many turns a session is summed up afresh", "1..1000"
     )
-    context_budget_tokens: int = field(
-        default=800,
-        metadata=_rule(
-            "context.budget_tokens",
-            int,
-            "Room for the context pack, in tokens",
-            by_project=True,
-            low=50,
-            high=200000,
-        ),
+    capture_idle_minutes: float = setting(
+        10.0, "After how many quiet minutes a session is summed up", "0.1..10080"
     )
-    context_sessions: int = field(
-        default=5,
-        metadata=_rule(
-            "context.sessions",
-            int,
-            "How many recent sessions a session start tells of; 0 leaves that part out",
-            by_project=True,
-            low=0,
-            high=50,
-        ),
+    capture_daily_model_tokens: int = setting(
+        100_000,
+        "How many tokens a day the text model may take for telling sessions; 0 means none",
+        "0..1000000000",
     )
-    context_observations: int = field(
-        default=20,
-        metadata=_rule(
-            "context.observations",
-            int,
-            "How many records of decisions, fixes and features a session start may name",
-            by_project=True,
-            low=0,
-            high=200,
-        ),
+    capture_redact: str = setting(
+        "drain",
+        "When secrets are taken out of what hooks catch: drain does it within a second of the"
+        " event when a server runs, else at the end of the turn; hook before anything is"
+        " written, and every hook takes about 60 ms of processor time more",
+        "drain|hook",
     )
-    context_days: int = field(
-        default=30,
-        metadata=_rule(
-            "context.days",
-            int,
-            "How many days back a session start tells of work and decisions",
-            by_project=True,
-            low=1,
-            high=3650,
-        ),
+    capture_before_tools: str = setting(
+        "off",
+        "Whether `wellkept install` also hooks the moment before a tool runs; it makes it wait",
+        "on|off",
     )
-    context_skills: str = field(
-        default="names",
-        metadata=_rule(
-            "context.skills",
-            str,
-            "Whether the context pack names skills that fit; off leaves the room to memories",
-            by_project=True,
-            choices=("names", "off"),
-        ),
+    injections_keep_days: int = setting(
+        180, "How many days the log says what was injected; 0 keeps no log", "0..36500"
     )
-    mcp_toolsets: str = field(
-        default="default",
-        metadata=_rule(
-            "mcp.toolsets",
-            str,
-            "Tools that the MCP server lists besides the default ones: graph, skills, recipes, "
-            "records, or all; separated by commas",
-        ),
+    injections_keep_lines: int = setting(
+        50_000, "How many lines the log of injections keeps at most", "0..10000000"
     )
-    mcp_structured: str = field(
-        default="off",
-        metadata=_rule(
-            "mcp.structured",
-            str,
-            "Whether MCP results also come as data, for programs; some clients then show their "
-            "model that longer form",
-            choices=("off", "on"),
-        ),
+    injections_silent_after: int = setting(
+        5,
+        "After how many sessions that ignored a line it is no longer injected; 0 means never",
+        "0..1000",
     )
-    capture_summary_turns: int = field(
-        default=3,
-        metadata=_rule(
-            "capture.summary_turns",
-            int,
-            "After how many turns a session is summed up afresh",
-            low=1,
-            high=1000,
-        ),
+    secrets_known_values: str = setting(
+        "on",
+        "Whether .env files of projects and credential stores of the home folder are read, so"
+        " that their values are recognised anywhere; only salted hashes are kept",
+        "on|off",
     )
-    capture_idle_minutes: float = field(
-        default=10.0,
-        metadata=_rule(
-            "capture.idle_minutes",
-            float,
-            "After how many quiet minutes a session is summed up",
-            low=0.1,
-            high=10080,
-        ),
+    skills_suggest: str = setting(
+        "on",
+        "Whether a session that went well is looked at for a skill when it ends, by rule",
+        "on|off",
     )
-    capture_daily_model_tokens: int = field(
-        default=100_000,
-        metadata=_rule(
-            "capture.daily_model_tokens",
-            int,
-            "How many tokens a day the text model may take for telling sessions; 0 means none",
-            low=0,
-            high=1_000_000_000,
-        ),
+    skills_managed: Path | None = setting(
+        None,
+        "Folder of skills that the organisation gives, besides the one of this machine"
+        " (/etc/wellkept/skills); they win over all others and cannot be switched off",
     )
-    capture_redact: str = field(
-        default="drain",
-        metadata=_rule(
-            "capture.redact",
-            str,
-            "When secrets are taken out of what hooks catch: drain does it within a second of the"
-            " event when a server runs, else at the end of the turn; hook before anything is"
-            " written, and every hook takes about 60 ms of processor time more",
-            choices=("drain", "hook"),
-        ),
+    skills_force: str = setting(
+        "",
+        "Skills that are always given to agents, by name, with commas between; usually set for"
+        " one session, as a variable",
     )
-    capture_before_tools: str = field(
-        default="off",
-        metadata=_rule(
-            "capture.before_tools",
-            str,
-            "Whether `wellkept install` also hooks the moment before a tool runs; it makes it wait",
-            choices=("on", "off"),
-        ),
+    skills_generated: str = setting(
+        "review",
+        "Whether skills made from sessions wait for a review or are on at once",
+        "review|on",
     )
-    injections_keep_days: int = field(
-        default=180,
-        metadata=_rule(
-            "injections.keep_days",
-            int,
-            "How many days the log says what was injected; 0 keeps no log",
-            low=0,
-            high=36_500,
-        ),
-    )
-    injections_keep_lines: int = field(
-        default=50_000,
-        metadata=_rule(
-            "injections.keep_lines",
-            int,
-            "How many lines the log of injections keeps at most",
-            low=0,
-            high=10_000_000,
-        ),
-    )
-    injections_silent_after: int = field(
-        default=5,
-        metadata=_rule(
-            "injections.silent_after",
-            int,
-            "After how many sessions that ignored a line it is no longer injected; 0 means never",
-            low=0,
-            high=1000,
-        ),
-    )
-    secrets_known_values: str = field(
-        default="on",
-        metadata=_rule(
-            "secrets.known_values",
-            str,
-            "Whether .env files of projects and credential stores of the home folder are read, so"
-            " that their values are recognised anywhere; only salted hashes are kept",
-            choices=("on", "off"),
-        ),
-    )
-    skills_suggest: str = field(
-        default="on",
-        metadata=_rule(
-            "skills.suggest",
-            str,
-            "Whether a session that went well is looked at for a skill when it ends, by rule",
-            choices=("on", "off"),
-        ),
-    )
-    skills_managed: Path | None = field(
-        default=None,
-        metadata=_rule(
-            "skills.managed",
-            Path,
-            "Folder of skills that the organisation gives, besides the one of this machine"
-            " (/etc/wellkept/skills); they win over all others and cannot be switched off",
-        ),
-    )
-    skills_force: str = field(
-        default="",
-        metadata=_rule(
-            "skills.force",
-            str,
-            "Skills that are always given to agents, by name, with commas between; usually set for"
-            " one session, as a variable",
-        ),
-    )
-    skills_generated: str = field(
-        default="review",
-        metadata=_rule(
-            "skills.generated",
-            str,
-            "Whether skills made from sessions wait for a review or are on at once",
-            choices=("review", "on"),
-        ),
-    )
-    output_colour: str = field(
-        default="auto",
-        metadata=_rule(
-            "output.colour",
-            str,
-            "Colour in the terminal; auto looks at the terminal and at NO_COLOR",
-            choices=("auto", "always", "never"),
-        ),
+    output_colour: str = setting(
+        "auto",
+        "Colour in the terminal; auto looks at the terminal and at NO_COLOR",
+        "auto|always|never",
     )
     agent: Mapping[str, object] = field(default_factory=dict[str, object])
-    """The table `[agent]` by dotted key, as written; `wellkept_agent.wiring.settings` reads and checks it."""
+    """The table `[agent]` by dotted key, as written; `wellkept_agent` reads and checks it."""
     origins: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     """Where each value that is not a default came from, by key."""
     warnings: tuple[str, ...] = field(default=(), compare=False)
@@ -556,8 +308,19 @@ class Settings:
 
 
 def _rules() -> dict[str, tuple[str, SettingRule]]:
-    pairs = ((f.name, f.metadata["rule"]) for f in fields(Settings) if "rule" in f.metadata)
-    return {rule.key: (name, rule) for name, rule in pairs}
+    """By key: the field's name, with a dot after the section."""
+    found: dict[str, tuple[str, SettingRule]] = {}
+    for one in fields(Settings):
+        if "rule" in one.metadata:
+            section = "text_model" if one.name.startswith("text_model") else one.name.split("_")[0]
+            key = one.name.replace(f"{section}_", f"{section}.", 1)
+            kind = _KINDS[one.type.split()[0]]
+            names = (VARIABLE_PREFIX + one.name.upper(),)
+            found[key] = (
+                one.name,
+                replace(one.metadata["rule"], key=key, kind=kind, variables=names),
+            )
+    return found
 
 
 _RULES: Final = MappingProxyType(_rules())
