@@ -9,10 +9,10 @@ import pytest
 
 from tests.app.git_repositories import GitRepository
 from wellkept.core.errors import UsageError
+from wellkept.memory.file_presence import relative_path
 from wellkept.project.resolver import (
     ProjectKind,
     path_identity,
-    relative_path,
     resolve_project,
 )
 

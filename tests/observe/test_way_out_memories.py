@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.observe.learning_steps import PROJECT
-from wellkept.context.candidates import may_be_injected
 from wellkept.core.query import Filter, Validity
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
+from wellkept.memory.lifecycle.confirmation import may_be_injected
 from wellkept.memory.remember import RememberOutcome
 from wellkept.observe.failures.lessons import (
     close_failed_remedies,

@@ -10,9 +10,9 @@ from tests.skills.choosing import skill
 from tests.support.samples import START
 from wellkept.core.ports.skills import SkillUse
 from wellkept.core.records import replace
+from wellkept.core.session.injected_text import FRAME
 from wellkept.core.skills import SkillReminders
 from wellkept.skills.commands.table import command_of, most_used_first, use_score
-from wellkept.skills.selection.injection import FRAME
 from wellkept.skills.selection.reminders import ReminderLevel, reminder_of, render_reminders
 
 SAID = SkillReminders(sparse="Short.", normal="Some more.", detailed="All\nof it.")

@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.text import Text
 
 from wellkept.api.cli.output import one_line, safe
-from wellkept.context.packing import FRAME, PREAMBLE
+from wellkept.context.packing import PREAMBLE
+from wellkept.core.session.injected_text import FRAME
 from wellkept_agent import events
 from wellkept_agent.control import RunEnd
 from wellkept_agent.terminal.notices import notice

@@ -14,15 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from wellkept.context.candidates import MIN_E2E_CONFIDENCE, is_qa_request, may_be_injected
+from wellkept.context.candidates import MIN_E2E_CONFIDENCE, is_qa_request
 from wellkept.context.instruction_filter import is_taught
-from wellkept.context.packing import FRAME, quoted
+from wellkept.context.packing import quoted
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.payloads import E2EObservation
 from wellkept.core.records import record
 from wellkept.core.session.hook_context import ContextLine, HookContext
+from wellkept.core.session.injected_text import FRAME
 from wellkept.core.text import estimate_tokens, shorten
 from wellkept.core.types import Phase, parse_choice
+from wellkept.memory.lifecycle.confirmation import may_be_injected
 from wellkept.observe.thresholds import Complexity
 from wellkept.text.instructions import fact_of
 

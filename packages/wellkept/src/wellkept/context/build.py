@@ -22,7 +22,6 @@ from wellkept.context.candidates import (
     is_pattern,
     is_qa_request,
     is_way_out,
-    may_be_injected,
     qa_memories,
     session_notes,
 )
@@ -44,6 +43,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.text import content_words, first_line, jaccard
 from wellkept.core.types import MemoryType, Phase, Scope, Source
 from wellkept.memory.engine import Engine
+from wellkept.memory.lifecycle.confirmation import may_be_injected
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import CLEAR_SCORE, RecallRequest, SearchMode
 

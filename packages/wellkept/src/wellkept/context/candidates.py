@@ -1,9 +1,4 @@
-"""Candidates for injected context, by source, and the rule that decides what may be injected.
-
-What a person, an agent or QA stated explicitly may be injected. What only an automated source has
-seen waits for a second session or a person's confirmation; a warning also counts as confirmed once
-it was used twice. Knows nothing of budgets.
-"""
+"""Candidates for injected context, by source. Knows nothing of budgets."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ from wellkept.core.ids import is_full_id
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import record
-from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, Scope, Source
+from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, SearchMode
@@ -23,7 +18,6 @@ from wellkept.memory.recall.requests import RecallRequest, SearchMode
 WARNING_TYPES = tuple(t for t, rule in TYPE_RULES.items() if rule.warns)
 MIN_WARNING_CONFIDENCE = 0.65
 MIN_E2E_CONFIDENCE = 0.7
-MIN_ACCESSES = 2
 MIN_LINK_WEIGHT = 0.6  # of a link between two files that change together
 _CO_CHANGE_CAP = 5
 _SEARCH_CAP = 40
@@ -51,9 +45,6 @@ _STATED_TYPES = frozenset(
         MemoryType.DECISION,
     }
 )
-_EXPLICIT_SOURCES = frozenset(
-    {Source.USER_TAUGHT, Source.AGENT_EXPLICIT, Source.QA_AUTO, Source.IMPORTED}
-)
 
 
 @record
@@ -70,24 +61,6 @@ class ContextCandidate:
     is_session_note: bool = False
     text: str | None = None
     section: Section = Section.KNOWN
-
-
-def may_be_injected(memory: Memory) -> bool:
-    """Whether a memory may be injected without being asked for."""
-    if not memory.is_open or memory.stale_at or memory.archived_at:
-        return False
-    if memory.user_verified or memory.source in _EXPLICIT_SOURCES:
-        return not memory.needs_review
-    # Inferred memories wait for review until a second session confirms them.
-    return is_confirmed(memory) or (memory.pinned and not memory.needs_review)
-
-
-def is_confirmed(memory: Memory) -> bool:
-    """Whether more than one session confirms it, or it is a warning that was used twice."""
-    cited = {one.ref for one in memory.evidence if one.kind is EvidenceKind.SESSION}
-    if len(cited.union(memory.provenance_sessions)) > 1:
-        return True
-    return TYPE_RULES[memory.type].warns and memory.access_count >= MIN_ACCESSES
 
 
 def is_from_repository(memory: Memory) -> bool:

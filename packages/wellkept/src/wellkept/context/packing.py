@@ -22,12 +22,12 @@ from wellkept.context.sections import (
 )
 from wellkept.core.memory import Memory
 from wellkept.core.records import record, replace
+from wellkept.core.session.injected_text import FRAME
 from wellkept.core.text import shorten, strip_invisible
 from wellkept.core.types import TYPE_RULES
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.progressive import IndexRow, index_row
 
-FRAME = "wellkept-memory"
 ITEM_CHARS = 600
 MAX_INDEX_ROWS = 8
 _ITEMS_SHARE = 0.75

@@ -36,6 +36,7 @@ from wellkept.core.graph import (
     SourceFile,
 )
 from wellkept.core.query import Filter
+from wellkept.core.settings.paths import make_private_file
 from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType, parse_choice
 from wellkept.graph.index.builder import Builder, Tree
@@ -77,7 +78,6 @@ class GraphApi:
     @cached_property
     def store(self) -> GraphStore:
         """The graph store, opened on first use."""
-        from wellkept.api.wiring.services import make_private_file
         from wellkept.store import open_graph
 
         if self._services.read_only and not self.path.exists():

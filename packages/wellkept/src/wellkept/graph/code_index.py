@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.git.run import ask_git
 from wellkept.core.records import replace
+from wellkept.core.settings.paths import make_private_file
 from wellkept.graph.history.git_log import read_past
 from wellkept.graph.index.source_files import list_files
 from wellkept.graph.search.embeddings import CodeEmbeddings
@@ -45,7 +46,6 @@ class CodeSearch:
     @cached_property
     def texts(self) -> CodeSearchStore:
         """The term index store, opened on first use."""
-        from wellkept.api.wiring.services import make_private_file
         from wellkept.store import open_code_search
 
         if self._services.read_only:

@@ -67,6 +67,10 @@ def require_work_unit(value: object) -> None:
         )
 
 
+def _no_own_type(_: str) -> None:
+    return None
+
+
 @record
 class RequestBuilder:
     """Parses the arguments of a caller in one project and folder, at one time."""
@@ -75,10 +79,12 @@ class RequestBuilder:
     root: Path
     folder: Path
     now: datetime
+    own_type: Callable[[str], tuple[MemoryType, str] | None] = _no_own_type
+    """A type that a methodology adds: the type it is stored as, and its tag."""
 
     def filter(self, args: FilterArgs) -> Filter:
         """A filter from keyword arguments."""
-        types, own_tags = _types(_texts(args.get("types", ())))
+        types, own_tags = self._types(_texts(args.get("types", ())))
         return Filter(
             project=None if args.get("all_projects", False) else self.project,
             types=types,
@@ -114,7 +120,7 @@ class RequestBuilder:
         """The draft that the keywords of `remember` describe."""
         if given.get("work_unit") is not None:
             require_work_unit(given.get("work_unit"))
-        kind, own_tags = _type(given.get("type", "fact"))
+        kind, own_tags = self._type(given.get("type", "fact"))
         values = self._values(given, SETTABLE, kind)
         values |= {"content": content, "type": kind, "tags": (*values.get("tags", ()), *own_tags)}
         return MemoryDraft(**values)
@@ -125,6 +131,27 @@ class RequestBuilder:
         values = self._values(given, EDITABLE, kind or of)
         values["type"] = kind
         return MemoryPatch(**values)
+
+    def _type(self, name: str) -> tuple[MemoryType, tuple[str, ...]]:
+        """A type by name. A methodology's own type is stored as a built-in type with a tag."""
+        try:
+            return parse_type(name), ()
+        except UsageError:
+            own = self.own_type(name)
+            if own is None:
+                raise
+            return own[0], (own[1],)
+
+    def _types(self, names: tuple[str, ...]) -> tuple[tuple[MemoryType, ...], tuple[str, ...]]:
+        """Types by name, and the tags that select a methodology's own type."""
+        found = [self._type(name) for name in names]
+        tags = tuple(tag for _, own in found for tag in own)
+        if tags and len(found) > 1:
+            raise UsageError(
+                "A methodology's own type cannot be combined with other types.",
+                hint="Search once per type.",
+            )
+        return tuple(kind for kind, _ in found), tags
 
     def _values(
         self, given: Mapping[str, Any], rows: Sequence[MemoryField], kind: MemoryType
@@ -161,7 +188,7 @@ class RequestBuilder:
 
         A path that exists below the caller's folder is relative to it; any other to the root.
         """
-        from wellkept.project.resolver import path_exists, relative_path
+        from wellkept.memory.file_presence import path_exists, relative_path
 
         def start(text: str) -> str:
             here = self.folder / text
@@ -205,31 +232,6 @@ def _bands(bands: Iterable[int]) -> tuple[int, ...]:
 
 def _choices(kind: type[_Choice], names: Names, *, what: str) -> tuple[_Choice, ...]:
     return tuple(parse_choice(kind, name, what=what) for name in _texts(names))
-
-
-def _type(name: str) -> tuple[MemoryType, tuple[str, ...]]:
-    """A type by name. A methodology's own type is stored as a built-in type with a tag."""
-    try:
-        return parse_type(name), ()
-    except UsageError:
-        from wellkept.observe.methodology.plugins import installed_plugins
-
-        custom = installed_plugins().custom_type(name)
-        if custom is None:
-            raise
-        return custom[0].kept_as, (custom[1],)
-
-
-def _types(names: tuple[str, ...]) -> tuple[tuple[MemoryType, ...], tuple[str, ...]]:
-    """Types by name, and the tags that select a methodology's own type."""
-    found = [_type(name) for name in names]
-    tags = tuple(tag for _, own in found for tag in own)
-    if tags and len(found) > 1:
-        raise UsageError(
-            "A methodology's own type cannot be combined with other types.",
-            hint="Search once per type.",
-        )
-    return tuple(kind for kind, _ in found), tags
 
 
 def _payload(type: MemoryType, given: Payload | Mapping[str, Json] | None) -> Payload | None:

@@ -20,14 +20,15 @@ from __future__ import annotations
 import os
 import re
 from enum import StrEnum
-from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
 from wellkept.core.git.repository import BrokenRepository, Repository, find_repository
 from wellkept.core.git.run import ask_git
 from wellkept.core.records import record
-from wellkept.core.text import fold, shorten
+from wellkept.core.text import fold
+from wellkept.memory.file_presence import real_path
 
 if TYPE_CHECKING:
     from wellkept.core.git.remote_url import RemoteName
@@ -127,36 +128,6 @@ def path_identity(path: PurePath) -> str:
     return f"path:{os.fsencode(text).decode('utf-8', errors='replace')}"
 
 
-def relative_path(root: Path, path: str | Path) -> str:
-    """A file of the project relative to its root, with forward slashes.
-
-    Relative paths start at the root. UsageError for anything that leads outside, also by a link.
-    """
-    text = os.fspath(path)
-    if not text or "\0" in text:
-        raise UsageError(f"{text!r} is not a file path.")
-    given = _native(root, text)
-    real_root, real = _real(root), _real(root / given)
-    if _is_foreign(text) or not real.is_relative_to(real_root):
-        raise UsageError(
-            f"The path {text!r} is outside the project {real_root}.",
-            hint="Name a file inside the project.",
-        )
-    plain = root / given
-    # A path that is clearly inside stays as given, so that a linked file keeps its name.
-    if ".." not in plain.parts and plain.is_relative_to(root):
-        return plain.relative_to(root).as_posix()
-    return real.relative_to(real_root).as_posix()
-
-
-def path_exists(path: Path) -> bool:
-    """Whether a file exists; False for an impossible name (too long, a NUL)."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
-
-
 # -- Git ------------------------------------------------------------------------------------------
 
 
@@ -208,7 +179,7 @@ def _through_local(repository: Repository, url: str, *, hops: int, ask: bool) ->
     path = url.removeprefix("file://")
     if not path or "\0" in path:
         return None
-    folder = _real(repository.root / path)
+    folder = real_path(repository.root / path)
     if not folder.is_dir():
         return None
     found = find_repository(folder)
@@ -239,18 +210,8 @@ def _text(raw: bytes) -> str:
 
 def folder_of(start: Path) -> Path:
     """The real folder of a path: of a file its folder; a missing path stays as it is."""
-    real = _real(start.expanduser() if str(start).startswith("~") else start)
+    real = real_path(start.expanduser() if str(start).startswith("~") else start)
     return real.parent if real.is_file() else real
-
-
-def _real(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError, ValueError):
-        raise UsageError(
-            f"The path {shorten(str(path), limit=200)!r} cannot be followed.",
-            hint="Check its characters, its length and its links.",
-        ) from None
 
 
 def _home() -> Path | None:
@@ -258,18 +219,6 @@ def _home() -> Path | None:
         return Path.home().resolve()
     except (OSError, RuntimeError):
         return None
-
-
-def _is_foreign(text: str) -> bool:
-    """Whether a path is absolute on Windows only, seen from another system."""
-    return os.name != "nt" and not text.startswith("/") and PureWindowsPath(text).is_absolute()
-
-
-def _native(root: Path, text: str) -> PurePath:
-    """A path as this system writes it; a Windows-style relative path is understood anywhere."""
-    if os.name == "nt" or "\\" not in text or path_exists(root / text):
-        return PurePath(text)
-    return PurePosixPath(PureWindowsPath(text).as_posix())
 
 
 def title(folder: Path) -> str:

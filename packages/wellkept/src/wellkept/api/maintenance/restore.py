@@ -36,7 +36,7 @@ def restore(
     services: Services, source: Path, *, dry_run: bool = False, progress: Progress | None = None
 ) -> RestoreReport:
     """Verify a backup and, unless it is a dry run, put it in place."""
-    from wellkept.api.wiring.services import make_private_file
+    from wellkept.core.settings.paths import make_private_file
     from wellkept.store import restore_store, verify_backup
 
     if services.read_only:

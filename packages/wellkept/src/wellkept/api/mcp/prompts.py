@@ -47,7 +47,7 @@ class McpPrompt:
 
     def text(self, given: str, known: str) -> str:
         """The prompt message."""
-        from wellkept.context.packing import FRAME
+        from wellkept.core.session.injected_text import FRAME
 
         return self.template.format(given=given, known=known, frame=FRAME)
 

@@ -141,10 +141,14 @@ class MaintenanceMethods:
         return done
 
     def fill_vectors(self, *, most: int = 2_000) -> int:
-        """Make missing vectors, up to `most`; returns how many were made."""
-        from wellkept.api.maintenance.reindex import fill_vectors
+        """Make missing vectors, up to `most`; returns how many were made. Those of a former default
+        model are made anew, also with 0."""
+        from wellkept.api.maintenance.reindex import fill_vectors, has_superseded_vectors
 
-        made = fill_vectors(self._services.engine, most=most)
+        engine = self._services.engine
+        if most == 0 and not has_superseded_vectors(engine.store):
+            return 0
+        made = fill_vectors(engine, most=most)
         self._services.reset_model_state()
         return made
 

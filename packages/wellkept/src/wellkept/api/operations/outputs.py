@@ -13,10 +13,11 @@ from typing import Any
 from pydantic import Field
 
 from wellkept.api.operations.inputs import Model
-from wellkept.context.packing import FRAME, quoted
+from wellkept.context.packing import quoted
 from wellkept.core.codec import Json, record_to_json
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import Observation, Prompt, SessionSummary
+from wellkept.core.session.injected_text import FRAME
 from wellkept.core.text import estimate_tokens
 from wellkept.memory.recall.progressive import IndexRow
 from wellkept.memory.recall.requests import NOTHING_KNOWN

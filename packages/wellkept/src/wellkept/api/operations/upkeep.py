@@ -315,15 +315,16 @@ class SetSettingInput(Input):
 def set_setting(wk: Wellkept, request: SetSettingInput) -> SettingsOutput:
     """Change a setting in the person's own file; it counts from the next call on."""
     from wellkept.core.settings.model import rule_of
-    from wellkept.core.settings.sources import SettingSources, inspect_settings, parse_value
+    from wellkept.core.settings.sources import SettingSources, inspect_settings
     from wellkept.core.settings.toml_file import write_entry
+    from wellkept.observe.observer.methodology import parse_setting
 
     rule = rule_of(request.key)
     if rule.key not in PAGE_SETTINGS:
         raise UsageError(
             f"{rule.key} cannot be changed here.", hint=f"Run `wellkept config set {rule.key}`."
         )
-    parsed = None if request.value is None else parse_value(rule, request.value)
+    parsed = None if request.value is None else parse_setting(rule, request.value)
     if parsed is not None and not isinstance(parsed, (str, int, float)):
         parsed = str(parsed)
     sources = SettingSources.of(wk.services.environment, cwd=wk.services.folder)

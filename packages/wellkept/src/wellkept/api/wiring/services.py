@@ -6,7 +6,6 @@ a search by words loads no model, and files are created with the first operation
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -142,7 +141,7 @@ class Services:
             raise StoreError("This Wellkept is closed.", hint="Open it again.")
         if self._team is not None:
             return self._team.store
-        is_new = self.url is None and not self.read_only and make_private_file(self.path)
+        is_new = self.url is None and not self.read_only and paths.make_private_file(self.path)
         store = open_store(
             self.location,
             busy_timeout_ms=self.settings.store_busy_timeout_ms,
@@ -280,7 +279,7 @@ class Services:
     @property
     def requests(self) -> RequestBuilder:
         """Parses the arguments of a caller, as of now."""
-        return RequestBuilder(self.project, self.root, self.folder, self.clock())
+        return RequestBuilder(self.project, self.root, self.folder, self.clock(), _own_type)
 
     # -- Models ---------------------------------------------------------------------------------
 
@@ -482,23 +481,9 @@ class Services:
             opened.close()
 
 
-def make_private_file(path: Path) -> bool:
-    """Create an empty file that only the owner can read; False when it exists."""
-    try:
-        if path.exists():
-            _require_file(path)
-            return False
-        paths.make_private_folder(path.parent)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-    except OSError as error:
-        raise UsageError(
-            f"The database {path} cannot be made: {error.strerror}.",
-            hint="Choose another place with the setting store.path or with WELLKEPT_HOME.",
-        ) from None
-    return True
+def _own_type(name: str) -> tuple[MemoryType, str] | None:
+    """A type that an installed methodology adds: the type it is stored as, and its tag."""
+    from wellkept.observe.methodology.plugins import installed_plugins
 
-
-def _require_file(path: Path) -> None:
-    """Refuse a folder, a pipe or a device before anything is written to it."""
-    if not path.is_file():
-        raise UsageError(f"{path} is not a database file.", hint="Name another path.")
+    custom = installed_plugins().custom_type(name)
+    return None if custom is None else (custom[0].kept_as, custom[1])

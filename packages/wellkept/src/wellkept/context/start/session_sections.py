@@ -13,7 +13,6 @@ from wellkept.context.candidates import (
     ContextCandidate,
     is_from_repository,
     is_way_out,
-    may_be_injected,
     weight,
 )
 from wellkept.context.sections import Section
@@ -23,6 +22,7 @@ from wellkept.core.records import replace
 from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
+from wellkept.memory.lifecycle.confirmation import may_be_injected
 
 RULE_TYPES = (
     MemoryType.PREFERENCE,

@@ -6,6 +6,7 @@ Nothing is created here: folders appear with the first write.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -87,6 +88,28 @@ def make_private_folder(folder: Path) -> None:
     """Create a folder that only its owner may enter; an existing one is not changed."""
     for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
+
+
+def make_private_file(path: Path) -> bool:
+    """Create an empty file that only the owner can read; False when it exists."""
+    try:
+        if path.exists():
+            _require_file(path)
+            return False
+        make_private_folder(path.parent)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise UsageError(
+            f"The database {path} cannot be made: {error.strerror}.",
+            hint="Choose another place with the setting store.path or with WELLKEPT_HOME.",
+        ) from None
+    return True
+
+
+def _require_file(path: Path) -> None:
+    """Refuse a folder, a pipe or a device before anything is written to it."""
+    if not path.is_file():
+        raise UsageError(f"{path} is not a database file.", hint="Name another path.")
 
 
 def _own_home(environment: Mapping[str, str], *, default: _Finder) -> Path:

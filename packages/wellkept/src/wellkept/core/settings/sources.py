@@ -95,22 +95,7 @@ def parse_value(rule: SettingRule, text: str) -> Scalar | Path:
     value = _checked(rule, _from_text(rule, text))
     if isinstance(value, UsageError):
         raise value
-    if rule.key == "methodology":
-        _require_methodology(text.strip())
     return value
-
-
-def _require_methodology(id: str) -> None:
-    """Check a new value against the installed plugins. A value already in a file is not checked:
-    its package may be installed again."""
-    from wellkept.observe.methodology.plugins import installed_plugins
-
-    known = installed_plugins().methodologies
-    if id not in known:
-        raise UsageError(
-            f"methodology must be one of {', '.join(known)}, not {id!r}.",
-            hint="Others come with the packages that bring them.",
-        )
 
 
 # -- Reading the sources --------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from wellkept.models.time_limit import call_within
+from wellkept.core.time_limit import call_within
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Embedder, Vector

@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from wellkept.core.time_limit import call_within
 from wellkept.models.downloaded_models import usable_model
 from wellkept.models.model_runtime import keep_quiet, running
-from wellkept.models.time_limit import call_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

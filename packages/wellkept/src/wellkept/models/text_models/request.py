@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 from wellkept.core.errors import ProviderError
 from wellkept.core.ports.models import ChatAnswer
+from wellkept.core.time_limit import call_within
 from wellkept.models.http.client import post_json
 from wellkept.models.http.json_fields import json_object
-from wellkept.models.time_limit import call_within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

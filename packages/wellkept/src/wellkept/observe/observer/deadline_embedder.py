@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TypeVar
 
 from wellkept.core.ports.models import Embedder, Vector, WordMatcher
-from wellkept.models.time_limit import call_within
+from wellkept.core.time_limit import call_within
 
 _Result = TypeVar("_Result")
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from wellkept.core.settings.model import Settings
     from wellkept.observe.observer.api import Observer
 
+_MAX_VECTORS = 2_000
+
 
 class LearningMemory(Protocol):
     """The part of `Wellkept` that learns."""
@@ -29,13 +31,13 @@ class LearningMemory(Protocol):
     @cached_property
     def observer(self) -> Observer: ...
 
-    def fill_vectors(self, *, most: int = 2_000) -> int: ...
+    def fill_vectors(self, *, most: int = ...) -> int: ...
 
 
 def summarize_and_learn(wk: LearningMemory, report: DrainReport) -> DrainReport:
     """Compute missing vectors, summarize the sessions that are due with a model, and learn from
     those that passed validation. May take minutes."""
-    vectors = _fill_vectors(wk) if _vectors_are_due(wk, report) else ()
+    vectors = _fill_vectors(wk, report)
     tokens = wk.settings.capture_daily_model_tokens
     model = summarize_sessions(wk.engine, report.due, daily_tokens=tokens)
     learned = wk.observer.learn(report.due).problems if report.due else ()
@@ -62,15 +64,9 @@ def _take_in_shared(engine: Engine, session_ids: Sequence[str]) -> list[str]:
     return take_in_shared_files(engine, [session for session in found if session is not None])
 
 
-def _vectors_are_due(wk: LearningMemory, report: DrainReport) -> bool:
-    from wellkept.api.maintenance.reindex import has_superseded_vectors
-
-    return report.vectors_due or has_superseded_vectors(wk.engine.store)
-
-
-def _fill_vectors(wk: LearningMemory) -> tuple[str, ...]:
+def _fill_vectors(wk: LearningMemory, report: DrainReport) -> tuple[str, ...]:
     try:
-        wk.fill_vectors()
+        wk.fill_vectors(most=_MAX_VECTORS if report.vectors_due else 0)
     except ProviderError as error:
         return (f"Vectors could not be computed: {error}",)
     return ()

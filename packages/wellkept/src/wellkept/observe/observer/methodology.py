@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import Filter, Order
-from wellkept.core.settings.sources import SettingSources, inspect_settings
+from wellkept.core.settings.sources import SettingSources, inspect_settings, parse_value
 from wellkept.core.types import Phase
 from wellkept.observe.methodology.protocol import DEFAULT_PHASE, Methodology, WorkContext
 from wellkept.observe.observer.plugin_guard import forgiving
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wellkept.core.codec import Json
     from wellkept.core.memory import Memory, WorkUnitRef
     from wellkept.core.session.sessions import SessionRecord
+    from wellkept.core.settings.model import Scalar, SettingRule
     from wellkept.observe.methodology.plugins import Plugins
 
 DEFAULT = "native"
@@ -126,6 +127,20 @@ class Methodologies:
             cursor = page.next_cursor
             if cursor is None:
                 return
+
+
+def parse_setting(rule: SettingRule, text: str) -> Scalar | Path:
+    """Parse a new value of a setting; a methodology must be installed. One that is in a file
+    already is not checked: its package may be installed again."""
+    from wellkept.observe.methodology.plugins import installed_plugins
+
+    value = parse_value(rule, text)
+    if rule.key == "methodology" and value not in (known := installed_plugins().methodologies):
+        raise UsageError(
+            f"methodology must be one of {', '.join(known)}, not {value!r}.",
+            hint="Others come with the packages that bring them.",
+        )
+    return value
 
 
 def methodology_of(services: Services, session: SessionRecord) -> Methodology:

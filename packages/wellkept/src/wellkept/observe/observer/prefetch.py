@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wellkept.context.candidates import may_be_injected
 from wellkept.core.code_modules import module_of
 from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.query import Filter, Order
@@ -17,6 +16,7 @@ from wellkept.core.session.scratchpad import SignalKind
 from wellkept.core.text import clean
 from wellkept.core.types import MemoryType, Phase
 from wellkept.memory.file_presence import project_path
+from wellkept.memory.lifecycle.confirmation import may_be_injected
 from wellkept.observe.learning.co_access import always_read_with, frequent_companions
 from wellkept.observe.learning.file_usage import FileUsage
 from wellkept.text.secrets.redaction import redact

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from wellkept.core.records import record
+from wellkept.core.session.injected_text import FRAME
 from wellkept.core.skills import Skill
 from wellkept.core.text import shorten
 from wellkept.skills.commands.rendering import PromptBudget
 from wellkept.skills.selection.select import SkillChoice
 
-FRAME: Final = "wellkept-memory"  # marks text that Wellkept injected
 MAX_LINES: Final = 200
 MAX_CHARS: Final = 15_000
 _OPENING = f'<{FRAME} about="skills">\nInstructions for such work; use what fits.'

@@ -13,9 +13,9 @@ from enum import StrEnum
 from typing import Final
 
 from wellkept.core.records import record
+from wellkept.core.session.injected_text import FRAME
 from wellkept.core.skills import Skill, SkillReminders
 from wellkept.core.text import shorten
-from wellkept.skills.selection.injection import FRAME
 
 MAX_CHARS: Final = 4_000
 _FRAME_TAG = re.compile(rf"</?\s*{FRAME}", re.IGNORECASE)

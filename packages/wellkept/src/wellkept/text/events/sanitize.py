@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 
-from wellkept.context.packing import FRAME
 from wellkept.core.records import replace
 from wellkept.core.session.events import (
     Answer,
@@ -21,6 +20,7 @@ from wellkept.core.session.events import (
     ToolCalled,
     TurnEnded,
 )
+from wellkept.core.session.injected_text import FRAME
 from wellkept.core.text import clean, strip_invisible
 from wellkept.text.instructions import without_instructions
 from wellkept.text.secrets.redaction import redact

@@ -15,7 +15,7 @@ from wellkept.core.codec import Json
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.settings.paths import expanded
 from wellkept.core.text import counted
-from wellkept.project.resolver import path_exists
+from wellkept.memory.file_presence import path_exists
 
 if TYPE_CHECKING:
     from wellkept.memory.arguments import FilterArgs

@@ -12,7 +12,7 @@ from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.arguments import MemoryArgs
-from wellkept.project.resolver import path_exists
+from wellkept.memory.file_presence import path_exists
 
 if TYPE_CHECKING:
     from wellkept.core.memory import WorkUnitRef

@@ -18,7 +18,6 @@ from wellkept.core.settings.sources import (
     SettingSources,
     inspect_settings,
     load_settings,
-    parse_value,
 )
 from wellkept.core.settings.toml_file import write_entry
 
@@ -171,7 +170,9 @@ def path(*, as_json: bool) -> None:
 def _parsed(rule: SettingRule | Any, text: str) -> Scalar:
     if not isinstance(rule, SettingRule):
         return rule.parse(text)
-    parsed = parse_value(rule, text)
+    from wellkept.observe.observer.methodology import parse_setting
+
+    parsed = parse_setting(rule, text)
     return str(parsed) if isinstance(parsed, Path) else parsed
 
 
