@@ -79,7 +79,7 @@ def _commands(database: Path, query: Query) -> dict[str, list[str]]:
         "library": [python, "-c", _LIBRARY, path, query.text, PROJECT_NAME],
         "command": [str(script), *ask]
         if script.exists()
-        else [python, "-m", "wellkept.api.cli", *ask],
+        else [python, "-m", "wellkept.cli", *ask],
     }
 
 

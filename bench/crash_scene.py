@@ -34,7 +34,7 @@ from wellkept.memory.exchange.jsonl import FORMAT, VERSION
 PATIENCE_S = 600.0
 _LOOK_AGAIN_S = 0.005
 _BLOCK_BYTES = 512
-_CLI = (sys.executable, "-P", "-m", "wellkept.api.cli")
+_CLI = (sys.executable, "-P", "-m", "wellkept.cli")
 # The program that the hook starts notes its own id before it becomes the drain.
 _NOTED = ("/bin/sh", "-c", 'echo $$ >> "$0"; exec "$@"')
 

@@ -37,7 +37,7 @@ server.run("stdio")
 _PROCESSES = {
     "empty Python": ("-c", "pass"),
     "SDK, one tool": ("-c", _ONE_TOOL),
-    "wellkept mcp": ("-m", "wellkept.api.cli", "mcp"),
+    "wellkept mcp": ("-m", "wellkept.cli", "mcp"),
 }
 _ABOUT = {
     "protocolVersion": "2025-06-18",

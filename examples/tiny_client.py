@@ -16,7 +16,7 @@ SESSION = {"client": "tiny", "session_id": str(uuid.uuid4()), "cwd": str(Path.cw
 def hook(event: str, **fields: object) -> None:
     """Tell Wellkept what happened; print what it has to say."""
     payload = json.dumps(SESSION | fields)
-    words = [sys.executable, "-m", "wellkept.api.cli", "hook", event]
+    words = [sys.executable, "-m", "wellkept.cli", "hook", event]
     said = subprocess.run(words, input=payload, capture_output=True, text=True, check=False).stdout
     print(json.loads(said)["context"] if said else "", end="")
 

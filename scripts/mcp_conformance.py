@@ -46,7 +46,7 @@ def main(tools: Path) -> int:
                 bad = _run_suite(tools / suite, [*options], address, out)
                 failed = failed or (bad if number == 0 else 0)
             _inspect(tools, [address], folder)
-        stdio = [sys.executable, "-P", "-m", "wellkept.api.cli", "mcp"]
+        stdio = [sys.executable, "-P", "-m", "wellkept.cli", "mcp"]
         _inspect(tools, stdio, folder)
     return 1 if failed else 0
 

@@ -47,7 +47,7 @@ def run(home: Path, *arguments: str, plugins: Path = STRANGERS) -> subprocess.Co
         "WELLKEPT_EMBEDDING_PROVIDER": "none",
         "PYTHONPATH": str(plugins),
     }
-    command = [sys.executable, "-m", "wellkept.api.cli", *arguments]
+    command = [sys.executable, "-m", "wellkept.cli", *arguments]
     return subprocess.run(
         command, cwd=home, env=environment, capture_output=True, text=True, check=False
     )
@@ -377,7 +377,7 @@ class Venv:
     def wellkept(self, *words: str) -> subprocess.CompletedProcess[str]:
         home = {"WELLKEPT_HOME": str(self.folder / "home"), "WELLKEPT_EMBEDDING_PROVIDER": "none"}
         return subprocess.run(
-            [self.python, "-m", "wellkept.api.cli", *words],
+            [self.python, "-m", "wellkept.cli", *words],
             cwd=self.folder,
             env={"PATH": os.environ["PATH"], "HOME": str(self.folder), **home},
             capture_output=True,

@@ -103,7 +103,7 @@ class Terminal:
 def terminal(arguments: list[str], *, cwd: Path, env: dict[str, str]) -> Generator[Terminal]:
     child = pexpect.spawn(
         sys.executable,
-        ["-m", "wellkept.api.cli", *arguments],
+        ["-m", "wellkept.cli", *arguments],
         cwd=str(cwd),
         env=env,
         dimensions=(40, 100),
@@ -150,7 +150,7 @@ def test_two_sessions_the_second_uses_what_the_first_learned(tmp_path: Path, pro
             [
                 sys.executable,
                 "-m",
-                "wellkept.api.cli",
+                "wellkept.cli",
                 "agent",
                 "Run the check.",
                 "--json",
@@ -242,7 +242,7 @@ def test_a_session_is_resumed(tmp_path: Path, project: Path) -> None:
         env = environment(tmp_path, server)
         for arguments in (["What is it?"], ["And again?", "--resume", "last"]):
             subprocess.run(
-                [sys.executable, "-m", "wellkept.api.cli", "agent", *arguments, "--json"],
+                [sys.executable, "-m", "wellkept.cli", "agent", *arguments, "--json"],
                 cwd=project,
                 env=env,
                 capture_output=True,
@@ -265,7 +265,7 @@ def test_what_is_wrong_is_said_in_one_line(
 ) -> None:
     with ChatServer([]) as server:
         ran = subprocess.run(
-            [sys.executable, "-m", "wellkept.api.cli", "agent", "hello", *arguments],
+            [sys.executable, "-m", "wellkept.cli", "agent", "hello", *arguments],
             cwd=project,
             env={**environment(tmp_path, server), **variables},
             capture_output=True,
@@ -281,7 +281,7 @@ def test_what_is_wrong_is_said_in_one_line(
 def test_a_failing_model_ends_with_its_own_exit_code(tmp_path: Path, project: Path) -> None:
     with ChatServer([Fault(status=401)] * 9) as server:
         ran = subprocess.run(
-            [sys.executable, "-m", "wellkept.api.cli", "agent", "hello"],
+            [sys.executable, "-m", "wellkept.cli", "agent", "hello"],
             cwd=project,
             env=environment(tmp_path, server),
             capture_output=True,
@@ -299,7 +299,7 @@ def test_sessions_that_can_be_resumed_are_listed(tmp_path: Path, project: Path) 
 
         def ran(*words: str) -> str:
             done = subprocess.run(
-                [sys.executable, "-m", "wellkept.api.cli", "agent", *words],
+                [sys.executable, "-m", "wellkept.cli", "agent", *words],
                 cwd=project,
                 env=env,
                 capture_output=True,
@@ -332,7 +332,7 @@ def test_a_key_flags_what_was_told_and_a_long_paste_is_one_mark(
             "convention",
         ]
         subprocess.run(
-            [sys.executable, "-m", "wellkept.api.cli", *taught],
+            [sys.executable, "-m", "wellkept.cli", *taught],
             cwd=project,
             env=env,
             check=True,

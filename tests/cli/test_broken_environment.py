@@ -22,7 +22,7 @@ def _shell(command: str, *, home: Path) -> subprocess.CompletedProcess[bytes]:
     """Run `wk ...` with the redirections of a shell."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("WELLKEPT_")}
     env = kept | {"WELLKEPT_HOME": str(home), "WELLKEPT_EMBEDDING_PROVIDER": "none"}
-    script = f'wk() {{ "{sys.executable}" -m wellkept.api.cli "$@"; }}; {command}'
+    script = f'wk() {{ "{sys.executable}" -m wellkept.cli "$@"; }}; {command}'
     return subprocess.run(
         ["/bin/sh", "-c", script], env=env, capture_output=True, cwd=home.parent, check=False
     )

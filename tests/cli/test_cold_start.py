@@ -61,7 +61,7 @@ def test_the_command_loads_nothing_heavy_for_a_recall_by_words(home: Path, form:
 
 def test_the_command_writes_all_it_has_to_say_before_it_leaves(home: Path) -> None:
     environment = {"WELLKEPT_HOME": str(home), "WELLKEPT_PROJECT": "shop"}
-    command = [sys.executable, "-m", "wellkept.api.cli", "recall", "--mode", "words"]
+    command = [sys.executable, "-m", "wellkept.cli", "recall", "--mode", "words"]
     for question, code in (("deploy", 0), ("zebra", 1)):
         done = subprocess.run(
             [*command, question], capture_output=True, text=True, env=environment, check=False

@@ -182,7 +182,7 @@ def path(tmp_path: Path) -> str:
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "wellkept"
-    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m wellkept.api.cli \"$@\"\n")
+    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m wellkept.cli \"$@\"\n")
     program.chmod(0o700)
     return f"{folder}:{os.environ['PATH']}"
 

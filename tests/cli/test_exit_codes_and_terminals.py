@@ -226,7 +226,7 @@ def _environment(home: Path, **more: str) -> dict[str, str]:
 
 def _start(*arguments: str, home: Path, **more: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "-m", "wellkept.api.cli", *arguments],
+        [sys.executable, "-m", "wellkept.cli", *arguments],
         env=_environment(home, **more),
         capture_output=True,
         cwd=home.parent,
@@ -257,7 +257,7 @@ def test_a_reader_that_goes_away_is_no_error_message(home: Path) -> None:
     for n in range(3):
         _start("remember", f"number {n} " + "long " * 20_000, "--no-merge", home=home)
     process = subprocess.Popen(
-        [sys.executable, "-m", "wellkept.api.cli", "recall", "--json", "long"],
+        [sys.executable, "-m", "wellkept.cli", "recall", "--json", "long"],
         env=_environment(home),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -278,7 +278,7 @@ def test_on_a_terminal_forget_asks_and_no_means_no(home: Path) -> None:
     short = _start("remember", "stays", "--key", "k", home=home) and "k"
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "wellkept.api.cli", "forget", short],
+        [sys.executable, "-m", "wellkept.cli", "forget", short],
         env=_environment(home, TERM="xterm"),
         stdin=slave,
         stdout=slave,
@@ -302,7 +302,7 @@ def test_a_terminal_gets_a_coloured_table_and_no_color_is_respected(
     for arguments in (("list",), ("recall", "table", "--explain")):
         master, slave = pty.openpty()
         process = subprocess.Popen(
-            [sys.executable, "-m", "wellkept.api.cli", *arguments],
+            [sys.executable, "-m", "wellkept.cli", *arguments],
             env=_environment(home, TERM="xterm-256color", COLUMNS="30", **more),
             stdout=slave,
             stderr=subprocess.DEVNULL,

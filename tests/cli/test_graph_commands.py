@@ -40,7 +40,7 @@ def test_the_graph_is_built_asked_and_kept_fresh(tmp_path: Path) -> None:
 
 def _run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     store = str(root.parent / "memory.db")
-    command = [sys.executable, "-m", "wellkept.api.cli", "--store", store, "graph", *arguments]
+    command = [sys.executable, "-m", "wellkept.cli", "--store", store, "graph", *arguments]
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
@@ -133,7 +133,7 @@ def test_init_builds_and_summarises_when_asked_to(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "wellkept.api.cli",
+        "wellkept.cli",
         "--store",
         store,
         "init",

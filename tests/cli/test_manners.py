@@ -173,7 +173,7 @@ def test_open_starts_a_server_says_its_address_and_stops_cleanly(
     }
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         environment.pop(name, None)
-    command = [sys.executable, "-m", "wellkept.api.cli", "open"]
+    command = [sys.executable, "-m", "wellkept.cli", "open"]
     with subprocess.Popen(
         [*command, "--port", "0"],
         cwd=tmp_path,
@@ -210,7 +210,7 @@ def test_open_hands_the_page_to_the_browser(home: Path, tmp_path: Path) -> None:
     browser.chmod(0o700)
     environment = {**os.environ, "WELLKEPT_HOME": str(home), "BROWSER": str(browser)}
     environment |= {"WELLKEPT_EMBEDDING_PROVIDER": "none", "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-m", "wellkept.api.cli", "open", "--port", "0"]
+    command = [sys.executable, "-m", "wellkept.cli", "open", "--port", "0"]
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
     ) as process:

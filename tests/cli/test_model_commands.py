@@ -107,7 +107,7 @@ def test_on_a_terminal_install_asks_once_with_cost_and_none_as_default(
     import pty
 
     environment = {**os.environ, "TERM": "xterm", "HOME": str(tmp_path)}
-    words = [sys.executable, "-m", "wellkept.api.cli"]
+    words = [sys.executable, "-m", "wellkept.cli"]
 
     def install(answer: str) -> str:
         master, slave = pty.openpty()
@@ -190,7 +190,7 @@ def test_a_downloaded_reranker_is_listed_used_and_removed(cli: Cli, hub: FakeMod
 @pytest.mark.feature("B4")
 def test_two_downloads_of_one_model_do_not_meet(cli: Cli, home: Path, hub: FakeModelHub) -> None:
     hub.hold_after = 1_000
-    words = [sys.executable, "-m", "wellkept.api.cli", "models", "get", RERANKER]
+    words = [sys.executable, "-m", "wellkept.cli", "models", "get", RERANKER]
     first = subprocess.Popen(words, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert hub.holding.wait(60)

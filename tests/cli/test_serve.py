@@ -49,7 +49,7 @@ def _environment(home: Path) -> dict[str, str]:
 @contextmanager
 def serving(home: Path, folder: Path, *arguments: str) -> Generator[Served]:
     """`wellkept serve` on a free port, until it is told to end."""
-    command = [sys.executable, "-m", "wellkept.api.cli", "serve", "--port", "0", *arguments]
+    command = [sys.executable, "-m", "wellkept.cli", "serve", "--port", "0", *arguments]
     with subprocess.Popen(
         command, cwd=folder, env=_environment(home), stdout=subprocess.PIPE, text=True
     ) as process:
@@ -157,7 +157,7 @@ def test_a_busy_port_is_refused_with_what_to_do(home: Path, folder: Path) -> Non
     with serving(home, folder) as web:
         port = web.address.rsplit(":", 1)[1]
         done = subprocess.run(
-            [sys.executable, "-m", "wellkept.api.cli", "serve", "--port", port],
+            [sys.executable, "-m", "wellkept.cli", "serve", "--port", port],
             cwd=folder, env=_environment(home), capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 2
@@ -186,7 +186,7 @@ def test_mcp_is_served_at_the_same_address_behind_the_same_guard(home: Path, fol
 def test_another_database_leaves_the_hooks_events_alone(home: Path, folder: Path) -> None:
     catch(home, folder, "UserPromptSubmit", prompt="Not for that database")
     command = [
-        sys.executable, "-m", "wellkept.api.cli", "--store", str(folder / "own.db"), "serve",
+        sys.executable, "-m", "wellkept.cli", "--store", str(folder / "own.db"), "serve",
         "--port", "0",
     ]  # fmt: skip
     with subprocess.Popen(
@@ -204,7 +204,7 @@ def test_an_mcp_server_drains_too_and_shows_in_status(home: Path, folder: Path) 
     catch(home, folder, "UserPromptSubmit", prompt="Seen by an MCP server")
     catch(home, folder, "SessionEnd", reason="exit")
     with subprocess.Popen(
-        [sys.executable, "-m", "wellkept.api.cli", "mcp"],
+        [sys.executable, "-m", "wellkept.cli", "mcp"],
         cwd=folder, env=_environment(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as process, serving(home, folder, "--verbose") as web:  # fmt: skip
         _next_event(web.client, "session_ended")
@@ -294,7 +294,7 @@ def test_events_are_shown_and_as_json(cli: Cli) -> None:
 
 @pytest.mark.feature("C6")
 def test_events_are_followed_line_by_line(home: Path, folder: Path) -> None:
-    base = [sys.executable, "-m", "wellkept.api.cli"]
+    base = [sys.executable, "-m", "wellkept.cli"]
     remember = [*base, "remember", "--project", "demo"]
     subprocess.run([*remember, "Said before"], env=_environment(home), cwd=folder, check=True)
     with subprocess.Popen(

@@ -126,7 +126,7 @@ def test_a_team_is_served_with_the_role_that_init_makes(
     away = refused(cli, "serve", "--database", "postgresql://x:pw-1@127.0.0.1:9/y")
     assert "cannot be reached" in away
     assert "pw-1" not in away
-    command = [sys.executable, "-m", "wellkept.api.cli", "serve", "--port", "0", "--database", url]
+    command = [sys.executable, "-m", "wellkept.cli", "serve", "--port", "0", "--database", url]
     environment = {
         **os.environ,
         "WELLKEPT_HOME": str(tmp_path / "home"),

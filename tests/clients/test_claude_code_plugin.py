@@ -19,7 +19,7 @@ pytestmark = pytest.mark.feature("C4")
 COMMAND = ("/usr/bin/python3", "-I", "-S", "/opt/wellkept/clients/hook.py")
 
 
-SERVER = ("/opt/python", "-P", "-m", "wellkept.api.cli", "mcp")
+SERVER = ("/opt/python", "-P", "-m", "wellkept.cli", "mcp")
 
 
 def _write(

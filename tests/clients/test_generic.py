@@ -141,7 +141,7 @@ def test_the_page_names_every_event_and_field() -> None:
 
 def _run(machine: Machine, *words: str, payload: bytes = b"", **more: str) -> tuple[int, str, str]:
     done = subprocess.run(
-        [sys.executable, "-m", "wellkept.api.cli", "hook", *words],
+        [sys.executable, "-m", "wellkept.cli", "hook", *words],
         input=payload,
         capture_output=True,
         cwd=machine.project,
@@ -239,7 +239,7 @@ def test_the_example_learns_a_way_out_in_thirty_lines(machine: Machine) -> None:
         ).stdout
 
     assert "shipped" in session("make ship", "ZOO=savanna make ship")
-    drain = [sys.executable, "-m", "wellkept.api.cli", "spool", "drain"]
+    drain = [sys.executable, "-m", "wellkept.cli", "spool", "drain"]
     for _ in range(3):  # the session's own drain may be at it
         subprocess.run(
             drain, cwd=machine.project, env=environment, check=False, capture_output=True

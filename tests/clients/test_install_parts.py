@@ -25,7 +25,7 @@ pytestmark = pytest.mark.feature("C4", "C5", "H6")
 
 BEFORE = {"claude-code": "PreToolUse", "codex": "PreToolUse"}
 HOOK = ("/usr/bin/python3", "-I", "-S", "/opt/wellkept/clients/hook.py")
-SERVER = ("/opt/it's mine/python", "-P", "-m", "wellkept.api.cli", "mcp")
+SERVER = ("/opt/it's mine/python", "-P", "-m", "wellkept.cli", "mcp")
 FULL = Programs(hook=HOOK, server=SERVER, wellkept=("/opt/it's mine/wellkept",))
 SLASHED = ("claude-code", "gemini", "cursor", "opencode")
 COMMENTED = '{\n  // keep me\n  "theme": "dark", /* me too */\n}\n'
@@ -266,7 +266,7 @@ def test_what_a_person_added_to_our_server_stays_when_it_moves(tmp_path: Path) -
     with_env = _read(cursor)
     with_env["mcpServers"]["wellkept"]["env"] = {"A": "1"}
     cursor.write_text(json.dumps(with_env))
-    moved = ("/new/python", "-m", "wellkept.api.cli", "mcp")
+    moved = ("/new/python", "-m", "wellkept.cli", "mcp")
     second = _installer(tmp_path, Programs(hook=HOOK, server=moved))
     for client in ("codex", "cursor"):
         assert second.status(client, scope=InstallScope.USER).state is InstallState.OUTDATED
@@ -387,7 +387,7 @@ def test_a_command_names_programs_tools_and_arguments_that_exist(
 def test_what_a_command_runs_is_known_as_our_own(installer: Installer) -> None:
     line = "'/opt/my tools/wellkept' recall -- x"
     assert is_wellkept_command(line)
-    assert is_wellkept_command("/opt/python -P -m wellkept.api.cli recall -- x")
+    assert is_wellkept_command("/opt/python -P -m wellkept.cli recall -- x")
     assert not is_wellkept_command("/opt/python -m pytest wellkept")
     assert not is_wellkept_command("cat wellkept")
 

@@ -37,7 +37,7 @@ def test_a_hook_ends_before_it_reads_anything(machine: Machine, mode: str) -> No
 def test_the_mcp_server_answers_nothing_and_writes_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
     done = subprocess.run(
-        [sys.executable, "-m", "wellkept.api.cli", "mcp"],
+        [sys.executable, "-m", "wellkept.cli", "mcp"],
         env={**os.environ, "WELLKEPT_HOME": str(home), "WELLKEPT_SELF": "1"},
         input=b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}\n',
         capture_output=True,

@@ -81,7 +81,7 @@ def test_a_drain_without_room_says_so_and_loses_nothing(scene: Scene) -> None:
     assert scene.cli("remember", "Makes the database").code == 0
     catch_prompts(scene, ledger, 400)
     size = (scene.home / "memory.db").stat().st_size
-    drain = (sys.executable, "-P", "-m", "wellkept.api.cli", "spool", "drain")
+    drain = (sys.executable, "-P", "-m", "wellkept.cli", "spool", "drain")
     done = limited(scene, *drain, limit_bytes=size + 64_000)
     assert done.code not in {0, 1}
     assert "No disk space left" in done.errors

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.feature("C4")
-_CLI = (sys.executable, "-P", "-m", "wellkept.api.cli")
+_CLI = (sys.executable, "-P", "-m", "wellkept.cli")
 
 
 @pytest.mark.parametrize("words", [("spool", "drain"), ("remember", "x"), ("doctor",)])

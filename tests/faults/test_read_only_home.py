@@ -31,7 +31,7 @@ pytestmark = [
 ]
 _DROPPED = "-dac_override,-dac_read_search,-fowner"
 _PLAIN_USER = ("setpriv", f"--bounding-set={_DROPPED}", f"--inh-caps={_DROPPED}")
-_CLI = (sys.executable, "-P", "-m", "wellkept.api.cli")
+_CLI = (sys.executable, "-P", "-m", "wellkept.cli")
 
 
 @pytest.fixture

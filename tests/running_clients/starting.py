@@ -73,7 +73,7 @@ class Machine:
 
     def wellkept(self, *arguments: str, **more: str) -> str:
         """Run Wellkept's own command line, with more variables; its output."""
-        return self._run([sys.executable, "-m", "wellkept.api.cli", *arguments], **more).stdout
+        return self._run([sys.executable, "-m", "wellkept.cli", *arguments], **more).stdout
 
     def json(self, *arguments: str) -> Any:
         """The same, with the JSON that it prints."""

@@ -21,7 +21,7 @@ from wellkept.core.errors import UsageError
 
 pytestmark = pytest.mark.feature("C5")
 
-_COMMAND = ("-m", "wellkept.api.cli", "mcp")
+_COMMAND = ("-m", "wellkept.cli", "mcp")
 
 
 def _environment(home: Path) -> dict[str, str]:

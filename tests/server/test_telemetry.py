@@ -106,7 +106,7 @@ def test_a_stranger_cannot_add_counters_or_put_words_into_them(server: Served) -
 def test_the_log_is_one_json_object_per_line_without_any_content(
     server: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, logger="wellkept.api.server"):
+    with caplog.at_level(logging.INFO, logger="wellkept.server"):
         server.client.get("/api/memories/zebra-day", headers={"X-Request-Id": "req-7"})
         server.remember(SECRET)
     written = [JsonLines().format(record) for record in caplog.records]

@@ -33,7 +33,7 @@ def serving(url: str, folder: Path, *, port: int = 0, log: Path | None = None) -
     command = [
         sys.executable,
         "-m",
-        "wellkept.api.cli",
+        "wellkept.cli",
         "serve",
         "--port",
         str(at),
@@ -96,7 +96,7 @@ class Desk:
     def run(self, *arguments: str, given: str = "") -> Done:
         """Run one command of `wellkept`."""
         ended = subprocess.run(
-            [sys.executable, "-m", "wellkept.api.cli", *arguments],
+            [sys.executable, "-m", "wellkept.cli", *arguments],
             input=given,
             capture_output=True,
             text=True,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wellkept.core.settings.model import Settings
     from wellkept.core.team.records import UpkeepReport
 
-_LOG = logging.getLogger("wellkept.api.server")
+_LOG = logging.getLogger("wellkept.server")
 # A reverse proxy is one client: it brings everybody's requests.
 _MAX_REQUESTS = 480
 

@@ -1,1 +1,1 @@
-"""MCP server: tools, resources and prompts. Open `api.server.py` first."""
+"""MCP server: tools, resources and prompts. Open `server.py` first."""

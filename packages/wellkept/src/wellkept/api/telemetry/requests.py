@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from wellkept.core.records import record
 
-LOGGER: Final = logging.getLogger("wellkept.api.server")
+LOGGER: Final = logging.getLogger("wellkept.server")
 _FIELDS: Final = "request"
 
 

@@ -50,7 +50,7 @@ class Traces:
 
     def __init__(self, provider: TracerProvider) -> None:
         self._provider = provider
-        self._tracer = provider.get_tracer("wellkept.api.server", __version__)
+        self._tracer = provider.get_tracer("wellkept.server", __version__)
 
     def close(self) -> None:
         """Send what is left."""

@@ -1,6 +1,6 @@
 """Context for hooks, from a running server over a socket or in the hook process itself.
 
-Open `responder.py` first. `protocol.py` and `api.server.py` are the two ends of the socket,
+Open `responder.py` first. `protocol.py` and `server.py` are the two ends of the socket,
 `in_process.py` does without a server. May import `core`, `clients.registry` and `store.spool`.
 
 This file stays empty: the hook process imports it.

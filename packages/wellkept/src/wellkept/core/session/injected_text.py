@@ -23,7 +23,7 @@ _CUT_OFF = re.compile(rf"{_TAG}[ \t\r]*(?:\n|\\+n)", re.IGNORECASE)
 # The program by any path, quoted or not, or as `python -m wellkept`.
 _OWN_COMMAND = re.compile(
     r"""\s*(?:'[^'\n]*/wellkept'|"[^"\n]*/wellkept"|(?:\S*/)?wellkept"""
-    r"""|(?:'[^'\n]+'|"[^"\n]+"|\S+)(?:\s+-\w+)?\s+-m\s+wellkept(?:(?:\.api)?\.cli)?)(?:\s|\Z)"""
+    r"""|(?:'[^'\n]+'|"[^"\n]+"|\S+)(?:\s+-\w+)?\s+-m\s+wellkept(?:\.cli)?)(?:\s|\Z)"""
 )
 
 

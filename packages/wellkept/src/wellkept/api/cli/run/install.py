@@ -158,7 +158,7 @@ def make_installer(programs: Programs | None = None, *, folder: Path | None = No
 
 def client_programs(*, server: bool = True, commands: bool = True) -> Programs:
     """The programs that clients start, as absolute paths: a client may have another `PATH`."""
-    python_module = (sys.executable, "-P", "-m", "wellkept.api.cli")
+    python_module = (sys.executable, "-P", "-m", "wellkept.cli")
     script = Path(sys.executable).with_name("wellkept")
     wellkept = (str(script),) if script.is_file() else python_module
     return Programs(
@@ -188,7 +188,7 @@ def record_drain_command(environment: Mapping[str, str]) -> None:
 
     state = SpoolFolder.of(environment).folder.parent
     paths.make_private_folder(state)
-    record_command(str(state), (sys.executable, "-P", "-m", "wellkept.api.cli", "spool", "drain"))
+    record_command(str(state), (sys.executable, "-P", "-m", "wellkept.cli", "spool", "drain"))
 
 
 def hook_command() -> tuple[str, ...]:

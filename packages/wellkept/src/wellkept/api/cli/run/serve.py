@@ -102,7 +102,7 @@ def serve(
         def ready() -> None:
             page = f"{address}/?token={token()}"
             if log_format == "json":  # a collector reads along, and must not see the token
-                logging.getLogger("wellkept.api.server").info("Wellkept is at %s", address)
+                logging.getLogger("wellkept.server").info("Wellkept is at %s", address)
                 return
             _print_start(address, page, data / TOKEN_NAME, host=host)
             if browse:

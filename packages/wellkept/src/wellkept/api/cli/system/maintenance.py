@@ -202,7 +202,7 @@ def start_maintenance(wk: wellkept.Wellkept) -> subprocess.Popen[bytes]:
     store = () if url else ("--store", str(wk.path))
     environment = {**os.environ, "WELLKEPT_STORE_URL": url} if url else None
     return subprocess.Popen(
-        [sys.executable, "-m", "wellkept.api.cli", *store, "maintain", "--if-due", *project],
+        [sys.executable, "-m", "wellkept.cli", *store, "maintain", "--if-due", *project],
         cwd=wk.root,
         env=environment,
         stdin=subprocess.DEVNULL,
