@@ -1,10 +1,10 @@
 # The MCP server over stdio, for Docker's MCP catalog: docker run -i --rm -v FOLDER:/data wellkept
 FROM python:3.13-slim AS build
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE constraints.txt ./
-COPY src ./src
+COPY constraints.txt ./
+COPY packages/wellkept ./wellkept
 RUN python -m venv /opt/wellkept \
-    && /opt/wellkept/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt .
+    && /opt/wellkept/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt ./wellkept
 
 FROM python:3.13-slim
 COPY --from=build /opt/wellkept /opt/wellkept

@@ -28,10 +28,10 @@ page:  ## Build the web page (Node from the machine, else from PyPI)
 	@scripts/page build || echo "The page could not be built; the server works without it." >&2
 
 wheel: dist
-dist: page .venv/dev.stamp  ## Build sdist and wheel, with the page inside, into dist/
+dist: page .venv/dev.stamp  ## Build sdist and wheel of each distribution, with the page inside, into dist/
 	@$(PY) -m scripts.dist
 
-sbom: .venv/dev.stamp  ## Write what the wheel in dist/ is made of (CycloneDX)
+sbom: .venv/dev.stamp  ## Write what the wheels in dist/ are made of (CycloneDX)
 	@scripts/sbom
 
 test: check test-page test-integrations unit  ## Set up and run every check and test
@@ -93,7 +93,7 @@ bench: .venv/dev.stamp  ## Run every benchmark (long)
 	@$(PY) -m bench
 
 clean:  ## Remove what set-up and runs have made
-	rm -rf .venv .wellkept .hypothesis .ruff_cache build dist site packages/wellkept/packages/*/src/*.egg-info bench/out \
+	rm -rf .venv .wellkept .hypothesis .ruff_cache build dist site packages/*/src/*.egg-info bench/out \
 		web/node_modules packages/wellkept/src/wellkept/api/page
 
 .venv/run.stamp: $(wildcard packages/*/pyproject.toml) requirements-dev.txt constraints.txt scripts/setup

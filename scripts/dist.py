@@ -1,4 +1,4 @@
-"""Build the sdist and, from it, the wheel; refuse what should not be published.
+"""Build the four distributions, each sdist and wheel; refuse what should not be published.
 
     python -m scripts.dist [--out DIST] [--without-page]
 
@@ -18,50 +18,63 @@ import tomllib
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "wellkept/api/page/index.html"
-NEEDED = ("wellkept/py.typed", "wellkept/clients/hook.py", "wellkept/server/mcp/tools.json")
-# What goes into a build; the rest of the repository is for people who work on it.
+# Each distribution, with the files that it is nothing without.
+DISTRIBUTIONS = {
+    "wellkept": ("wellkept/py.typed", "wellkept/clients/hook.py", "wellkept/api/mcp/tools.json"),
+    "wellkept-agent": ("wellkept_agent/py.typed", "wellkept_agent/plugin.py"),
+    "wellkept-team": ("wellkept_team/py.typed", "wellkept_team/plugin.py"),
+    "wellkept-adapters": ("wellkept_adapters/py.typed",),
+}
+# What goes into a build; the rest of its folder is for people who work on it.
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "src")
 UNWANTED = ("tests/", "bench/", "__pycache__", ".pyc", "/.env")
 
 
-def build(out: Path) -> tuple[Path, Path]:
-    """Build both from a copy of the sources; returns the sdist and the wheel."""
+def build(out: Path, name: str = "wellkept") -> tuple[Path, Path]:
+    """Build a distribution from a copy of its sources; returns the sdist and the wheel."""
     with tempfile.TemporaryDirectory(prefix="wellkept-dist-") as folder:
         copy = Path(folder)
-        for name in SOURCES:
-            _copy(ROOT / name, copy / name)
+        for source in SOURCES:
+            _copy(ROOT / "packages" / name / source, copy / source)
         subprocess.run(
             [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(copy)],
             check=True,
             stdout=subprocess.DEVNULL,
         )
-    (sdist,) = out.glob(f"wellkept-{version()}.tar.gz")
-    (wheel,) = out.glob(f"wellkept-{version()}-*.whl")
-    return sdist, wheel
+    stem = f"{name.replace('-', '_')}-{version()}"
+    (wheel,) = out.glob(f"{stem}-*.whl")
+    return out / f"{stem}.tar.gz", wheel
+
+
+def project(name: str = "wellkept") -> dict[str, Any]:
+    """The table `[project]` of a distribution."""
+    text = (ROOT / "packages" / name / "pyproject.toml").read_text("utf-8")
+    return tomllib.loads(text)["project"]
 
 
 def version() -> str:
-    """The version in pyproject.toml."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    """The one version of all distributions."""
+    return project()["version"]
 
 
-def problems(sdist: Path, wheel: Path, *, page: bool) -> list[str]:
+def problems(sdist: Path, wheel: Path, *, needed: Iterable[str]) -> list[str]:
     """Why the two must not be published."""
     with tarfile.open(sdist) as archive:
         # Without the folder `wellkept-VERSION/` and the source folder below it.
         inside = [name.partition("/")[2] for name in archive.getnames()]
-    found = list(_problems("sdist", [name.removeprefix("src/") for name in inside], page=page))
+    found = list(_problems("sdist", [name.removeprefix("src/") for name in inside], needed))
     with zipfile.ZipFile(wheel) as archive:
-        found += _problems("wheel", archive.namelist(), page=page)
+        found += _problems("wheel", archive.namelist(), needed)
     return found
 
 
-def _problems(kind: str, names: Iterable[str], *, page: bool) -> Iterable[str]:
+def _problems(kind: str, names: Iterable[str], needed: Iterable[str]) -> Iterable[str]:
     listed = set(names)
-    for name in (*NEEDED, *((PAGE,) if page else ())):
+    for name in needed:
         if name not in listed:
             hint = " Run `make page` first." if name == PAGE else ""
             yield f"The {kind} lacks {name}.{hint}"
@@ -79,18 +92,20 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Build, check, and name what was built."""
+    """Build, name and check each."""
     parser = argparse.ArgumentParser(prog="python -m scripts.dist")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     parser.add_argument("--without-page", action="store_true")
     chosen = parser.parse_args(arguments)
-    sdist, wheel = build(chosen.out)
-    found = problems(sdist, wheel, page=not chosen.without_page)
-    for line in found:
-        print(line, file=sys.stderr)
-    if not found:
+    complaints: list[str] = []
+    for name, needed in DISTRIBUTIONS.items():
+        page = () if chosen.without_page or name != "wellkept" else (PAGE,)
+        sdist, wheel = build(chosen.out, name)
+        complaints += problems(sdist, wheel, needed=(*needed, *page))
         print(sdist, wheel, sep="\n")
-    return 1 if found else 0
+    for line in complaints:
+        print(line, file=sys.stderr)
+    return 1 if complaints else 0
 
 
 if __name__ == "__main__":

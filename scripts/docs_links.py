@@ -62,9 +62,9 @@ def outside_links(markdown: str, path: Path, *, repository: str) -> str:
 
 
 def repository() -> str:
-    """The address of the repository, as pyproject.toml has it."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return project["urls"]["Repository"]
+    """The address of the repository, as the distribution names it."""
+    text = (ROOT / "packages/wellkept/pyproject.toml").read_text("utf-8")
+    return tomllib.loads(text)["project"]["urls"]["Repository"]
 
 
 def pages_in(folder: str) -> list[str]:

@@ -1,7 +1,7 @@
 """The manifests under which clients and registries know Wellkept, made from one place.
 
 `files()` gives each as (path, text): the Claude Code plugin with its marketplace, the Codex plugin
-with its marketplace, the Gemini CLI extension, the MCP registry's `api.server.json`, and the entry for
+with its marketplace, the Gemini CLI extension, the MCP registry's `server.json`, and the entry for
 Docker's MCP catalog. Hooks and commands come from the installer's own tables, so that a plugin
 never says anything else than `wellkept install` writes. `scripts.generate_docs` writes them and
 checks that they are fresh.
@@ -12,7 +12,6 @@ They hold no path of a machine: they start `wellkept` and `wellkept-hook` from P
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator
 from importlib.resources import files as package_files
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, Final
 
 import yaml
 
+from scripts.dist import ROOT, project
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs
 from wellkept.clients.install.claude_plugin import plugin_files
 from wellkept.clients.install.client_files import client_files
@@ -27,7 +27,6 @@ from wellkept.clients.install.hook_entries import HookTarget
 from wellkept.clients.install.mcp_entries import command_and_args
 from wellkept.clients.install.slash_commands import COMMANDS, PROGRAM_MARK, gemini_format
 
-ROOT: Final = Path(__file__).resolve().parent.parent
 NAME: Final = "wellkept"
 REGISTRY_NAME: Final = "io.github.wellkept/wellkept"
 SERVER_SCHEMA: Final = (
@@ -59,11 +58,6 @@ def files() -> dict[str, str]:
     made["packaging/docker-mcp/server.yaml"] = _yaml(_docker_entry())
     made["packaging/docker-mcp/tools.json"] = _json(list(_docker_tools()))
     return made
-
-
-def project() -> dict[str, Any]:
-    """The table `[project]` of pyproject.toml."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 def _identity() -> dict[str, Any]:

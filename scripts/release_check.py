@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from scripts.dist import ROOT, version
+
 _HEADING = re.compile(r"^## (\d+\.\d+\.\d+)(?: \((.+)\))?$", re.MULTILINE)
 
 
@@ -46,8 +45,7 @@ def main(arguments: list[str]) -> int:
     if "--notes" in options:
         print(notes(tag.removeprefix("v"), changelog), end="")
         return 0
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    found = problems(tag, version=project["version"], changelog=changelog)
+    found = problems(tag, version=version(), changelog=changelog)
     print(*found, sep="\n", end="\n" if found else "")
     return 1 if found else 0
 

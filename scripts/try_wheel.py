@@ -1,10 +1,11 @@
-"""Install a wheel into an empty environment and use it as a newcomer would.
+"""Install the wheels into an empty environment and use them as a newcomer would.
 
-    python scripts/try_wheel.py dist/wellkept-0.1.0-py3-none-any.whl --python python3.13
+    python scripts/try_wheel.py dist --python python3.13
 
-Standard library only: it runs under whatever Python is at hand. In the new environment it runs the
-tour over a small repository, catches an event with the hook command, and asks the MCP server for
-its tools. Everything lies in a folder that is removed afterwards.
+Standard library only: it runs under whatever Python is at hand. First `wellkept` alone: the tour
+over a small repository, an event caught by the hook command, the tools of the MCP server, and what
+a command of another distribution says. Then the others join it. Everything lies in a folder that
+is removed afterwards.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 _CONSTRAINTS = Path(__file__).resolve().parent.parent / "constraints.txt"
@@ -23,15 +25,20 @@ _README = (
     "# Orchard\n\nPicks fruit.\n\n## Tests\n\nRun `make test`; one file: `make test FILE=x`.\n"
 )
 _LATEST = "2025-06-18"
+# One command of each distribution that adds commands.
+_JOINING = ("agent", "team")
 
 
-def install(wheel: Path, folder: Path, *, python: str = sys.executable) -> Path:
-    """An environment with nothing but the wheel and what it needs; returns its `bin`."""
+def environment(folder: Path, *, python: str = sys.executable) -> Path:
+    """An empty environment; returns its `bin`."""
     _run([python, "-m", "venv", str(folder)])
-    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    return folder / ("Scripts" if os.name == "nt" else "bin")
+
+
+def install(wheels: Iterable[Path], programs: Path) -> None:
+    """Install wheels with what they need."""
     pip = [str(programs / "python"), "-m", "pip", "--disable-pip-version-check"]
-    _run([*pip, "install", "-q", "-c", str(_CONSTRAINTS), str(wheel)])
-    return programs
+    _run([*pip, "install", "-q", "-c", str(_CONSTRAINTS), *map(str, wheels)])
 
 
 def try_out(programs: Path, folder: Path) -> dict[str, str]:
@@ -41,12 +48,12 @@ def try_out(programs: Path, folder: Path) -> dict[str, str]:
     (project / "README.md").write_text(_README, "utf-8")
     _run(["git", "init", "-q", "-b", "main"], cwd=project)
     home = folder / "home"
-    environment = {name: value for name, value in os.environ.items() if _is_plain(name)}
-    environment["WELLKEPT_HOME"] = str(home)
+    surroundings = {name: value for name, value in os.environ.items() if _is_plain(name)}
+    surroundings["WELLKEPT_HOME"] = str(home)
 
     def wellkept(*words: str, stdin: str = "", program: str = "wellkept") -> str:
         line = [str(programs / program), *words]
-        return _run(line, cwd=project, environment=environment, stdin=stdin)
+        return _run(line, cwd=project, environment=surroundings, stdin=stdin)
 
     event = {"session_id": "s1", "hook_event_name": "SessionStart", "cwd": str(project)}
     return {
@@ -61,6 +68,26 @@ def try_out(programs: Path, folder: Path) -> dict[str, str]:
         "mcp": wellkept("mcp", stdin=_mcp_requests()),
         "doctor": wellkept("doctor"),
     }
+
+
+def try_missing(programs: Path) -> list[str]:
+    """What commands of distributions that are not there say; each must fail in one line."""
+    said: list[str] = []
+    for command in _JOINING:
+        done = subprocess.run(
+            [str(programs / "wellkept"), command], capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            raise SystemExit(f"wellkept {command} works without its distribution.")
+        said.append(done.stderr)
+    return said
+
+
+def try_joined(programs: Path) -> None:
+    """The commands of the other distributions are there, and the adapters import."""
+    for command in _JOINING:
+        _run([str(programs / "wellkept"), command, "--help"])
+    _run([str(programs / "python"), "-c", "import wellkept_adapters.mem0"])
 
 
 def _mcp_requests() -> str:
@@ -107,17 +134,21 @@ def _run(
 def main() -> int:
     """Try a wheel with one Python, or with several one after the other."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("wheel", type=Path, help="a wheel, or a folder with one")
+    parser.add_argument("folder", type=Path, help="where the wheels are")
     parser.add_argument("--python", action="append", help="repeatable; the running one by default")
     chosen = parser.parse_args()
-    wheel: Path = chosen.wheel
-    if wheel.is_dir():
-        (wheel,) = wheel.glob("*.whl")
+    (alone,) = chosen.folder.glob("wellkept-*.whl")
+    others = sorted({*chosen.folder.glob("*.whl")} - {alone})
     for python in chosen.python or [sys.executable]:
-        with tempfile.TemporaryDirectory(prefix="wellkept-try-") as folder:
-            programs = install(wheel.resolve(), Path(folder) / "venv", python=python)
-            printed = try_out(programs, Path(folder))
-        print(f"{python}: {printed['version'].strip()}, tour, hook and MCP server work")
+        with tempfile.TemporaryDirectory(prefix="wellkept-try-") as name:
+            folder = Path(name)
+            programs = environment(folder / "venv", python=python)
+            install([alone], programs)
+            printed = try_out(programs, folder)
+            try_missing(programs)
+            install([alone, *others], programs)
+            try_joined(programs)
+        print(f"{python}: {printed['version'].strip()} works alone; {len(others)} more join it")
     return 0
 
 

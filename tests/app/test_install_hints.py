@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+KINDS = ("py", "md", "json", "toml")
 THIRD_PARTY: set[str] = set()
 # These match install commands in sessions: words of commands, not hints.
 PARSERS = (
@@ -31,7 +32,7 @@ _HINT = re.compile(
 
 def _files() -> Iterator[Path]:
     yield from (ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"))
-    for pattern in ("docs/**/*.md", "src/**/*.py", "src/**/*.md", "src/**/*.json", "src/**/*.toml"):
+    for pattern in ("docs/**/*.md", *(f"packages/**/*.{kind}" for kind in KINDS)):
         for path in sorted(ROOT.glob(pattern)):
             if not path.relative_to(ROOT).as_posix().startswith(PARSERS):
                 yield path
@@ -39,7 +40,7 @@ def _files() -> Iterator[Path]:
 
 def _project() -> tuple[str, set[str]]:
     """The name of our distribution and its extras."""
-    with (ROOT / "pyproject.toml").open("rb") as file:
+    with (ROOT / "packages/wellkept/pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     return project["name"], set(project["optional-dependencies"])
 

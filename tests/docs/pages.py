@@ -19,8 +19,12 @@ def pages() -> list[str]:
     """Every page that people read, relative to the repository."""
     named = [path.relative_to(ROOT).as_posix() for path in sorted(DOCS.rglob("*.md"))]
     others = ["CONTRIBUTING.md", "SECURITY.md", "examples/README.md", *READMES]
-    plugins = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("plugins/*/*.md"))]
-    return [*named, *others, *plugins, "examples/plugin-template/README.md"]
+    apart = [
+        path.relative_to(ROOT).as_posix()
+        for pattern in ("plugins/*/*.md", "packages/*/README.md")
+        for path in sorted(ROOT.glob(pattern))
+    ]
+    return [*named, *others, *apart, "examples/plugin-template/README.md"]
 
 
 def blocks(page: str) -> Iterator[tuple[str, str]]:

@@ -74,7 +74,7 @@ def test_figures_are_those_of_the_benchmarks() -> None:
 
 
 def test_badges_say_what_is_true() -> None:
-    project = tomllib.loads(text("pyproject.toml"))["project"]
+    project = tomllib.loads(text("packages/wellkept/pyproject.toml"))["project"]
     pythons = [name.rpartition(" ")[2] for name in project["classifiers"] if ":: 3." in name]
     assert " | ".join(pythons) in text("docs/images/badge-python.svg")
     assert project["license"] in text("docs/images/badge-licence.svg")

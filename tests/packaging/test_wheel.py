@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -12,14 +13,17 @@ from scripts import dist, try_wheel
 
 pytestmark = pytest.mark.feature("I3")
 
-PAGE_IS_BUILT = (dist.ROOT / "packages" / "wellkept" / "src" / dist.PAGE).exists()
+PAGE_IS_BUILT = (dist.ROOT / "packages/wellkept/src" / dist.PAGE).exists()
 
 
-def test_a_newcomer_installs_the_wheel_and_takes_the_tour(tmp_path: Path) -> None:
+def test_a_newcomer_installs_the_wheel_alone_and_takes_the_tour(tmp_path: Path) -> None:
     sdist, wheel = dist.build(tmp_path / "dist")
-    assert dist.problems(sdist, wheel, page=PAGE_IS_BUILT) == []
+    page = (dist.PAGE,) if PAGE_IS_BUILT else ()
+    needed = (*dist.DISTRIBUTIONS["wellkept"], *page)
+    assert dist.problems(sdist, wheel, needed=needed) == []
 
-    programs = try_wheel.install(wheel, tmp_path / "venv")
+    programs = try_wheel.environment(tmp_path / "venv")
+    try_wheel.install([wheel], programs)
     printed = try_wheel.try_out(programs, tmp_path)
 
     assert dist.version() in printed["version"]
@@ -29,6 +33,15 @@ def test_a_newcomer_installs_the_wheel_and_takes_the_tour(tmp_path: Path) -> Non
     answers = [json.loads(line) for line in printed["mcp"].splitlines()]
     (listed,) = [one["result"]["tools"] for one in answers if one.get("id") == 2]
     assert "memory_search" in {tool["name"] for tool in listed}
+    agent, team = try_wheel.try_missing(programs)
+    assert "pip install 'wellkept[agent]'" in agent
+    assert "pip install 'wellkept[team]'" in team
+
+
+@pytest.mark.parametrize("name", [one for one in dist.DISTRIBUTIONS if one != "wellkept"])
+def test_each_other_distribution_is_built_whole(name: str, tmp_path: Path) -> None:
+    sdist, wheel = dist.build(tmp_path, name)
+    assert dist.problems(sdist, wheel, needed=dist.DISTRIBUTIONS[name]) == []
 
 
 def test_what_must_not_be_published_is_named(tmp_path: Path) -> None:
@@ -40,14 +53,36 @@ def test_what_must_not_be_published_is_named(tmp_path: Path) -> None:
     import tarfile
 
     with tarfile.open(sdist, "w:gz") as packed:
-        packed.add(wheel, "wellkept-1/packages/wellkept/src/wellkept/py.typed")
-    found = dist.problems(sdist, wheel, page=True)
+        packed.add(wheel, "wellkept-1/src/wellkept/py.typed")
+    found = dist.problems(sdist, wheel, needed=(*dist.DISTRIBUTIONS["wellkept"], dist.PAGE))
     assert f"The wheel lacks {dist.PAGE}. Run `make page` first." in found
     assert "The wheel has wellkept/tests/test_x.py, which is not to be published." in found
     assert "The sdist lacks wellkept/clients/hook.py." in found
 
 
-def test_the_version_is_said_once() -> None:
+def test_all_distributions_have_one_version_and_one_licence() -> None:
     import wellkept
 
     assert wellkept.__version__ == dist.version()
+    licence = (dist.ROOT / "LICENSE").read_bytes()
+    for name in dist.DISTRIBUTIONS:
+        project = dist.project(name)
+        assert project["version"] == dist.version()
+        assert (dist.ROOT / "packages" / name / "LICENSE").read_bytes() == licence
+        extras = project.get("optional-dependencies", {})
+        needs = [*project["dependencies"], *(one for group in extras.values() for one in group)]
+        pins = [one for one in needs if one.startswith("wellkept") and "==" in one]
+        assert {one.partition("==")[2] for one in pins} <= {dist.version()}
+        assert not [
+            one
+            for one in needs
+            if re.match(r"wellkept(-\w+)?(\[[^]]*\])?$", one) and not one.startswith(f"{name}[")
+        ], "pin the distributions to each other"
+
+
+def test_all_brings_every_distribution() -> None:
+    extras = dist.project()["optional-dependencies"]
+    (everything,) = extras["all"]
+    parts = {part.strip() for part in everything.removeprefix("wellkept[").rstrip("]").split(",")}
+    brought = {need.partition("==")[0] for part in parts for need in extras[part]}
+    assert set(dist.DISTRIBUTIONS) - {"wellkept"} <= brought
