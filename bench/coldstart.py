@@ -77,9 +77,7 @@ def _commands(database: Path, query: Query) -> dict[str, list[str]]:
     return {
         "reference": [python, "-c", _REFERENCE, path, match_any(query.text)],
         "library": [python, "-c", _LIBRARY, path, query.text, PROJECT_NAME],
-        "command": [str(script), *ask]
-        if script.exists()
-        else [python, "-m", "wellkept.cli", *ask],
+        "command": [str(script), *ask] if script.exists() else [python, "-m", "wellkept.cli", *ask],
     }
 
 

@@ -1,6 +1,6 @@
 """Moving a store between engines: the rows that no port can carry over as they are.
 
-Open `tables.py` first. `wellkept_team.moving.move` runs a move; memories and vectors go through ports.
+Open `tables.py` first. `move.py` runs a move; memories and vectors go through ports.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`wk.team_memory`: what a team shares, on its server. Laptops push to it and pull from it.
 
-The rules are in `wellkept_team.sharing.team_rules`. The server's own memory follows the records as every
-laptop's does, so that it can be searched and shown there too.
+The rules are in `team_rules`. The server's own memory follows the records as every laptop's does,
+so that it can be searched and shown there too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a team shares, as its server keeps it: one record for each statement, numbered by change.
 
-A record has a state, an owner and a body that only `wellkept_team.sharing` reads. Every change gives it
-the next number of its project, so that "what changed since" is one ordered question.
+A record has a state, an owner and a body that only `wellkept_team.sharing` reads. Every change
+gives it the next number of its project, so that "what changed since" is one ordered question.
 """
 
 from __future__ import annotations
