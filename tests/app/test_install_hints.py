@@ -18,6 +18,7 @@ THIRD_PARTY: set[str] = set()
 # These match install commands in sessions: words of commands, not hints.
 PARSERS = (
     "packages/wellkept/src/wellkept/observe/",
+    "packages/wellkept/src/wellkept/text/shell/",
     "packages/wellkept-agent/src/wellkept_agent/tools/shell/",
 )
 _HINT = re.compile(
