@@ -24,6 +24,7 @@ from wellkept.text.contradictions.statement import (
     spelled_out,
     tokens,
 )
+from wellkept.text.required_literals import Prefilter
 
 # After these a value has ended: "to Postmark for mail".
 _VALUE_END = frozenset(
@@ -122,7 +123,7 @@ def denied_words(text: str) -> frozenset[str]:
 
 def _cues(clause: str) -> list[Cue]:
     found: list[Cue] = []
-    for pattern, kind in _patterns():
+    for pattern, kind in _patterns().possible(clause):
         for match in pattern.finditer(clause):
             groups = match.groupdict()
             old = groups.get("old") or groups.get("old2") or ""
@@ -133,9 +134,9 @@ def _cues(clause: str) -> list[Cue]:
 
 
 @cache
-def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _patterns() -> Prefilter:
     # Texts are folded, which turns ß into ss.
-    return tuple(
+    return Prefilter(
         (re.compile(entry["pattern"].replace("ß", "ss")), entry.get("kind", ""))
         for entry in raw()["cue"]
     )
