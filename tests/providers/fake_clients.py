@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import cast
 
-from wellkept.models.headless.client import HeadlessClient
+from wellkept.models.headless.clients import HeadlessClient
 from wellkept.models.headless.model import HeadlessModel
 
 _HEAD = f"""#!{sys.executable} -IS

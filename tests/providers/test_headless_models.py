@@ -11,10 +11,9 @@ import pytest
 
 from tests.providers.fake_clients import FakeClient, answers
 from wellkept.core.errors import ProviderError
-from wellkept.models.headless.client import HeadlessClient
+from wellkept.models.headless.clients import HeadlessClient, headless_client
 from wellkept.models.headless.model import FIRST_LINE
-from wellkept.models.headless.opencode import OpenCode
-from wellkept.models.text_models.settings import CLIENTS, headless_client
+from wellkept.models.text_models.settings import CLIENTS
 
 pytestmark = [
     pytest.mark.feature("C10"),
@@ -156,7 +155,7 @@ for number in range(10_000):
     print({empty!r}, flush=True)
     time.sleep(0.2)
 """
-    fake = FakeClient(tmp_path, OpenCode(), script)
+    fake = FakeClient(tmp_path, headless_client("opencode"), script)
     assert _failure(fake).cause == "answer"
     rounds = int(fake.program.with_name("opencode.rounds").read_text())
     assert rounds < 100
@@ -218,7 +217,7 @@ def test_gemini_has_a_home_with_its_own_settings_and_the_users_way_to_log_in(
 
 
 def test_opencode_keeps_the_users_models_and_nothing_else(tmp_path: Path) -> None:
-    fake = FakeClient(tmp_path, OpenCode(), answers("opencode", "yes"))
+    fake = FakeClient(tmp_path, headless_client("opencode"), answers("opencode", "yes"))
     folder = fake.home / ".config" / "opencode"
     folder.mkdir(parents=True)
     (folder / "opencode.jsonc").write_text(
@@ -228,4 +227,4 @@ def test_opencode_keeps_the_users_models_and_nothing_else(tmp_path: Path) -> Non
     config = json.loads(fake.environment["OPENCODE_CONFIG_CONTENT"])
     assert config["provider"] == {"a": {"u": "http://x/y"}}
     assert config["plugin"] == []
-    assert OpenCode().usual_model({"HOME": str(fake.home)}) == "a/b"
+    assert headless_client("opencode").usual_model({"HOME": str(fake.home)}) == "a/b"

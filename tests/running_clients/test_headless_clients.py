@@ -11,9 +11,9 @@ import pytest
 from tests.running_clients.endpoints import Endpoint, Fault, Say
 from tests.running_clients.starting import ROOT, Client, Machine, every_client
 from wellkept.core.errors import ProviderError
-from wellkept.models.headless.codex import Codex
+from wellkept.core.records import replace
+from wellkept.models.headless.clients import HeadlessClient, headless_client
 from wellkept.models.headless.model import HeadlessModel
-from wellkept.models.text_models.settings import headless_client
 
 pytestmark = pytest.mark.feature("C10")
 ANSWER = '{"ok": "yes @\u200bfile"}'
@@ -44,7 +44,7 @@ def _model(machine: Machine, client: Client, address: str, *, limit_s: float) ->
     keys = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": address}
     keys |= {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": address}
     name = client.name.removesuffix("-code")
-    asked = _CodexElsewhere(address) if name == "codex" else headless_client(name)
+    asked = _codex_elsewhere(address) if name == "codex" else headless_client(name)
     return HeadlessModel(
         asked,
         folder=machine.folder / "private",
@@ -54,24 +54,21 @@ def _model(machine: Machine, client: Client, address: str, *, limit_s: float) ->
     )
 
 
-class _CodexElsewhere(Codex):
+def _codex_elsewhere(address: str) -> HeadlessClient:
     """Codex with a provider on loopback, for which there is nothing to log in to."""
-
-    login_check = ()
-
-    def __init__(self, address: str) -> None:
-        provider: Mapping[str, object] = {
-            "name": "fake",
-            "base_url": f"{address}/v1",
-            "env_key": "FAKE_KEY",
-            "wire_api": "responses",
-            "request_max_retries": 0,
-            "stream_max_retries": 0,
-        }
-        inline = ",".join(f"{name}={json.dumps(value)}" for name, value in provider.items())
-        super().__init__(
-            overrides={"model_provider": '"fake"', "model_providers.fake": f"{{{inline}}}"}
-        )
+    provider: Mapping[str, object] = {
+        "name": "fake",
+        "base_url": f"{address}/v1",
+        "env_key": "FAKE_KEY",
+        "wire_api": "responses",
+        "request_max_retries": 0,
+        "stream_max_retries": 0,
+    }
+    inline = ",".join(f"{name}={json.dumps(value)}" for name, value in provider.items())
+    codex = headless_client("codex")
+    *words, last = codex.arguments
+    more = ("-c", 'model_provider="fake"', "-c", f"model_providers.fake={{{inline}}}")
+    return replace(codex, login_check=(), arguments=(*words, *more, last))
 
 
 @pytest.mark.parametrize("client", every_client()[:4])

@@ -1,7 +1,7 @@
 """The user's own coding client as a chat model: no interface, tools, hooks, memory or history.
 
 Open `model.py` first: it runs one call. `process.py` starts and ends the program,
-`private_folder.py` keeps what it may read, and each client has a file with its command line and its
-way to answer. Invariant: the child always has `WELLKEPT_SELF` set, and no call starts where it is
+`private_folder.py` keeps what it may read, and `clients.toml` has the command line of each client.
+Invariant: the child always has `WELLKEPT_SELF` set, and no call starts where it is
 already set, so that Wellkept never feeds itself.
 """

@@ -15,7 +15,7 @@ from shutil import which
 from wellkept.core.errors import ProviderError
 from wellkept.core.ports.models import ChatAnswer
 from wellkept.core.records import replace
-from wellkept.models.headless.client import HeadlessCall, HeadlessClient
+from wellkept.models.headless.clients import HeadlessCall, HeadlessClient
 from wellkept.models.headless.private_folder import PrivateFolder
 from wellkept.models.headless.process import MAX_OUTPUT_BYTES, run_limited
 from wellkept.models.text_models.request import SYSTEM_TEXT

@@ -6,10 +6,9 @@ A registry of short names: endpoints are asked over HTTP, clients are the user's
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from wellkept.core.errors import ProviderError
 from wellkept.core.records import field, record
@@ -17,16 +16,10 @@ from wellkept.models.http.client import NO_RETRIES, Endpoint
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import ChatModel
-    from wellkept.models.headless.client import HeadlessClient
 
 NONE = "none"
 ENDPOINTS = ("ollama", "openai", "anthropic")
-CLIENTS: Mapping[str, str] = {
-    "claude": "wellkept.models.headless.claude:ClaudeCode",
-    "codex": "wellkept.models.headless.codex:Codex",
-    "gemini": "wellkept.models.headless.gemini:GeminiCli",
-    "opencode": "wellkept.models.headless.opencode:OpenCode",
-}
+CLIENTS = ("claude", "codex", "gemini", "opencode")
 CHOICES = (NONE, *ENDPOINTS, *CLIENTS)
 _OPENAI_KEY = "OPENAI_API_KEY"
 
@@ -64,6 +57,7 @@ def open_chat_model(choice: ChatChoice, environment: Mapping[str, str]) -> ChatM
     if choice.provider == NONE:
         return None
     if choice.is_client:
+        from wellkept.models.headless.clients import headless_client
         from wellkept.models.headless.model import HeadlessModel
 
         return HeadlessModel(
@@ -75,12 +69,6 @@ def open_chat_model(choice: ChatChoice, environment: Mapping[str, str]) -> ChatM
             limit_s=choice.timeout_s,
         )
     return _open_endpoint(choice, environment)
-
-
-def headless_client(name: str) -> HeadlessClient:
-    """The client of a short name."""
-    module, _, attribute = CLIENTS[name].partition(":")
-    return cast("HeadlessClient", getattr(import_module(module), attribute)())
 
 
 def available_models(choice: ChatChoice, environment: Mapping[str, str]) -> list[ChatStatus]:
@@ -129,11 +117,9 @@ def _endpoint(choice: ChatChoice, base_url: str, key: str | None) -> Endpoint:
 
 
 def _client_status(name: str, environment: Mapping[str, str]) -> ChatStatus:
-    client = headless_client(name)
-    found = which(client.program, path=environment.get("PATH"))
-    if found is None:
-        return ChatStatus(name, False, f"{client.program} is not installed")
-    return ChatStatus(name, True, f"uses your login of {client.program}; no key")
+    if which(name, path=environment.get("PATH")) is None:
+        return ChatStatus(name, False, f"{name} is not installed")
+    return ChatStatus(name, True, f"uses your login of {name}; no key")
 
 
 def _ollama_status(choice: ChatChoice, environment: Mapping[str, str]) -> ChatStatus:
