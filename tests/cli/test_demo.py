@@ -9,8 +9,7 @@ import pytest
 
 import wellkept
 from tests.cli.conftest import Cli
-from wellkept.api.cli.demo.replay import DemoReport, make_demo
-from wellkept.api.cli.demo.sessions import demo_sessions
+from wellkept.api.cli.demo.replay import DemoReport, demo_sessions, make_demo
 from wellkept.core.types import MemoryType
 
 pytestmark = pytest.mark.feature("H1", "H4")
