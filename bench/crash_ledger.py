@@ -19,6 +19,7 @@ from random import Random
 
 import wellkept
 from bench.crash_scene import Scene, wait_until
+from wellkept.api.learning import spool_status
 from wellkept.api.processes import running_processes
 from wellkept.core.codec import Json
 from wellkept.core.ports.store import Store
@@ -27,7 +28,6 @@ from wellkept.core.session.activity import ActivityKind
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.settings.model import Settings
 from wellkept.core.types import MemoryType
-from wellkept.observe.observer.ingest import spool_status
 from wellkept.store import spool
 
 SESSIONS_PER_CLIENT = 3

@@ -30,6 +30,7 @@ import wellkept
 from bench.replay_histories import History, Planted, make_history, read_source
 from bench.replay_writer import Session
 from bench.report import Target, finish, machine, parser, say
+from wellkept.api.learning import drain_and_learn
 from wellkept.api.wellkept import Wellkept
 from wellkept.core.clock import to_ms
 from wellkept.core.code_modules import module_of
@@ -40,7 +41,6 @@ from wellkept.core.session.events import Event
 from wellkept.core.session.sessions import SpoolEntry
 from wellkept.core.text import content_words, jaccard
 from wellkept.core.types import MemoryType
-from wellkept.observe.observer.ingest import drain_and_learn
 from wellkept.observe.observer.spool_folder import SpoolFolder
 from wellkept.store import spool
 from wellkept.testing.fakes import ManualClock

@@ -23,10 +23,10 @@ import wellkept
 from bench import report
 from bench.growth import draw
 from bench.report import finish, machine, parser, resident_mb, say, table
+from wellkept.api.learning import drain_and_learn
 from wellkept.clients.registry import translate_spooled
 from wellkept.core.codec import Json
 from wellkept.core.settings.model import Settings
-from wellkept.observe.observer.ingest import drain_and_learn
 from wellkept.store import spool
 
 _WORDS = ("cache", "parser", "ledger", "token", "worker", "schema", "router", "widget", "buffer")

@@ -29,6 +29,7 @@ from bench.agent_ways_in import (
     chat_history,
 )
 from bench.planted import PARTS, Plant, beyond, leaked, plants
+from wellkept.api.learning import drain_and_learn
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.registry import translate_spooled
 from wellkept.clients.transcripts.registry import transcripts
@@ -38,7 +39,6 @@ from wellkept.core.types import MemoryType
 from wellkept.memory.exchange.passages import Passage
 from wellkept.observe.imports.notes import ProjectNote, import_notes
 from wellkept.observe.imports.transcripts import TranscriptFilter, import_transcripts
-from wellkept.observe.observer.ingest import drain_and_learn
 from wellkept.store import spool
 from wellkept.text.secrets.redaction import redact
 

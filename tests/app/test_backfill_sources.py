@@ -25,6 +25,7 @@ def take(
 ) -> NotesReport:
     asked = SourceRequest(
         services=wk.services,
+        project_name=wk.project_name,
         home=wk.root / "home",
         environment={},
         paths=paths,

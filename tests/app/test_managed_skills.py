@@ -10,6 +10,7 @@ import pytest
 from tests.app.opening import open_in
 from tests.skills.reading import document, put
 from wellkept.context.build import ContextRequest, Moment
+from wellkept.context.skill_lines import SkillContextSource
 from wellkept.core.errors import UsageError
 from wellkept.core.settings.model import Settings, rule_of
 from wellkept.core.settings.paths import managed_skills_folder
@@ -116,11 +117,14 @@ def test_the_agent_of_a_session_is_told_what_is_forced_once(tmp_path: Path) -> N
     with open_in(tmp_path) as wk:
         wk.skills.force("house-style", session="s1")
         request = ContextRequest(project=wk.project, moment=Moment.SESSION, session="s1")
-        (line,) = wk.skills.offers.offers(request)
+        (line,) = SkillContextSource(wk.skills).offers(request)
         assert line.name == "house-style"
         again = ContextRequest(project=wk.project, session="s1", shown=frozenset((line.id,)))
-        assert wk.skills.offers.offers(again) == ()
-        assert wk.skills.offers.offers(ContextRequest(project=wk.project, session="s2")) == ()
+        assert SkillContextSource(wk.skills).offers(again) == ()
+        assert (
+            SkillContextSource(wk.skills).offers(ContextRequest(project=wk.project, session="s2"))
+            == ()
+        )
 
 
 def test_the_setting_forces_in_every_session_by_name_or_alias(tmp_path: Path) -> None:

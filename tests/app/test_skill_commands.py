@@ -24,7 +24,7 @@ from wellkept.skills.library.commands import RunLock
 from wellkept.testing.fakes import ManualClock
 
 if TYPE_CHECKING:
-    from wellkept.skills.library.select import SkillChooser
+    from wellkept.skills.library.api import Skills
 
 QUESTION = "deploy the billing service to the staging cluster"
 _DEPLOY = """---
@@ -290,7 +290,7 @@ class SlowSkills:
 @pytest.mark.feature("B9")
 def test_skills_that_take_too_long_hold_nobody_up() -> None:
     slow = SlowSkills()
-    offers = SkillContextSource(cast("SkillChooser", slow), detect=list[str])
+    offers = SkillContextSource(cast("Skills", slow))
     request = ContextRequest(project="demo", moment=Moment.PROMPT, query="x")
     assert offers.offers_within(0.0, request) == ()
     assert offers.offers_within(60.0, request) == ()  # somebody is still at it

@@ -12,12 +12,12 @@ import wellkept
 from tests.app.test_live import Scene, events_of
 from tests.providers.fake_clients import FakeClient, answers
 from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.api.learning import drain_and_learn
 from wellkept.core.query import Filter
 from wellkept.core.settings.model import Settings
 from wellkept.models.headless.clients import headless_client
 from wellkept.models.text_models.settings import CLIENTS
 from wellkept.observe.observer.drain import drain_spool
-from wellkept.observe.observer.ingest import drain_and_learn
 from wellkept.observe.observer.spool_folder import SpoolFolder
 
 pytestmark = pytest.mark.feature("C3", "C8", "C10")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import wellkept
+from wellkept.api.learning import drain_and_learn
 from wellkept.clients.registry import translate
 from wellkept.core.generated_skills import GeneratedSkill
 from wellkept.core.ports.models import Embedder
@@ -14,7 +15,6 @@ from wellkept.core.session.events import Event
 from wellkept.core.session.sessions import SpoolEntry
 from wellkept.core.settings.model import Settings
 from wellkept.observe.ingest.drain import DrainReport
-from wellkept.observe.observer.ingest import drain_and_learn
 from wellkept.store import spool
 
 START_MS = 1_790_000_000_000

@@ -10,8 +10,8 @@ import pytest
 
 from tests.clients.hooking import Machine
 from tests.clients.recorded import event_name, names, recorded
+from wellkept.api.learning import drain_and_learn
 from wellkept.clients.registry import translate_spooled
-from wellkept.observe.observer.ingest import drain_and_learn
 
 pytestmark = pytest.mark.feature("C2", "C4", "A10")
 

@@ -11,6 +11,7 @@ import pytest
 
 import wellkept
 from tests.server.mcp_client import Talk, memories_in, talking, talking_in
+from wellkept.api.learning import drain_and_learn
 from wellkept.api.mcp.handlers import Handlers, ServerLocation, ServerOptions
 from wellkept.api.mcp.toolsets import TOOLSETS, parse_toolsets
 from wellkept.api.operations.argument_names import as_moment, snake
@@ -22,7 +23,6 @@ from wellkept.clients.registry import translate_spooled
 from wellkept.context.packing import ContextItem, ContextPack
 from wellkept.core.errors import UsageError
 from wellkept.core.settings.model import Settings
-from wellkept.observe.observer.ingest import drain_and_learn
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("B5", "B10", "C5")

@@ -14,11 +14,11 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from wellkept.api.learning import learn_skills
 from wellkept.core.doors import each
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
 from wellkept.observe.observer.drain import drain_spool
-from wellkept.observe.observer.ingest import learn_skills
 from wellkept.observe.observer.learn import summarize_and_learn
 from wellkept.observe.observer.spool_folder import SpoolFolder
 

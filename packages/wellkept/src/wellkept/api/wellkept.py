@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from wellkept.memory.state import State
     from wellkept.observe.observer.api import Observer
     from wellkept.observe.observer.methodology import Methodologies
+    from wellkept.skills.commands.table import Command
     from wellkept.skills.library.api import Skills
 
 
@@ -393,7 +394,17 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         """The skills of this project and this user."""
         from wellkept.skills.library.api import Skills
 
-        return Skills(self._services, memory=self)
+        services = self._services
+        return Skills(
+            services,
+            embedder=lambda: services.skill_embedder,
+            own_commands=self._slash_commands,
+        )
+
+    def _slash_commands(self, skills: Skills) -> tuple[Command, ...]:
+        from wellkept.context.slash_commands import SlashCommands
+
+        return SlashCommands(self, skills).all()
 
     @cached_property
     def graph(self) -> GraphApi:
@@ -407,7 +418,13 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         """Search in the code of the project's folder."""
         from wellkept.graph.code_index import CodeSearch
 
-        return CodeSearch(self._services, self.graph)
+        services = self._services
+        return CodeSearch(
+            services,
+            self.graph,
+            embedder=services.code_embedder,
+            know_secrets=services.know_secrets,
+        )
 
     @cached_property
     def methodology(self) -> Methodologies:

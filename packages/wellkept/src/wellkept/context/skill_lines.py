@@ -17,11 +17,9 @@ from wellkept.core.errors import WellkeptError
 from wellkept.core.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from wellkept.context.build import ContextRequest
     from wellkept.core.skills import Skill
-    from wellkept.skills.library.select import SkillChooser
+    from wellkept.skills.library.api import Skills
     from wellkept.skills.selection.select import SkillChoice
 
 LINE_CHARS: Final = 220
@@ -32,9 +30,8 @@ _PHASES: Final = {Moment.SESSION: None, Moment.PROMPT: None, Moment.PLAN: "plann
 class SkillContextSource:
     """Suggests the skills of one project."""
 
-    def __init__(self, chooser: SkillChooser, *, detect: Callable[[], object]) -> None:
-        self._chooser = chooser
-        self._detect = detect
+    def __init__(self, skills: Skills) -> None:
+        self._skills = skills
         self._busy = threading.Lock()
 
     def offers(self, request: ContextRequest) -> tuple[ExtraLine, ...]:
@@ -43,9 +40,9 @@ class SkillContextSource:
             return ()
         try:
             if request.moment is Moment.SESSION:
-                self._detect()  # logs changes for subscribers
-            forced = self._chooser.forced(request.session)
-            chosen = self._chooser.hint(
+                self._skills.detect()  # logs changes for subscribers
+            forced = self._skills.forced(request.session)
+            chosen = self._skills.hint(
                 request.query, phase=_PHASES[request.moment], files=request.files
             )
         except (WellkeptError, OSError):

@@ -43,13 +43,13 @@ from wellkept.graph.index.builder import Builder, Tree
 from wellkept.graph.index.source_files import stat_file
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
     from wellkept.core.code_modules import CodeModule, Convention
     from wellkept.core.ports.graph import GraphStore
     from wellkept.core.types import Progress
     from wellkept.graph.module_notes import ModuleSummaryReport
     from wellkept.graph.query.queries import GraphQueries
     from wellkept.graph.related_files import RelatedFiles
+    from wellkept.memory.workspace import Workspace
 
 MOST_MODULES = 40
 """Default size of the module map."""
@@ -66,7 +66,7 @@ _REBUILD = "Delete that file and run `wellkept graph build`. Only notes in it ar
 class GraphApi:
     """The code graph of one project folder."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Workspace) -> None:
         self._services = services
         self._next_check = 0.0
 

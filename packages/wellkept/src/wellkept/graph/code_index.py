@@ -7,6 +7,7 @@ bundled model is installed; neither is required.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,10 +24,11 @@ from wellkept.graph.search.term_index import IndexUpdate, TermIndex, decoded
 from wellkept.text.secrets.redaction import redact
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
     from wellkept.core.ports.code_search import CodeSearchStore
+    from wellkept.core.ports.models import Embedder
     from wellkept.core.types import Progress
     from wellkept.graph.api import GraphApi
+    from wellkept.memory.workspace import Workspace
 
 MAX_COMMITS = 20_000
 
@@ -34,9 +36,20 @@ MAX_COMMITS = 20_000
 class CodeSearch:
     """Code search in one project folder."""
 
-    def __init__(self, services: Services, graph: GraphApi) -> None:
+    def __init__(
+        self,
+        services: Workspace,
+        graph: GraphApi,
+        *,
+        embedder: Callable[[], Embedder | None],
+        know_secrets: Callable[[], None],
+    ) -> None:
+        """The embedder must be fast enough to run during a search. `know_secrets` runs before files
+        are read: what is in them is redacted."""
         self._services = services
         self._graph = graph
+        self._embedder = embedder
+        self._know_secrets = know_secrets
 
     @property
     def path(self) -> Path:
@@ -72,7 +85,7 @@ class CodeSearch:
     def update(self, *, progress: Progress | None = None) -> IndexUpdate:
         """Index files and commits that changed since the last update."""
         graph = self._graph.store if self._graph.path.exists() else None
-        self._services.know_secrets()
+        self._know_secrets()
         index = TermIndex(
             self.texts,
             self._graph.tree,
@@ -105,18 +118,13 @@ class CodeSearch:
 
     @cached_property
     def _embeddings(self) -> CodeEmbeddings | None:
-        """Embeddings by the bundled model, which is fast enough to run during a search. None if it
-        is missing or embeddings are off."""
-        from wellkept.models.embedders.bundled_models import STATIC
-
-        if self._services.embedding_choice.name == "none" or STATIC.problem():
+        embedder = self._embedder()
+        if embedder is None:
             return None
-        from wellkept.models.embedders.static import StaticEmbedder
-
         return CodeEmbeddings(
             self.texts,
             self._graph.tree,
-            embedder=StaticEmbedder(),
+            embedder=embedder,
             read=self._read,
             store=not self._services.read_only,
         )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wellkept.api.wiring.services import Services
     from wellkept.context.build import ContextRequest
     from wellkept.context.packing import ContextPack, ExtraLine
+    from wellkept.context.skill_lines import SkillContextSource
     from wellkept.context.start.handoff import Handoff
     from wellkept.context.start.session_start import StartOptions
     from wellkept.core.settings.model import Settings
@@ -211,10 +212,15 @@ class ContextMethods:
     ) -> tuple[ExtraLine, ...]:
         if self.settings.context_skills == "off":
             return ()
-        source = self.skills.offers
         if within_s is None:
-            return source.offers(request)
-        return source.offers_within(within_s, request)
+            return self._skill_source.offers(request)
+        return self._skill_source.offers_within(within_s, request)
+
+    @cached_property
+    def _skill_source(self) -> SkillContextSource:
+        from wellkept.context.skill_lines import SkillContextSource
+
+        return SkillContextSource(self.skills)
 
     def _phase(self, name: str | None) -> Phase | None:
         """Parse a phase name. Plugins are loaded only for names that are not built in."""

@@ -325,6 +325,17 @@ class Services:
         """The embedder in use; a slow one looks questions up on disk first."""
         return self._with_kept_vectors(documents=False)
 
+    def code_embedder(self) -> Embedder | None:
+        """The bundled model, which is fast enough to embed code during a search. None if it is
+        missing or embeddings are off."""
+        from wellkept.models.embedders.bundled_models import STATIC
+
+        if self.embedding_choice.name == "none" or STATIC.problem():
+            return None
+        from wellkept.models.embedders.static import StaticEmbedder
+
+        return StaticEmbedder()
+
     @cached_property
     def skill_embedder(self) -> Embedder | None:
         """The embedder in use; a slow one looks skill texts up on disk, too."""
@@ -414,7 +425,7 @@ class Services:
         is_named = bool(known.text_model_base_url and known.text_model_name)
         return ChatChoice(
             provider=known.text_model_provider or ("openai" if is_named else "none"),
-            folder=paths.data_folder(self.environment) / "model",
+            folder=paths.chat_folder(self.environment),
             base_url=known.text_model_base_url,
             model=known.text_model_name,
             api_key=known.text_model_api_key,

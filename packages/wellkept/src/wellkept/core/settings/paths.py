@@ -44,6 +44,11 @@ def models_folder(environment: Mapping[str, str]) -> Path:
     return data_folder(environment) / "models"
 
 
+def chat_folder(environment: Mapping[str, str]) -> Path:
+    """The folder in which a client that serves as a model works, whether it exists or not."""
+    return data_folder(environment) / "model"
+
+
 def managed_skills_folder(environment: Mapping[str, str]) -> Path:
     """The folder in which an administrator of this machine puts skills for everybody."""
     if sys.platform == "win32":

@@ -28,9 +28,9 @@ from wellkept.store.other_tools.records import DamagedRow, Notes, ToolNote, mome
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from wellkept.api.wiring.services import Services
     from wellkept.core.ports.store import Store
     from wellkept.core.types import Progress
+    from wellkept.memory.workspace import Workspace
 
 MAX_COMMITS: Final = 10_000
 _LINKED_COMMITS: Final = 5_000
@@ -61,7 +61,8 @@ _MAX_TAGS: Final = 20
 class SourceRequest:
     """What to import. `everything` includes the memories of other projects."""
 
-    services: Services
+    services: Workspace
+    project_name: str
     home: Path
     environment: Mapping[str, str]
     paths: tuple[Path, ...] = ()
@@ -259,8 +260,8 @@ def _files(request: SourceRequest, usual: Path, *, tool: str) -> Sequence[Path]:
 
 
 def _in_projects(request: SourceRequest, notes: Notes) -> Iterator[ProjectNote | Skipped]:
-    services, identity = request.services, request.services.identity
-    names = {name.casefold() for name in (services.root.name, identity.name)}
+    services = request.services
+    names = {name.casefold() for name in (services.root.name, request.project_name)}
     for note in notes:
         if isinstance(note, DamagedRow):
             yield Skipped(note.ref, note.reason)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.chat.transcripts import ReadStats, Transcript, UnreadableFile
 from wellkept.core.records import field, record, replace
+from wellkept.core.settings import paths
 from wellkept.observe.ingest.ingest import CommandPolicy, EventIngester, IngestRules
 from wellkept.observe.ingest.transcript_import import (
     ImportedTranscript,
@@ -27,8 +28,8 @@ from wellkept.observe.observer.drain import drain_rules, machine_environment, re
 from wellkept.text.shell.environment import Environment
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
     from wellkept.core.types import Progress
+    from wellkept.memory.workspace import Workspace
 
 _KEPT_SOURCES = 32
 
@@ -72,7 +73,7 @@ class TranscriptReport:
 
 
 def import_transcripts(
-    services: Services,
+    services: Workspace,
     source: str,
     found: Iterable[Transcript | UnreadableFile],
     *,
@@ -101,7 +102,7 @@ def import_transcripts(
     return run.finish()
 
 
-def _past_environment(services: Services, environment: Mapping[str, str]) -> Environment:
+def _past_environment(services: Workspace, environment: Mapping[str, str]) -> Environment:
     """The environment without its git state, which has changed since the session."""
     now = machine_environment(services.store, environment)
     return Environment(
@@ -129,7 +130,7 @@ def _if_there(world: Environment) -> Callable[[str, str], tuple[str, ...]]:
 class _Run:
     """The state of one import."""
 
-    services: Services
+    services: Workspace
     taker: EventIngester
     report: TranscriptReport
     progress: Progress | None
@@ -159,7 +160,7 @@ class _Run:
         return kept
 
     def _is_own(self, cwd: str) -> bool:
-        folder = self.services.chat_choice.folder
+        folder = paths.chat_folder(self.services.environment)
         return "\0" not in cwd and (
             Path(cwd).is_relative_to(folder) or Path(cwd).is_relative_to(folder.resolve())
         )

@@ -40,8 +40,8 @@ from wellkept.observe.thresholds import (
 from wellkept.project.session_commits import commit_stays, committed_afterwards
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
     from wellkept.memory.arguments import Names
+    from wellkept.memory.workspace import Workspace
     from wellkept.observe.failures.traps import Trap
     from wellkept.observe.failures.working_commands import WorkingCommand
     from wellkept.observe.learning.linked_files import LinkedFile
@@ -132,7 +132,7 @@ _RUNNING_RECORDS: Mapping[MemoryType, str] = MappingProxyType(
 class Observer:
     """The observer of one project."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Workspace) -> None:
         self._services = services
 
     def learn(
@@ -184,8 +184,8 @@ class Observer:
         scratchpad = record_verdict(engine, session_id, verdict, detail=detail, task=task)
         session = engine.store.get_session(session_id)
         assert session is not None
-        # Somebody waits for this, too long for a client to start.
-        tokens = 0 if self._services.chat_choice.is_client else None
+        # Somebody waits for this: only a model that is quick enough for a query is asked.
+        tokens = None if engine.query_model() else 0
         rules = self._rules(session, tokens=tokens, complexity=size)
         made = save_issues(
             engine,

@@ -19,11 +19,11 @@ from wellkept.observe.methodology.protocol import DEFAULT_PHASE, Methodology, Wo
 from wellkept.observe.observer.plugin_guard import forgiving
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
     from wellkept.core.codec import Json
     from wellkept.core.memory import Memory, WorkUnitRef
     from wellkept.core.session.sessions import SessionRecord
     from wellkept.core.settings.model import Scalar, SettingRule
+    from wellkept.memory.workspace import Workspace
     from wellkept.observe.methodology.plugins import Plugins
 
 DEFAULT = "native"
@@ -34,7 +34,7 @@ _PAGES = 25
 class Methodologies:
     """The methodologies available to this project."""
 
-    def __init__(self, services: Services, *, plugins: Plugins | None = None) -> None:
+    def __init__(self, services: Workspace, *, plugins: Plugins | None = None) -> None:
         self._services = services
         self._plugins = plugins
 
@@ -143,7 +143,7 @@ def parse_setting(rule: SettingRule, text: str) -> Scalar | Path:
     return value
 
 
-def methodology_of(services: Services, session: SessionRecord) -> Methodology:
+def methodology_of(services: Workspace, session: SessionRecord) -> Methodology:
     """The methodology of a session, which may belong to another project."""
     from wellkept.observe.methodology.plugins import installed_plugins
 

@@ -15,7 +15,7 @@ from wellkept.memory.recall.requests import CLEAR_SCORE, RecallRequest
 from wellkept.observe.upkeep.staleness import stale_reasons
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
+    from wellkept.memory.workspace import Workspace
 
 DEFAULT_LIMIT = 2
 
@@ -30,7 +30,9 @@ class FoundRecipe:
     stale_reason: str | None = None
 
 
-def find_recipes(services: Services, task: str, *, limit: int = DEFAULT_LIMIT) -> list[FoundRecipe]:
+def find_recipes(
+    services: Workspace, task: str, *, limit: int = DEFAULT_LIMIT
+) -> list[FoundRecipe]:
     """The recipes that fit a task, best first. A lookup counts as a use and slows their decay."""
     if not task.strip():
         raise UsageError("The task is empty.", hint="Describe the task to find a recipe for.")

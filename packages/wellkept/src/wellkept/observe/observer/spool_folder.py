@@ -20,7 +20,7 @@ from wellkept.store import spool, spool_reader
 from wellkept.text.secrets.redaction import redact_payload
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
+    from wellkept.memory.workspace import Workspace
 
 MAX_ASIDE_BYTES = 256 << 20
 _LOCK, _ASIDE, _BAD, _DAMAGED = "drain.lock", "aside", "unreadable", "damaged"
@@ -279,7 +279,7 @@ class SpoolFolder:
 
 
 def capture_tool_call(
-    services: Services, *, session: str, tool: str, given: object, output: object
+    services: Workspace, *, session: str, tool: str, given: object, output: object
 ) -> str:
     """Put a tool call into this user's spool in the form of a hook; returns the event's id."""
     if not services.is_usual:

@@ -20,14 +20,14 @@ from wellkept.memory.lifecycle.staleness import StaleReason, recipe_held_at, ref
 from wellkept.observe.upkeep.renames import changed_since, follow_history
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
     from wellkept.core.memory import Memory
     from wellkept.core.types import Progress
     from wellkept.graph.api import GraphApi
+    from wellkept.memory.workspace import Workspace
 
 
 def refresh_project(
-    services: Services,
+    services: Workspace,
     *,
     exists: Exists | None = None,
     dry_run: bool = False,
@@ -62,7 +62,7 @@ def refresh_project(
 
 
 @contextmanager
-def stale_reasons(services: Services) -> Generator[StaleReason]:
+def stale_reasons(services: Workspace) -> Generator[StaleReason]:
     """A function that says why a memory is stale although its files exist."""
     graph = _built_graph(services)
     recipe = _recipe_reason(services)
@@ -79,7 +79,7 @@ def _no_reason(_: Memory) -> str | None:
     return None
 
 
-def _recipe_reason(services: Services) -> StaleReason:
+def _recipe_reason(services: Workspace) -> StaleReason:
     """A recipe is stale when it failed, one of its files changed, or it was not used for long."""
     from wellkept.observe.learning.recipes import stale_reason
 
@@ -115,7 +115,7 @@ def _command_reason(root: Path) -> StaleReason:
 # -- The code graph -------------------------------------------------------------------------------
 
 
-def _built_graph(services: Services) -> GraphApi | None:
+def _built_graph(services: Workspace) -> GraphApi | None:
     """The code graph, if there is one for this folder; refresh never builds it."""
     from wellkept.graph.api import GraphApi
 

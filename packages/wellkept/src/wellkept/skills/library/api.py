@@ -6,7 +6,7 @@ Connects the sources (project, user, plugins, lists, the store) to one catalog; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -34,12 +34,12 @@ from wellkept.skills.sources.scanner import SKILL_FILES
 from wellkept.skills.sources.stored import TEAM_SOURCE, PromptScanner, StoredSkillScanner
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
-    from wellkept.context.skill_lines import SkillContextSource
     from wellkept.core.generated_skills import GeneratedSkill
+    from wellkept.core.ports.models import Embedder
     from wellkept.core.ports.skills import PromptSource, SkillFetcher, StoredSkills
+    from wellkept.memory.workspace import Workspace
+    from wellkept.skills.commands.table import Command
     from wellkept.skills.hooks.runner import SkillHooks
-    from wellkept.skills.library.builtin_commands import MemoryAccess
     from wellkept.skills.library.catalog import ReviewAnswer
     from wellkept.skills.library.commands import SkillCommands
     from wellkept.skills.library.generate import GenerationReport, Refinement, SkillGenerator
@@ -79,14 +79,15 @@ class Skills:
 
     def __init__(
         self,
-        services: Services,
+        services: Workspace,
         *,
-        memory: MemoryAccess,
+        embedder: Callable[[], Embedder | None],
+        own_commands: Callable[[Skills], tuple[Command, ...]],
         stored: StoredSkills | None = None,
         fetcher: SkillFetcher | None = None,
     ) -> None:
         self._services = services
-        self._memory = memory
+        self._own_commands = own_commands
         self.library = GeneratedSkills(services)
         self._stored = stored = stored or self.library
         self.root = services.root
@@ -115,7 +116,7 @@ class Skills:
         self._chooser = chooser = SkillChooser(
             index=self.index,
             root=self.root,
-            embedder=lambda: services.skill_embedder,
+            embedder=embedder,
             clock=engine.clock,
             count_tokens=engine.count_tokens,
             forced=self._forced.names,
@@ -221,8 +222,7 @@ class Skills:
         return SkillCommands(
             self._services,
             index=self.index,
-            memory=self._memory,
-            search=self.search,
+            own=lambda: self._own_commands(self),
             on_use=self._used,
             forced=lambda session: {one.skill.name for one in self.forced(session)},
         )
@@ -239,13 +239,6 @@ class Skills:
         from wellkept.skills.library.hook_store import hooks_of
 
         return hooks_of(self._services, index=self.index)
-
-    @cached_property
-    def offers(self) -> SkillContextSource:
-        """Skills as lines of a context pack."""
-        from wellkept.context.skill_lines import SkillContextSource
-
-        return SkillContextSource(self._chooser, detect=self.detect)
 
     def reminders(self, *names: str, level: str = "normal", with_names: bool = True) -> str:
         """Reminders of the skills in use, at one of three lengths."""

@@ -26,8 +26,8 @@ from wellkept.skills.sources.stored import GENERATED_SOURCE
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from wellkept.api.wiring.services import Services
     from wellkept.core.skills import Skill
+    from wellkept.memory.workspace import Workspace
     from wellkept.skills.authoring.edit_fields import FieldValue
 
 ReviewAnswer: TypeAlias = Literal["accept", "reject", "edit"]
@@ -59,7 +59,7 @@ class LibraryOverview:
 class GeneratedSkills:
     """The library of one project."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Workspace) -> None:
         self._services = services
 
     # -- As a source of skills --------------------------------------------------------------------

@@ -42,11 +42,9 @@ from wellkept.skills.commands.table import (
 )
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
     from wellkept.core.ports.skills import SkillUse
     from wellkept.core.skills import Skill
-    from wellkept.skills.library.builtin_commands import MemoryAccess
-    from wellkept.skills.selection.select import SkillSelection
+    from wellkept.memory.workspace import Workspace
 
 LOCK_WAIT_S: Final = 0.2
 _HOLDER_BYTES: Final = 40
@@ -104,18 +102,16 @@ class SkillCommands:
 
     def __init__(
         self,
-        services: Services,
+        services: Workspace,
         *,
         index: Callable[[], SkillIndex],
-        memory: MemoryAccess,
-        search: Callable[[str], SkillSelection],
+        own: Callable[[], tuple[Command, ...]],
         on_use: Callable[[str, str, str], None] = lambda _name, _session, _by: None,
         forced: Callable[[str | None], Collection[str]] = lambda _session: (),
     ) -> None:
         self._services = services
         self._index = index
-        self._memory = memory
-        self._search = search
+        self._own = own
         self._on_use = on_use
         self._forced = forced
         self._lock = RunLock(services.path.parent / "skill-runs")
@@ -126,14 +122,9 @@ class SkillCommands:
     @property
     def table(self) -> CommandTable:
         """All current commands."""
-        from wellkept.skills.library.builtin_commands import BuiltinCommands
-
         index = self._index()
         if self._table is None or self._table[0] is not index:
-            own = BuiltinCommands(
-                self._memory, search=self._search, get=self.get, list_all=self.list
-            ).all()
-            self._table = (index, CommandTable(index, own))
+            self._table = (index, CommandTable(index, self._own()))
         return self._table[1]
 
     def list(self, *, by: str = "person") -> list[Command]:

@@ -34,8 +34,8 @@ from wellkept.skills.library.session_history import load_history
 from wellkept.text.secrets.redaction import redact
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
     from wellkept.core.session.sessions import SessionRecord
+    from wellkept.memory.workspace import Workspace
     from wellkept.skills.generation.session_history import SessionHistory
 
 RECENT_SESSIONS: Final = 30
@@ -74,7 +74,7 @@ class SkillGenerator:
 
     def __init__(
         self,
-        services: Services,
+        services: Workspace,
         *,
         library: GeneratedSkills,
         existing: Callable[[], Sequence[Skill]],

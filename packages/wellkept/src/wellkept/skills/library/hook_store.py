@@ -18,10 +18,10 @@ from wellkept.skills.hooks.runner import SkillHooks
 from wellkept.skills.hooks.trust import TrustFile
 
 if TYPE_CHECKING:
-    from wellkept.api.wiring.services import Services
     from wellkept.core.clock import Clock
     from wellkept.core.ports.key_values import KeyValueStore
     from wellkept.core.skills import SkillIndex
+    from wellkept.memory.workspace import Workspace
 
 TRUST_FILE: Final = "hook-trust.json"
 _RETENTION: Final = timedelta(days=30)
@@ -75,7 +75,7 @@ def _hooks(value: Json) -> list[str]:
     return [str(one) for one in cast("list[Json]", hooks)] if isinstance(hooks, list) else []
 
 
-def hooks_of(services: Services, *, index: Callable[[], SkillIndex]) -> SkillHooks:
+def hooks_of(services: Workspace, *, index: Callable[[], SkillIndex]) -> SkillHooks:
     """The hooks of an open project."""
     return SkillHooks(
         index=index,

@@ -85,6 +85,7 @@ def _notes(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> NotesR
 
     source_request = SourceRequest(
         services=wk.services,
+        project_name=wk.project_name,
         home=Path.home(),
         environment=os.environ,
         paths=request.paths,

@@ -48,7 +48,7 @@ def log(
     Newest first. `wellkept why` tells all about a line, `wellkept flag` silences a memory,
     `wellkept off` silences everything.
     """
-    from wellkept.observe.observer.ingest import spool_status
+    from wellkept.api.learning import spool_status
 
     with options.open_wellkept(project) as wk:
         if silent:

@@ -29,7 +29,7 @@ def spool(ctx: click.Context, *, as_json: bool) -> None:
 @options.json_option
 def status(*, as_json: bool = False) -> None:
     """Show waiting, dropped and failed events."""
-    from wellkept.observe.observer.ingest import spool_status
+    from wellkept.api.learning import spool_status
 
     with options.open_wellkept() as wk:
         found = spool_status(wk.engine.store)
@@ -62,9 +62,9 @@ def status(*, as_json: bool = False) -> None:
 @options.json_option
 def drain(*, as_json: bool) -> int:
     """Process all events now. Exits with 1 when an event failed."""
+    from wellkept.api.learning import drain_and_learn
     from wellkept.clients.answers.shown_items import ShownItems
     from wellkept.clients.detached_drain import drain_rounds
-    from wellkept.observe.observer.ingest import drain_and_learn
     from wellkept.observe.observer.spool_folder import SpoolFolder
 
     folder, code = SpoolFolder.of(os.environ), exit_codes.OK
@@ -79,7 +79,7 @@ def drain(*, as_json: bool) -> int:
 @options.json_option
 def repair(*, as_json: bool) -> int:
     """Retry failed events and files, and reset the counts of dropped events and damage."""
-    from wellkept.observe.observer.ingest import retry_events
+    from wellkept.api.learning import retry_events
 
     with options.open_wellkept() as wk:
         return _print_report(retry_events(wk, translate=translate_spooled), as_json=as_json)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
-from wellkept.context.packing import quoted
+from wellkept.context.packing import quoted, render_context
 from wellkept.core.errors import UsageError
 from wellkept.core.text import first_line, shorten
 from wellkept.skills.commands.table import Command, CommandCall, Invoker
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wellkept.core.memory import Memory
     from wellkept.core.query import Stats
     from wellkept.memory.commands.execute import CommandResult
-    from wellkept.skills.selection.select import SkillSelection
+    from wellkept.skills.library.api import Skills
 
 LINE_CHARS: Final = 200
 _SHOWN: Final = 40
@@ -42,29 +42,12 @@ class MemoryAccess(Protocol):
     ) -> ContextPack: ...
 
 
-class _Get(Protocol):
-    def __call__(self, name: str, *, by: str) -> Command: ...
-
-
-class _List(Protocol):
-    def __call__(self, *, by: str) -> list[Command]: ...
-
-
-class BuiltinCommands:
+class SlashCommands:
     """The built-in commands of one project."""
 
-    def __init__(
-        self,
-        memory: MemoryAccess,
-        *,
-        search: Callable[[str], SkillSelection],
-        get: _Get,
-        list_all: _List,
-    ) -> None:
+    def __init__(self, memory: MemoryAccess, skills: Skills) -> None:
         self._memory = memory
-        self._search = search
-        self._get = get
-        self._list = list_all
+        self._skills = skills
 
     def all(self) -> tuple[Command, ...]:
         """The commands for the table."""
@@ -99,8 +82,10 @@ class BuiltinCommands:
     def help(self, call: CommandCall) -> str:
         """Every command in a line, the most used first; or one in full."""
         if call.arguments.words:
-            return "\n".join(_in_full(self._get(call.arguments.words[0], by=call.by)))
-        listed = self._list(by=call.by)
+            return "\n".join(
+                _in_full(self._skills.commands.get(call.arguments.words[0], by=call.by))
+            )
+        listed = self._skills.commands.list(by=call.by)
         return "\n".join(f"{one.usage}: {_line(one.description)}" for one in listed)
 
     def apply(self, verb: str) -> Callable[[CommandCall], str]:
@@ -117,8 +102,6 @@ class BuiltinCommands:
 
     def memory(self, _: CommandCall) -> str:
         """Counts, and the context at the start of a session."""
-        from wellkept.context.packing import render_context
-
         stats = self._memory.stats()
         by_type = ", ".join(f"{count} {name}" for name, count in stats.by_type.items())
         head = f"{self._memory.project_name}: {stats.total} memories" + (
@@ -128,8 +111,6 @@ class BuiltinCommands:
 
     def plan(self, call: CommandCall) -> str:
         """Memory context for a plan."""
-        from wellkept.context.packing import render_context
-
         if not call.arguments.text:
             raise UsageError("/plan needs a task.", hint="Type /plan followed by the task.")
         pack = self._memory.context(call.arguments.text, moment="plan", session=call.session)
@@ -138,11 +119,11 @@ class BuiltinCommands:
     def skills(self, call: CommandCall) -> str:
         """Skills by name, or those that match a query."""
         if call.arguments.text:
-            chosen = self._search(call.arguments.text).choices
+            chosen = self._skills.search(call.arguments.text).choices
             return "\n".join(_skill(c.skill.name, c.skill.description) for c in chosen) or (
                 "No skill matches."
             )
-        listed = [one for one in self._list(by=call.by) if one.skill is not None]
+        listed = [one for one in self._skills.commands.list(by=call.by) if one.skill is not None]
         lines = [_skill(one.name, one.description) for one in listed[:_SHOWN]]
         if len(listed) > _SHOWN:
             lines.append(f"({len(listed) - _SHOWN} more: /skills QUERY finds them)")

@@ -1,12 +1,15 @@
 """Drains the spool of this user and learns from the sessions in it.
 
-The drain itself is in `drain`. What is learned may belong to other projects than the open one.
+The drain itself is in `observe.observer.drain`. What is learned may belong to other projects than
+the open one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wellkept.core.doors import each
@@ -19,6 +22,8 @@ from wellkept.observe.observer.spool_folder import SpoolFolder, SpoolStatus
 
 if TYPE_CHECKING:
     from wellkept.api.wellkept import Wellkept
+    from wellkept.core.session.sessions import SessionRecord
+    from wellkept.skills.library.api import Skills
 
 
 def drain_and_learn(
@@ -49,8 +54,33 @@ def learn_skills(
     from wellkept.skills.library.learn import learn_from
 
     env = os.environ if environment is None else environment
-    learned = learn_from(wk, report.due, environment=env)
+    learned = learn_from(
+        wk.services, report.due, skills_of=lambda session: _skills_of(wk, session, env)
+    )
     return replace(report, problems=(*report.problems, *learned.problems))
+
+
+@contextmanager
+def _skills_of(
+    wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]
+) -> Generator[Skills]:
+    """The skills of the project that a session belongs to, in the same store."""
+    if session.project == wk.project:
+        yield wk.skills
+        return
+    from wellkept.api.wellkept import open as open_memory
+
+    folder = Path(session.cwd) if session.cwd and Path(session.cwd).is_dir() else wk.root
+    with open_memory(
+        wk.services.location,
+        project=session.project,
+        cwd=folder,
+        settings=wk.settings,
+        embedder=wk.engine.embedder() or "none",
+        clock=wk.engine.clock,
+        environment=environment,
+    ) as home:
+        yield home.skills
 
 
 def retry_events(
