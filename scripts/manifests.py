@@ -20,6 +20,7 @@ from typing import Any, Final
 import yaml
 
 from scripts.dist import ROOT, project
+from wellkept import __version__
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs
 from wellkept.clients.install.claude_plugin import plugin_files
 from wellkept.clients.install.client_files import client_files
@@ -86,7 +87,7 @@ def _readme(client: str, start: str) -> str:
 
 
 def _claude_code() -> Iterator[tuple[str, str]]:
-    for name, text in plugin_files(SHARED):
+    for name, text in plugin_files(SHARED, version=__version__):
         if name == ".claude-plugin/plugin.json":
             yield name, _json(_identity())
         elif name == "README.md":

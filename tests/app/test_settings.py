@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from wellkept.api.wiring.settings_file import write_entry
 from wellkept.core.errors import UsageError
 from wellkept.core.settings import paths
 from wellkept.core.settings.model import Settings, rule_of, rules
@@ -18,7 +19,7 @@ from wellkept.core.settings.sources import (
     parse_value,
     unknown_variables,
 )
-from wellkept.core.settings.toml_file import MAX_BYTES, read_entries, write_entry
+from wellkept.core.settings.toml_file import MAX_BYTES, read_entries
 from wellkept.memory.recall.requests import DEFAULT_MIN_SCORE, DEFAULT_PROFILE, SearchMode
 from wellkept.models.embedders.settings import CHOICES, DEFAULT_DIMENSION
 from wellkept.testing import real_requests

@@ -26,7 +26,7 @@ def _write(
     folder: Path, *, program: str = "wellkept", server: tuple[str, ...] = SERVER
 ) -> dict[str, str]:
     programs = Programs(hook=COMMAND, server=server, wellkept=(program,))
-    written = write_plugin(folder, programs=programs)
+    written = write_plugin(folder, programs=programs, version="1.2.3")
     return {str(path.relative_to(folder)): path.read_text("utf-8") for path in written}
 
 
@@ -34,7 +34,7 @@ def test_the_folder_has_what_a_plugin_needs(tmp_path: Path) -> None:
     made = _write(tmp_path / "plugin")
     manifest = json.loads(made[".claude-plugin/plugin.json"])
     assert manifest["name"] == "wellkept"
-    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", manifest["version"])
+    assert manifest["version"] == "1.2.3"
     market = json.loads(made[".claude-plugin/marketplace.json"])
     assert [plugin["source"] for plugin in market["plugins"]] == ["./"]
     on_disk = {p for p in (tmp_path / "plugin").rglob("*") if p.is_file()}

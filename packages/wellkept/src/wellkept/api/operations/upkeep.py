@@ -314,9 +314,9 @@ class SetSettingInput(Input):
 
 def set_setting(wk: Wellkept, request: SetSettingInput) -> SettingsOutput:
     """Change a setting in the person's own file; it counts from the next call on."""
+    from wellkept.api.wiring.settings_file import write_entry
     from wellkept.core.settings.model import rule_of
     from wellkept.core.settings.sources import SettingSources, inspect_settings
-    from wellkept.core.settings.toml_file import write_entry
     from wellkept.observe.observer.methodology import parse_setting
 
     rule = rule_of(request.key)

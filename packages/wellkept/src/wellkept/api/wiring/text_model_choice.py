@@ -7,10 +7,10 @@ from shutil import which
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from wellkept.api.wiring.settings_file import write_entry
 from wellkept.core.errors import ProviderError
 from wellkept.core.records import record
 from wellkept.core.settings import paths
-from wellkept.core.settings.toml_file import write_entry
 from wellkept.models.text_models.settings import (
     CHOICES,
     CLIENTS,

@@ -12,7 +12,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from wellkept import __version__
 from wellkept.clients.hook_spec import Programs
 from wellkept.clients.install import jsonc
 from wellkept.clients.install.client_files import claude_code_hooks
@@ -33,7 +32,7 @@ _MANIFEST: Final = ".claude-plugin/plugin.json"
 _SKILL: Final = "project-memory"
 
 
-def write_plugin(folder: Path, *, programs: Programs) -> list[Path]:
+def write_plugin(folder: Path, *, programs: Programs, version: str) -> list[Path]:
     """Write or update the plugin; returns its files.
 
     ConflictError when the folder holds something else.
@@ -43,7 +42,7 @@ def write_plugin(folder: Path, *, programs: Programs) -> list[Path]:
             f"{folder} exists and is not Wellkept's plugin.", hint="Use another folder."
         )
     written: list[Path] = []
-    for name, text in plugin_files(programs):
+    for name, text in plugin_files(programs, version=version):
         path = folder / name
         write_file(read_snapshot(path), text.encode("utf-8"))
         written.append(path)
@@ -60,7 +59,7 @@ def _is_ours(folder: Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("name") == NAME
 
 
-def plugin_files(programs: Programs) -> Iterator[tuple[str, str]]:
+def plugin_files(programs: Programs, *, version: str) -> Iterator[tuple[str, str]]:
     """The plugin's files as (relative path, text); the manifest last, as the sign of completion."""
     data = files("wellkept.clients") / "data"
     program = program_line(programs.wellkept)
@@ -83,7 +82,7 @@ def plugin_files(programs: Programs) -> Iterator[tuple[str, str]]:
         "plugins": [listed],
     }
     yield ".claude-plugin/marketplace.json", _to_json(market)
-    yield _MANIFEST, _to_json(manifest | {"version": __version__})
+    yield _MANIFEST, _to_json(manifest | {"version": version})
 
 
 def _hooks(programs: Programs) -> dict[str, Json]:

@@ -1,21 +1,17 @@
-"""Reads and edits one TOML settings file.
+"""Reads one TOML settings file: values by dotted key with their line.
 
-Reading uses `tomllib` and gives values by dotted key with their line. Editing uses `tomlkit`, which
-keeps comments and order, and parses the result again before it is written. The meaning of the keys
-is in `model`.
+The meaning of the keys is in `model`; `api.wiring.settings_file` edits a file.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias, cast
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
-from wellkept.core.settings.paths import make_private_folder
 
 Scalar: TypeAlias = str | int | float | bool
 MAX_BYTES = 1 << 20
@@ -36,7 +32,7 @@ class TomlEntry:
 
 def read_entries(path: Path) -> list[TomlEntry]:
     """Every value of the file by dotted key; a missing file has none."""
-    text = _text(path)
+    text = read_text(path)
     if not text:
         return []
     import tomllib
@@ -51,48 +47,8 @@ def read_entries(path: Path) -> list[TomlEntry]:
     return [TomlEntry(key, value, lines.get(key, 0)) for key, value in _flat(tables)]
 
 
-def write_entry(path: Path, key: str, value: Scalar | None) -> None:
-    """Set one key, or remove it when the value is None; nothing else in the file changes."""
-    expected = {entry.key: entry.value for entry in read_entries(path)}
-    if value is None:
-        expected.pop(key, None)
-    else:
-        expected[key] = value
-    edited = _edited(_text(path), key, value)
-    if edited is None or _values(edited) != expected:
-        raise UsageError(
-            f"{key} in {path} is written in a way that cannot be edited here.",
-            hint="Edit the file by hand.",
-        )
-    _replace_file(path, edited)
-
-
-def _edited(text: str, key: str, value: Scalar | None) -> str | None:
-    """The text with one key changed; None when it cannot be."""
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    *tables, name = key.split(".")
-    try:
-        document = tomlkit.parse(text)
-        table = cast("MutableMapping[str, object]", document)
-        for part in tables:
-            if part not in table and value is None:
-                return text
-            inner = table.setdefault(part, tomlkit.table())
-            if not isinstance(inner, MutableMapping):
-                return None
-            table = cast("MutableMapping[str, object]", inner)
-        if value is None:
-            table.pop(name, None)
-        else:
-            table[name] = value
-        return tomlkit.dumps(document)
-    except (TOMLKitError, RecursionError):
-        return None
-
-
-def _values(text: str) -> dict[str, object] | None:
+def values_of(text: str) -> dict[str, object] | None:
+    """The values by dotted key; None when the text is not TOML."""
     import tomllib
 
     try:
@@ -101,7 +57,8 @@ def _values(text: str) -> dict[str, object] | None:
         return None
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a settings file; empty when there is none."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise UsageError(f"The settings file {path} is larger than {MAX_BYTES:,} bytes.")
@@ -129,19 +86,3 @@ def _keys(text: str) -> Iterator[tuple[int, str]]:
             table = header[1].replace(" ", "") + "."
         elif entry := re.match(_ENTRY, line):
             yield number, table + entry[1]
-
-
-def _replace_file(path: Path, text: str) -> None:
-    """Replace the file atomically. It may hold a key, so only its owner may read it."""
-    target = path.resolve()
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        make_private_folder(target.parent)
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-            out.write(text)
-        temporary.replace(target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UsageError(f"The settings file {path} cannot be written: {error.strerror}.") from None

@@ -10,6 +10,7 @@ import click
 
 from wellkept.api.cli import options, output
 from wellkept.api.cli.groups import Group
+from wellkept.api.wiring.settings_file import write_entry
 from wellkept.core.errors import UsageError
 from wellkept.core.settings import paths
 from wellkept.core.settings.model import SettingRule, rule_of, rules
@@ -19,7 +20,6 @@ from wellkept.core.settings.sources import (
     inspect_settings,
     load_settings,
 )
-from wellkept.core.settings.toml_file import write_entry
 
 if TYPE_CHECKING:
     from wellkept.core.settings.model import Settings

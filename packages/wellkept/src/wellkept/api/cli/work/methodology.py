@@ -86,9 +86,9 @@ def _plain(one: Methodology) -> dict[str, object]:
 @options.json_option
 def use(*, id: str, project_file: bool, as_json: bool) -> None:
     """Choose the methodology. All memories are kept."""
+    from wellkept.api.wiring.settings_file import write_entry
     from wellkept.core.settings import paths
     from wellkept.core.settings.sources import SettingSources, inspect_settings
-    from wellkept.core.settings.toml_file import write_entry
     from wellkept.project.resolver import resolve_project
 
     with options.open_wellkept() as wk:
