@@ -11,13 +11,13 @@ from wellkept.api.wiring.settings_file import write_entry
 from wellkept.core.errors import ProviderError
 from wellkept.core.records import record
 from wellkept.core.settings import paths
+from wellkept.models.headless.clients import headless_client
 from wellkept.models.text_models.settings import (
     CHOICES,
     CLIENTS,
     ChatChoice,
     ChatStatus,
     available_models,
-    headless_client,
 )
 from wellkept.observe.model.consolidation import MAX_ANSWER_TOKENS
 from wellkept.observe.model.event_log import MAX_LOG_CHARS
