@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -270,3 +272,35 @@ def test_status_names_extensions_of_gemini_and_plugins_of_codex(person: Cli) -> 
     items = {(one["client"], one["scope"]): one for one in person("status", "--json").json["items"]}
     assert items["gemini", "user"]["plugin"]["enabled"] is False
     assert items["codex", "user"]["plugin"] is None
+
+
+# -- Words that people type -----------------------------------------------------------------------
+
+
+def test_help_and_version_are_words_too(person: Cli) -> None:
+    assert person("help").out == person("--help").out
+    assert person("help", "recall").out == person("recall", "--help").out
+    assert person("version").out == person("--version").out
+
+
+def test_remember_reads_a_pipe(person: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Tabs are four wide\n")))
+    said = person("remember", "--type", "rule")
+    assert said.code == 0
+    assert person("list", "--type", "rule", "--json").json["items"][0]["type"] == "convention"
+
+
+def test_an_unknown_type_lists_the_few_that_people_use(person: Cli) -> None:
+    said = person("remember", "x", "--type", "hunch")
+    assert said.code == 2
+    assert "rule, fact, decision, trap, recipe, event" in said.err
+
+
+def test_wrong_types_are_refused_in_words(tmp_path: Path) -> None:
+    with wellkept.open(tmp_path / "memory.db", project="demo") as wk:
+        with pytest.raises(wellkept.UsageError, match="must be a string, not NoneType"):
+            wk.remember(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        with pytest.raises(wellkept.UsageError, match="must be a string, not int"):
+            wk.recall(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        with pytest.raises(TypeError, match="open it again"):
+            pickle.dumps(wk)

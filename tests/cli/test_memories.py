@@ -79,7 +79,10 @@ def test_a_dash_reads_the_statement_from_standard_input(
         ("--nope",),
     ],
 )
-def test_bad_input_is_one_clear_line_and_exit_code_2(cli: Cli, arguments: tuple[str, ...]) -> None:
+def test_bad_input_is_one_clear_line_and_exit_code_2(
+    cli: Cli, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     done = cli(*arguments)
     assert done.code == 2
     assert done.out == ""

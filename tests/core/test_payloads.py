@@ -66,7 +66,7 @@ def test_a_choice_outside_the_list_is_refused_with_the_list() -> None:
 
 
 def test_an_unknown_type_is_refused_with_the_choices() -> None:
-    with pytest.raises(UsageError, match="gotcha"):
+    with pytest.raises(UsageError, match="rule, fact, decision, trap, recipe, event"):
         parse_type("hunch")
     assert parse_type("Dead-End") is MemoryType.DEAD_END
     assert parse_type("knowledge") is MemoryType.FACT

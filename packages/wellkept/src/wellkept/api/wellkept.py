@@ -26,7 +26,13 @@ from wellkept.core.records import replace
 from wellkept.core.settings import paths
 from wellkept.core.settings.sources import SettingSources, load_settings
 from wellkept.core.types import RelationType, parse_choice
-from wellkept.memory.request_builder import EDIT_KEYS, FILTER_KEYS, MEMORY_KEYS, require_known
+from wellkept.memory.request_builder import (
+    EDIT_KEYS,
+    FILTER_KEYS,
+    MEMORY_KEYS,
+    require_known,
+    require_text,
+)
 from wellkept.store import is_address
 
 if TYPE_CHECKING:
@@ -109,6 +115,9 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> str:
+        raise TypeError("A memory holds open files; open it again in the other process.")
 
     def close(self) -> None:
         """Flush buffers and close the files."""
@@ -262,6 +271,7 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         """
         from wellkept.memory.recall.requests import DEFAULT_PROFILE, RecallRequest, SearchMode
 
+        require_text(query, what="A question")
         require_known(self.recall, filters, FILTER_KEYS)
         settings, requests = self.settings, self._services.requests
         profile = profile or settings.recall_profile

@@ -177,15 +177,54 @@ TYPE_RULES: Mapping[MemoryType, TypeRule] = MappingProxyType(
 )
 
 
-def parse_type(name: str) -> MemoryType:
-    """The memory type of that name; `knowledge` is kept as an alias of `fact`."""
-    wanted = name.strip().lower().replace("-", "_")
+SHOWN_TYPES: Mapping[str, tuple[MemoryType, ...]] = MappingProxyType(
+    {
+        "rule": (
+            MemoryType.CONVENTION,
+            MemoryType.PREFERENCE,
+            MemoryType.REQUIREMENT,
+            MemoryType.CORRECTION,
+            MemoryType.PATTERN,
+        ),
+        "fact": (MemoryType.FACT,),
+        "decision": (MemoryType.DECISION,),
+        "trap": (
+            MemoryType.GOTCHA,
+            MemoryType.ERROR_PATTERN,
+            MemoryType.DEAD_END,
+            MemoryType.E2E_OBSERVATION,
+        ),
+        "recipe": (MemoryType.WORKFLOW, MemoryType.WORKFLOW_RECIPE),
+        "event": (
+            MemoryType.TIMELINE,
+            MemoryType.EPISODE,
+            MemoryType.OBSERVATION,
+            MemoryType.PROMPT,
+            MemoryType.WORK_STATE,
+            MemoryType.WORK_UNIT_OUTCOME,
+        ),
+    }
+)
+"""The six types that people see, each with the stored types that it stands for: the first is what
+is stored under its name. The exact names are taken too."""
+
+
+def parse_types(name: str) -> tuple[MemoryType, ...]:
+    """The memory types that a name stands for; `knowledge` is kept as an alias of `fact`."""
+    wanted = str(name).strip().lower().replace("-", "_")
+    if wanted in SHOWN_TYPES:
+        return SHOWN_TYPES[wanted]
     try:
-        return MemoryType("fact" if wanted == "knowledge" else wanted)
+        return (MemoryType("fact" if wanted == "knowledge" else wanted),)
     except ValueError:
         raise UsageError(
-            f"Unknown memory type {name!r}.", hint=f"Choose one of: {', '.join(MemoryType)}."
+            f"Unknown memory type {name!r}.", hint=f"Choose one of: {', '.join(SHOWN_TYPES)}."
         ) from None
+
+
+def parse_type(name: str) -> MemoryType:
+    """The memory type that is stored under a name."""
+    return parse_types(name)[0]
 
 
 _Choice = TypeVar("_Choice", bound=StrEnum)

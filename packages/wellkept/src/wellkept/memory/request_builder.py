@@ -19,7 +19,15 @@ from wellkept.core.errors import UsageError
 from wellkept.core.memory import MemoryDraft, MemoryPatch, WorkUnitRef
 from wellkept.core.query import CONFIDENCE_BANDS, Filter, Validity
 from wellkept.core.records import record
-from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source, parse_choice, parse_type
+from wellkept.core.types import (
+    TYPE_RULES,
+    MemoryType,
+    Scope,
+    Source,
+    parse_choice,
+    parse_type,
+    parse_types,
+)
 from wellkept.memory.fields import EDITABLE, SETTABLE, MemoryField
 
 if TYPE_CHECKING:
@@ -55,6 +63,12 @@ def require_known(
     close = get_close_matches(unknown, accepted, n=1)
     hint = f"Did you mean {close[0]!r}?" if close else f"It takes {', '.join(accepted)}."
     raise TypeError(f"{method.__name__}() got an unexpected keyword argument {unknown!r}. {hint}")
+
+
+def require_text(value: object, *, what: str) -> None:
+    """Raise UsageError for anything but a string."""
+    if not isinstance(value, str):
+        raise UsageError(f"{what} must be a string, not {type(value).__name__}.")
 
 
 def require_work_unit(value: object) -> None:
@@ -118,6 +132,7 @@ class RequestBuilder:
 
     def draft(self, content: str, given: MemoryArgs) -> MemoryDraft:
         """The draft that the keywords of `remember` describe."""
+        require_text(content, what="The text of a memory")
         if given.get("work_unit") is not None:
             require_work_unit(given.get("work_unit"))
         kind, own_tags = self._type(given.get("type", "fact"))
@@ -133,25 +148,27 @@ class RequestBuilder:
         return MemoryPatch(**values)
 
     def _type(self, name: str) -> tuple[MemoryType, tuple[str, ...]]:
-        """A type by name. A methodology's own type is stored as a built-in type with a tag."""
-        try:
-            return parse_type(name), ()
-        except UsageError:
-            own = self.own_type(name)
-            if own is None:
-                raise
-            return own[0], (own[1],)
+        """The type that is stored under a name, and its tags."""
+        kinds, tags = self._types((name,))
+        return kinds[0], tags
 
     def _types(self, names: tuple[str, ...]) -> tuple[tuple[MemoryType, ...], tuple[str, ...]]:
-        """Types by name, and the tags that select a methodology's own type."""
-        found = [self._type(name) for name in names]
-        tags = tuple(tag for _, own in found for tag in own)
-        if tags and len(found) > 1:
-            raise UsageError(
-                "A methodology's own type cannot be combined with other types.",
-                hint="Search once per type.",
-            )
-        return tuple(kind for kind, _ in found), tags
+        """Types by name. A methodology's own type is stored as a built-in type with a tag."""
+        kinds: list[MemoryType] = []
+        for name in names:
+            try:
+                kinds += parse_types(name)
+            except UsageError:
+                own = self.own_type(name)
+                if own is None:
+                    raise
+                if len(names) > 1:
+                    raise UsageError(
+                        "A methodology's own type cannot be combined with other types.",
+                        hint="Search once per type.",
+                    ) from None
+                return (own[0],), (own[1],)
+        return tuple(kinds), ()
 
     def _values(
         self, given: Mapping[str, Any], rows: Sequence[MemoryField], kind: MemoryType

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 _INVISIBLE_IN_JSON = "[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 _BADGE_COLOURS = {"PREF": "magenta", "CONV": "blue", "PATN": "cyan", "WARN": "yellow"}
-_MIN_WIDTH, _DEFAULT_WIDTH = 40, 100
+_MIN_WIDTH, _DEFAULT_WIDTH = 30, 100
 _FENCES = ("```", "~~~")
 _PROSE = re.compile(r"[(\"'“«`*]{0,3}[^\W\d_]")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")

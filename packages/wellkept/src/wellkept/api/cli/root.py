@@ -344,6 +344,13 @@ def _run(arguments: list[str]) -> int:
 
 def _invoke(arguments: list[str]) -> int:
     """Run the command without click's own handling of pipes and interrupts."""
+    match arguments:
+        case ["help", *words]:
+            arguments = [*words, "--help"]
+        case ["version"]:
+            arguments = ["--version"]
+        case _:
+            pass
     with root.make_context(_NAME, arguments) as ctx:
         code = root.invoke(ctx)
     sys.stdout.flush()

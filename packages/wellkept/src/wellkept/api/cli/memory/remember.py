@@ -10,7 +10,7 @@ from wellkept.api.cli import options, output
 from wellkept.api.cli.names import SESSION
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
-from wellkept.core.types import MemoryType, Scope, Source
+from wellkept.core.types import SHOWN_TYPES, MemoryType, Scope, Source
 from wellkept.memory.arguments import MemoryArgs
 from wellkept.memory.file_presence import path_exists
 
@@ -21,7 +21,7 @@ _COLOURS = {"inserted": "green", "merged": "cyan", "superseded": "yellow", "unch
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="TEXT...")
+@click.argument("words", nargs=-1, metavar="TEXT...")
 @click.option(
     "--type",
     "-t",
@@ -29,7 +29,7 @@ _COLOURS = {"inserted": "green", "merged": "cyan", "superseded": "yellow", "unch
     show_default=True,
     type=options.open_choice(MemoryType),
     metavar="TYPE",
-    help=f"Memory type: {', '.join(MemoryType)}.",
+    help=f"Memory type: {', '.join(SHOWN_TYPES)}.",
 )
 @click.option("--key", help="Unique key; a later memory with the same key replaces this one.")
 @click.option("--tag", "tags", multiple=True, help="Tag. Repeatable.")
@@ -84,13 +84,15 @@ def remember(
 ) -> None:
     """Store a memory.
 
-    A single - reads TEXT from standard input. The memory is inserted, merged with a similar one,
-    or replaces one that it contradicts; the output says which.
+    Without TEXT, or with a single -, standard input is read. The memory is inserted, merged with
+    a similar one, or replaces one that it contradicts; the output says which.
     """
+    if not words and output.is_interactive():
+        raise UsageError("No text was given.", hint="Type it after the command, or pipe it in.")
     parts = {"pinned": pin, "payload": read_payload(payload), "work_unit": _work_unit(work_unit)}
     arguments = MemoryArgs(**details, **parts)  # type: ignore[typeddict-item]
     with options.open_wellkept(project) as wk:
-        content = output.read_input(words, what="text")
+        content = output.read_input(words or ("-",), what="text")
         result = wk.remember(content, merge_similar=not no_merge, **arguments)
         problem = wk.embedding_problem
         missing = [name for name in result.memory.files if not path_exists(wk.root / name)]
