@@ -156,6 +156,15 @@ def keywords(text: str) -> list[MemoryCommand]:
     return found
 
 
+def explicit(text: str) -> list[MemoryCommand]:
+    """What is said with a memory word; plain statements are measured apart."""
+    found = detect_commands(text)
+    return [one for one in found if not (isinstance(one, Remember) and one.stated)]
+
+
+_RULES: dict[str, Detect] = {"commands": explicit, "statements": detect_commands}
+
+
 def measure(
     messages: Iterable[Message], detect: Detect = detect_commands
 ) -> dict[str, dict[str, float | int]]:
@@ -183,7 +192,7 @@ def main() -> None:
                     message.lang, repr(message.text), message.expect, detect_commands(message.text)
                 )
     figures = {
-        name: {"rules": measure(messages), "keywords": measure(messages, keywords)}
+        name: {"rules": measure(messages, _RULES[name]), "keywords": measure(messages, keywords)}
         for name, messages in sets.items()
     }
     if not options.json:

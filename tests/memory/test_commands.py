@@ -21,7 +21,7 @@ from wellkept.text.memory_commands.detect import (
 pytestmark = pytest.mark.feature("A8")
 
 MESSAGES = bench.load()
-FIGURES = bench.measure(MESSAGES)
+FIGURES = bench.measure(MESSAGES, bench.explicit)
 
 
 def one(message: str) -> MemoryCommand:

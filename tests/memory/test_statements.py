@@ -83,3 +83,50 @@ def test_a_retraction_says_what_it_is_about() -> None:
     assert detect_commands("die Regel mit den Tabs gilt nicht mehr") == [
         Forget("Tabs", recent=True)
     ]
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("No, don't use float for money, integer cents everywhere", MemoryType.CORRECTION),
+        ("let's go with SQLite, we don't want to run a server", MemoryType.DECISION),
+        ("I decided against websockets. Server sent events are enough.", MemoryType.DECISION),
+        ("all user facing strings go through t(), no exceptions", MemoryType.CONVENTION),
+        ("wir benutzen hier immer pnpm, nie npm", MemoryType.CONVENTION),
+        ("On garde Vue 2 jusqu'à la fin de l'année", MemoryType.CONVENTION),
+        ("In this repo the tests need TZ=UTC or the calendar ones fail", MemoryType.FACT),
+        ("コミットメッセージは必ず英語で書いてください", None),
+    ],
+)
+def test_an_everyday_correction_or_decision_is_kept_whole(
+    message: str, kind: MemoryType | None
+) -> None:
+    (found,) = detect_commands(message)
+    assert isinstance(found, Remember)
+    assert found.content.rstrip(".") in message
+    assert kind is None or found.type is kind
+
+
+def test_a_retraction_keeps_what_holds_instead() -> None:
+    assert detect_commands("scrap that, we keep redis after all") == [
+        Forget("", recent=True),
+        Remember("we keep redis after all", MemoryType.CORRECTION, stated=True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "kept"),
+    [
+        ("Should the uploader back off when S3 returns 503?", "yes, but cap it at 5 tries", True),
+        ("Should I commit this now?", "yes, and push the branch", False),
+        ("Should the uploader back off when S3 returns 503?", "why would it?", False),
+        ("Done. All tests pass.", "ok, the next one", False),
+    ],
+)
+def test_a_typed_reply_to_a_question_of_design_is_a_decision(
+    question: str, reply: str, kept: bool
+) -> None:
+    found = detect_commands(reply, answers_to=question)
+    assert [getattr(one, "content", None) for one in found] == (
+        [f"{question} {reply}"] if kept else []
+    )

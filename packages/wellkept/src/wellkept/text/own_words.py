@@ -123,7 +123,8 @@ _SUPPOSES = re.compile(
     r"|i wonder|wondering|i guess|not sure|do you think|correct me|thoughts on|how about|what about"
     r"|vielleicht|eventuell|peut-être|quizás|tal vez|talvez|forse|может быть|наверное)\b"
     r"|\bif (?:we|i|you|they) (?:used|had|were|would|could|did|switched|moved|went)\b"
-    r"|\bwould be (?:better|faster|nicer|easier|good|great)\b"
+    r"|\b(?:would be (?:way |much )?(?:better|faster|nicer|easier|good|great)|could be|seems? like"
+    r"|feels?|thinking of|starting to|looks like)\b"
     r"|也许|可能|如果|かもしれ|でしょうか|もし",
     re.IGNORECASE,
 )

@@ -87,7 +87,7 @@ def apply_commands(
     """
     said_by = speaker or Speaker()
     done: list[CommandResult] = []
-    for command in detect_commands(message):
+    for command in detect_commands(message, answers_to=said_by.answers_to):
         match command:
             case Ask() if remember_only:
                 continue

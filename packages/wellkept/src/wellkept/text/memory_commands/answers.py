@@ -12,6 +12,7 @@ from functools import cache
 from wellkept.core.records import record
 from wellkept.core.session.events import Answer
 from wellkept.core.text import content_words, shorten
+from wellkept.text.own_words import own_sentences
 from wellkept.text.rule_data import read_rules
 
 MAX_QUESTION_CHARS, MAX_ANSWER_CHARS, MAX_MEANING_CHARS = 300, 240, 200
@@ -24,6 +25,12 @@ _MIN_SUBJECT_WORDS = 2
 _VAGUE = frozenset(
     """approach approaches option options way direction tradeoff tradeoffs comparison based
     details strategy choice handle given prefer one""".split()
+)
+_ENOUGH_WORDS = 6
+_MIN_CHOSEN_WORDS = 2
+_AGREES = frozenset(
+    """yes yeah yep no nope ok okay sure please first second third one option both neither go ahead
+    thanks good great fine commit push run tests test do it""".split()
 )
 _POINTS_BACK = re.compile(r"\b(?:this|that|it|they|them|these|those)\b", re.I)
 _QUOTED = re.compile(r"'[^'\n]{1,60}'|\"[^\"\n]{1,60}\"|`[^`\n]{1,60}`")
@@ -56,6 +63,40 @@ def decision_in(answer: Answer) -> Decided | None:
         question = f"{answer.topic}: {question}"
     content = f"{question} {shorten(chosen, limit=MAX_ANSWER_CHARS)}"
     return Decided(question, f"{content} ({meaning})" if meaning else content)
+
+
+def typed_answer(message: str, asked: str) -> Decided | None:
+    """The decision that a typed reply makes to the question at the end of an agent's message."""
+    question = _tail(asked)
+    if not question.endswith(("?", "？")) or len(message) > MAX_ANSWER_CHARS:
+        return None
+    chosen = " ".join(message.split())
+    own = own_sentences(message)
+    if not own or any(one.asks or one.supposes for one in own) or _rule("no_choice").search(chosen):
+        return None
+    if len([w for w in content_words(chosen) if w not in _AGREES]) < _MIN_CHOSEN_WORDS:
+        return None
+    last = _BACKGROUND.split(question)[-1]
+    is_vague = not set(content_words(last)) - _VAGUE
+    if (
+        not (is_vague or _is_design(last))
+        or len(set(content_words(question)) - _VAGUE) < _MIN_SUBJECT_WORDS
+    ):
+        return None
+    return Decided(question, f"{question} {chosen}")
+
+
+def _tail(asked: str) -> str:
+    """The last lines of a message that fit, from the start of one."""
+    lines = [line.strip() for line in asked.strip().splitlines() if line.strip()]
+    kept: list[str] = []
+    for line in reversed(lines):
+        if sum(map(len, kept)) + len(line) > MAX_QUESTION_CHARS:
+            break
+        kept.insert(0, line)
+        if len(set(content_words(" ".join(kept))) - _VAGUE) >= _ENOUGH_WORDS:
+            break
+    return " ".join(kept)
 
 
 def _is_design(question: str) -> bool:

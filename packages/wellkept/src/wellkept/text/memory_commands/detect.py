@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from wellkept.core.records import record, replace
 from wellkept.core.types import MemoryType
+from wellkept.text.memory_commands.answers import typed_answer
 from wellkept.text.memory_commands.rules import (
     NO_LANGUAGE,
     CommandRule,
@@ -22,8 +23,8 @@ from wellkept.text.memory_commands.rules import (
     languages_of,
     rules_for,
 )
-from wellkept.text.memory_commands.statements import SentenceContext, goes_on, read_statement
-from wellkept.text.own_words import DOCUMENT_CHARS, Sentence, written_sentences
+from wellkept.text.own_words import DOCUMENT_CHARS, Sentence, own_sentences, written_sentences
+from wellkept.text.speech import quotation_end, read_statement
 
 _SLASH = re.compile(r"\s*/(remember|forget|recall|memories)(?:\s+(\S.*?))?\s*\Z", re.DOTALL)
 _TRAILING = re.compile(
@@ -37,6 +38,7 @@ _ASKS_WHETHER = re.compile(
     r"(?: that| this| it| the| you| we| not|\?|\Z)",
     re.IGNORECASE,
 )
+_HERE = re.compile(r"\b(?:in|for) (?:this|our) ", re.IGNORECASE)
 _WRAPPING = (('"', '"'), ("“", "”"), ("「", "」"), ("«", "»"))
 
 
@@ -68,14 +70,19 @@ class Ask:
 MemoryCommand: TypeAlias = Remember | Forget | Ask
 
 
-def detect_commands(message: str) -> list[MemoryCommand]:
-    """Every memory command in the message, in order."""
+def detect_commands(message: str, *, answers_to: str | None = None) -> list[MemoryCommand]:
+    """Everything that the message tells the memory, in order. `answers_to` is the agent's message
+    before it: a reply to its question is a decision."""
     slash = _SLASH.match(message)
     if slash:
         return _slash_command(slash)
     rules = rules_for(languages_of(message))
     orders = [clause for one in written_sentences(message) for clause in _clauses(one, rules)]
-    return list(_Detector(message, orders, rules).commands())
+    found = list(_Detector(message, orders, rules).commands())
+    decided = typed_answer(message, answers_to) if answers_to and not found else None
+    if decided is None:
+        return found
+    return [Remember(decided.content, MemoryType.DECISION, stated=True)]
 
 
 def infer_type(content: str, *, default: MemoryType = MemoryType.FACT) -> MemoryType:
@@ -102,6 +109,9 @@ def _clauses(sentence: Sentence, rules: CommandRules) -> Iterator[Sentence]:
     """
     found = [(split, m) for split in rules.splits for m in split.pattern.finditer(sentence.masked)]
     begin = 0
+    if retracts := rules.retracts.match(sentence.masked):
+        yield _part(sentence, 0, sentence.masked[: retracts.end("retraction")])
+        begin = retracts.end()
     for split, match in sorted(found, key=lambda pair: pair[1].start()):
         before = sentence.masked[begin : match.start()].rstrip()
         if before and rules.is_complete(before, split.before):
@@ -126,7 +136,10 @@ class _Detector:
         self._contradicted = False
         self._material = False
         self._introduced = False
+        self._retracted: int | None = None
+        self._quoted = 0
         self._listing = all(s.bullet for s in said)
+        self._own = [(one.start, one.end) for one in own_sentences(message)]
 
     def commands(self) -> Iterator[MemoryCommand]:
         index = 0
@@ -142,32 +155,47 @@ class _Detector:
         sentence = self._said[index]
         command = self._read(sentence) or self._pointed_back(index) or self._stated(index)
         if command:
+            self._retracted = sentence.paragraph if isinstance(command, Forget) else None
             yield command
         else:
             self._note(sentence)
 
     def _stated(self, index: int) -> Remember | None:
-        """A rule stated without a memory word."""
+        """A rule, correction or decision stated without a memory word, quoted whole."""
         sentence = self._said[index]
-        if self._material or self._introduced or sentence.asks:
+        if self._material or self._introduced or sentence.asks or sentence.supposes:
+            return None
+        if sentence.start < self._quoted:
             return None
         if len(self._message) > DOCUMENT_CHARS and sentence.paragraph != self._said[0].paragraph:
             # The end of a pasted document reads like the person's own words.
             return None
-        if sentence.bullet and not self._listing:
+        if (sentence.bullet and not self._listing) or not self._is_own(sentence):
             return None
         skip = len(sentence.masked) - len(self._rules.unopened(sentence.masked))
-        said_no = self._rules.contradiction.match(sentence.masked[:skip]) is not None
-        context = SentenceContext(self._contradicted or said_no, self._tasks_before > 0)
-        found = read_statement(sentence.masked[skip:], context)
-        if found is None or self._passing(sentence.masked) or self._is_put_in_question(sentence):
+        text, opener = sentence.masked[skip:], sentence.masked[:skip]
+        said_no = self._rules.contradiction.match(opener) is not None
+        here = _HERE.search(opener)
+        found = read_statement(
+            text,
+            contradicts=self._contradicted or said_no,
+            after_retraction=self._retracted == sentence.paragraph,
+            in_this_project=here is not None,
+        )
+        if found is None or self._passing(text) or self._is_put_in_question(sentence):
             return None
-        begin = sentence.start + skip
-        end = begin + found.end
-        rest = self._said[index + 1 : index + 2]
-        if found.joined and rest and rest[0].paragraph == sentence.paragraph:
-            end = rest[0].end if goes_on(rest[0].masked) and not rest[0].asks else end
-        return Remember(_tidy(self._message[begin + found.start : end]), found.type, stated=True)
+        if self._tasks_before and not said_no and self._specifies(text, found.type):
+            return None
+        begin = sentence.start + (here.start() if here else skip)
+        end = self._quoted = quotation_end(sentence, self._said[index + 1 :])
+        return Remember(_tidy(self._message[begin:end]), found.type, stated=True)
+
+    def _specifies(self, text: str, kind: MemoryType) -> bool:
+        """Whether a sentence behind a request describes the thing to build."""
+        return kind is MemoryType.REQUIREMENT or self._rules.behaviour.match(text) is not None
+
+    def _is_own(self, sentence: Sentence) -> bool:
+        return any(start <= sentence.start and sentence.end <= end for start, end in self._own)
 
     def _is_put_in_question(self, sentence: Sentence) -> bool:
         """Whether another sentence asks if it is so: "Is that still true?"."""

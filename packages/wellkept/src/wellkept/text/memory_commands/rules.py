@@ -54,6 +54,7 @@ class CommandRules:
     splits: tuple[SentenceSplit, ...]
     reported: re.Pattern[str]
     plain_work: re.Pattern[str]
+    retracts: re.Pattern[str]
 
     def finds(self, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
         """A match whose verb, if the pattern names one, is in the list of verbs."""
@@ -129,6 +130,7 @@ def rules_for(languages: frozenset[str]) -> CommandRules:
         ),
         reported=_compiled("{reported}"),
         plain_work=_compiled("{plain_work}"),
+        retracts=_compiled("{retracts}"),
     )
 
 
