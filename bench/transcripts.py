@@ -92,7 +92,11 @@ class _Sources:
     @classmethod
     def load(cls) -> _Sources:
         found = sorted(
-            [*ROOT.glob("src/**/*.py"), *ROOT.glob("tests/**/*.py"), *ROOT.glob("docs/*.md")]
+            [
+                *ROOT.glob("packages/*/src/**/*.py"),
+                *ROOT.glob("tests/**/*.py"),
+                *ROOT.glob("docs/*.md"),
+            ]
         )
         read = ((p.relative_to(ROOT).as_posix(), p.read_text(encoding="utf-8")) for p in found)
         return cls(tuple((name, text) for name, text in read if len(text) > 1500))

@@ -1,8 +1,8 @@
-"""Draw docs/architecture.svg: the packages by layer, and which imports which.
+"""Draw docs/architecture.svg: rooms and distributions by layer, and what each imports.
 
-Layers come from the import contract in pyproject.toml, arrows from the import statements (lazy ones
-too), descriptions from each package's docstring. Imports of `core` are left out: everybody has one.
-`scripts.generate_docs` writes the file and checks that it is fresh.
+Layers come from the import contracts in pyproject.toml, imports from the import statements (lazy
+ones too), descriptions from each package's docstring. Imports of `core` are left out: everybody has
+one. `scripts.generate_docs` writes the file and checks that it is fresh.
 """
 
 from __future__ import annotations
@@ -11,35 +11,43 @@ import ast
 import tomllib
 from html import escape
 from pathlib import Path
-from textwrap import wrap
+from textwrap import shorten, wrap
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "packages" / "wellkept" / "src" / "wellkept"
-_BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 270, 74, 34, 46, 30
-_LINE_CHARS, _LINES = 40, 2
+ROOMS = ROOT / "packages" / "wellkept" / "src" / "wellkept"
+_WIDTH, _BOX_HEIGHT, _GAP, _MARGIN = 940, 84, 12, 24
+_CHAR_WIDTH = 5.8  # of the small text, on average
 
 
 def layers() -> list[list[str]]:
-    """Packages by layer, top first, as the import contract has them."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    for contract in contracts["tool"]["importlinter"]["contracts"]:
-        if contract["type"] == "layers":
-            names = [[name.strip(" ()") for name in row.split("|")] for row in contract["layers"]]
-            return [[name for name in row if (PACKAGE / name).is_dir()] for row in names]
-    raise SystemExit("pyproject.toml has no layers contract.")
+    """Distributions and rooms by layer, top first, as the import contracts have them."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
+    rows = [row for one in contracts if one["type"] == "layers" for row in one["layers"]]
+    named = [[name.strip(" ()") for name in row.split("|")] for row in rows]
+    drawn = [[name for name in row if _is_drawn(name)] for row in named]
+    return [row for row in drawn if row]
 
 
-def imports() -> set[tuple[str, str]]:
-    """Which package imports which other one."""
-    found: set[tuple[str, str]] = set()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        source = path.relative_to(PACKAGE).parts[0]
+def _is_drawn(name: str) -> bool:
+    return name not in ("wellkept", "testing") and folder(name).is_dir()
+
+
+def folder(name: str) -> Path:
+    """The sources of a room, or of another distribution."""
+    if name.startswith("wellkept_"):
+        return ROOT / "packages" / name.replace("_", "-") / "src" / name
+    return ROOMS / name
+
+
+def imports(name: str) -> list[str]:
+    """The rooms that a room or distribution imports, top first; without `core`."""
+    found: set[str] = set()
+    for path in folder(name).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            for name in _imported(node):
-                parts = name.split(".")
-                if len(parts) > 1 and parts[0] == "wellkept" and parts[1] != source:
-                    found.add((source, parts[1]))
-    return found
+            found |= {one.split(".")[1] for one in _imported(node) if one.startswith("wellkept.")}
+    order = [room for row in layers() for room in row]
+    return [room for room in order if room in found - {name, "core"}]
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -50,9 +58,9 @@ def _imported(node: ast.AST) -> list[str]:
     return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 
-def description(package: str) -> str:
+def description(name: str) -> str:
     """The first sentence of a package's docstring."""
-    source = (PACKAGE / package / "__init__.py").read_text("utf-8")
+    source = (folder(name) / "__init__.py").read_text("utf-8")
     text = " ".join((ast.get_docstring(ast.parse(source)) or "").split("\n\n")[0].split())
     return text.split(". ")[0].rstrip(".")
 
@@ -60,66 +68,41 @@ def description(package: str) -> str:
 def draw() -> str:
     """The picture as SVG."""
     rows = layers()
-    width = max(len(row) for row in rows) * (_BOX_WIDTH + _GAP_X) - _GAP_X + 2 * _MARGIN
-    height = len(rows) * (_BOX_HEIGHT + _GAP_Y) - _GAP_Y + 2 * _MARGIN
-    boxes = _places(rows, width)
-    arrows = [
-        _arrow(boxes[source], boxes[target])
-        for source, target in sorted(imports())
-        if source in boxes and target in boxes and target != "core"
+    height = len(rows) * (_BOX_HEIGHT + _GAP) - _GAP + 2 * _MARGIN
+    boxes = [
+        _box(name, column, len(row), _MARGIN + number * (_BOX_HEIGHT + _GAP))
+        for number, row in enumerate(rows)
+        for column, name in enumerate(row)
     ]
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}"'
             ' font-family="system-ui, sans-serif" role="img"'
-            ' aria-label="Packages of Wellkept by layer, with their imports">',
-            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7"'
-            ' markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="#8a94a6"/></marker>'
-            "</defs>",
-            f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-            *arrows,
-            *(_box(name, *place) for name, place in boxes.items()),
+            ' aria-label="Rooms and distributions of Wellkept by layer, with their imports">',
+            f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
+            *boxes,
             "</svg>",
             "",
         ]
     )
 
 
-def _places(rows: list[list[str]], width: int) -> dict[str, tuple[int, int]]:
-    places: dict[str, tuple[int, int]] = {}
-    for number, row in enumerate(rows):
-        taken = len(row) * (_BOX_WIDTH + _GAP_X) - _GAP_X
-        left = (width - taken) // 2
-        for column, name in enumerate(row):
-            x = left + column * (_BOX_WIDTH + _GAP_X)
-            places[name] = (x, _MARGIN + number * (_BOX_HEIGHT + _GAP_Y))
-    return places
-
-
-def _box(name: str, x: int, y: int) -> str:
-    lines = wrap(
-        description(name).replace("`", ""), _LINE_CHARS, max_lines=_LINES, placeholder=" …"
-    )
-    text = "".join(
-        f'<text x="{x + 12}" y="{y + 44 + 16 * number}" font-size="11" fill="#4a5568">'
-        f"{escape(line)}</text>"
-        for number, line in enumerate(lines)
-    )
+def _box(name: str, column: int, columns: int, y: int) -> str:
+    width = (_WIDTH - 2 * _MARGIN - (columns - 1) * _GAP) // columns
+    x = _MARGIN + column * (width + _GAP)
+    chars = int((width - 24) / _CHAR_WIDTH)
+    used = imports(name)
+    said = shorten(description(name).replace("`", ""), chars, placeholder=" …")
+    listed = wrap(f"imports {', '.join(used)}", chars) if used else []
+    lines = [
+        _text(x + 12, y + 42 + 16 * number, 11, line) for number, line in enumerate([said, *listed])
+    ]
     return (
-        f'<g><rect x="{x}" y="{y}" width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="8"'
-        ' fill="#f5f7fa" stroke="#3b4a63"/>'
-        f'<text x="{x + 12}" y="{y + 24}" font-size="15" font-weight="600" fill="#1c2536">'
-        f"{escape(name)}</text>"
-        f"{text}</g>"
+        f'<g><rect x="{x}" y="{y}" width="{width}" height="{_BOX_HEIGHT}" rx="8"'
+        f' fill="#f5f7fa" stroke="#3b4a63"/>{_text(x + 12, y + 24, 15, name)}{"".join(lines)}</g>'
     )
 
 
-def _arrow(source: tuple[int, int], target: tuple[int, int]) -> str:
-    (x1, y1), (x2, y2) = source, target
-    start_x, end_x = x1 + _BOX_WIDTH // 2, x2 + _BOX_WIDTH // 2
-    start_y, end_y = y1 + _BOX_HEIGHT, y2
-    bend = (start_y + end_y) // 2
-    return (
-        f'<path d="M{start_x} {start_y} C{start_x} {bend} {end_x} {bend} {end_x} {end_y}"'
-        ' fill="none" stroke="#8a94a6" stroke-opacity="0.55" marker-end="url(#tip)"/>'
-    )
+def _text(x: int, y: int, size: int, text: str) -> str:
+    look = 'font-weight="600" fill="#1c2536"' if size > 11 else 'fill="#4a5568"'
+    return f'<text x="{x}" y="{y}" font-size="{size}" {look}>{escape(text)}</text>'

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 import wellkept
 from tests.cli.conftest import Cli
+from wellkept.core import doors
 from wellkept.core.errors import StoreError, UsageError
 
 
@@ -80,16 +82,14 @@ def test_a_server_that_is_away_is_one_clear_line_without_the_password(
 
 
 @pytest.mark.feature("A1")
-def test_without_the_driver_the_missing_package_is_named(
+def test_without_the_distribution_the_missing_package_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import sys
-
-    for name in [name for name in sys.modules if name.startswith("wellkept_team.postgres")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.setitem(sys.modules, "wellkept_team", None)
+    doors.plugin.cache_clear()
     with (
         wellkept.open("postgresql://localhost/x", project="p", embedder="none") as wk,
-        pytest.raises(UsageError, match=r"wellkept\[postgres\]"),
+        pytest.raises(UsageError, match=r"wellkept\[team\]"),
     ):
         wk.stats()
+    doors.plugin.cache_clear()

@@ -16,7 +16,8 @@ PLACES = [match[1] for row in ROWS if (match := re.search(r"`([\w.]+)`", row[-1]
 @pytest.mark.feature("A1")
 @pytest.mark.parametrize("place", PLACES)
 def test_the_place_of_every_word_is_there(place: str) -> None:
-    module, _, name = f"wellkept.{place}".rpartition(".")
+    whole = place if place.startswith("wellkept_") else f"wellkept.{place}"
+    module, _, name = whole.rpartition(".")
     try:
         import_module(f"{module}.{name}")
     except ModuleNotFoundError:

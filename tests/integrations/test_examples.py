@@ -143,10 +143,12 @@ def test_mem0_switch(run: Run, project: Path) -> None:
 
 
 def test_every_adapter_has_an_example_and_a_section_of_the_guide() -> None:
-    source = EXAMPLES.parent / "packages" / "wellkept" / "src" / "wellkept" / "integrations"
+    source = EXAMPLES.parent / "packages/wellkept-adapters/src/wellkept_adapters"
     shared = {"__init__", "frameworks", "items", "recalled", "value_filters"}
     guide = (EXAMPLES.parent / "docs" / "guides" / "integrations.md").read_text("utf-8")
     examples = "\n".join(path.read_text("utf-8") for path in EXAMPLES.glob("*.py"))
-    for name in {path.stem for path in source.glob("*.py")} - shared:
+    adapters = {path.stem for path in source.glob("*.py")} - shared
+    assert "langgraph" in adapters
+    for name in adapters:
         assert f"wellkept_adapters.{name} import" in examples
         assert f"wellkept_adapters.{name} import" in guide

@@ -4,6 +4,6 @@
 
 An adapter imports its framework when it is imported itself, never before. What a framework keeps
 becomes memories of the project, redacted like any other, with the framework named in tags, evidence
-and payload. Open `items` first: most adapters are a translation on top of it. Adapters know `app`
-and their framework; no adapter knows another.
+and payload. Open `items` first: most adapters are a translation on top of it. Adapters know
+`wellkept` and their framework; no adapter knows another.
 """

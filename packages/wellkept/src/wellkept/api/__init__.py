@@ -1,10 +1,9 @@
-"""The application layer: everything that knows settings, projects and which engine is in use.
+"""`Wellkept` and its edges: wiring, operations, command line, HTTP, MCP, page.
 
-Open `wellkept.py` first: it has `open` and the `Wellkept` class. `wiring` builds the store and the
-models (`Services`); `settings`, `projects`, `imports`, `maintenance`, `graph`, `skills` and
-`observer` are the capabilities. May import every package except `cli`, `server` and `clients`.
-Helpers take `Services`, or the parts they need, never `Wellkept`; a test keeps the package free of
-import cycles. Both names are loaded on first use, so that importing this package is cheap.
+Open `wellkept.py` first: it has `open` and the class. `wiring` builds the store and the models
+(`Services`); `methods` and `views` are what can be asked; `operations` is the table that HTTP and
+MCP serve; `cli` has a file for each command. Helpers take `Services` or less, never `Wellkept`; a test
+keeps the room free of import cycles. Both names load on first use, so importing it is cheap.
 """
 
 # Not from typing: a Tab in a shell pays for this import.

@@ -1,5 +1,5 @@
-"""What to inject into a session, within a token budget.
+"""What an agent is told at a moment, within a token budget.
 
-Imports `core` and the rest of `memory`. Start with `build.py`; `candidates.py` has the sources and
-the rule of what may be injected, `packing.py` the budget and the text.
+Open `build.py` first; `candidates.py` has the sources and the rule of what may be injected,
+`packing.py` the budget and the text, `start/` what a session begins with.
 """

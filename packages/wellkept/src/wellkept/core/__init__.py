@@ -1,4 +1,4 @@
-"""Records, errors, ids, clock, text and ports shared by every package.
+"""Records, errors, ids, clock, settings, ports and doors that every room uses.
 
-Open `memory.py` first, then `ports/store.py`. Imports the standard library only.
+Open `memory.py` first, then `ports/store.py`. Standard library only.
 """

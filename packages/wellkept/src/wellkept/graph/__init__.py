@@ -8,5 +8,5 @@ search/     files for a request
 history/    files that change together
 modules/    module map and conventions
 
-May import `core` only. Does not know memory records, SQL or models.
+Does not know memory records, SQL or models.
 """

@@ -1,5 +1,5 @@
-"""Memory: write path, recall, injected context, maintenance, export and import.
+"""The life of a memory: remember, recall, edit, age, export and import.
 
-Imports `core` only; `app` passes in store and models through `engine.Engine`. Start with
-`remember.py` (writing) and `recall/recall.py` (reading).
+`api` passes store and models in through `engine.Engine`. Open `remember.py` (writing) and
+`recall/recall.py` (reading) first.
 """

@@ -1,6 +1,6 @@
 """Dependencies shared by all memory operations: store, models, clock, ids.
 
-Models are functions, so that an operation that needs none never loads one. `app` builds the
+Models are functions, so that an operation that needs none never loads one. `api` builds the
 engine.
 """
 

@@ -1,7 +1,7 @@
 """Embedders, chat models and rerankers behind the ports of `core`.
 
-Open `registry.py` first: it chooses the embedder. May import `core` and vendor libraries. Knows
-nothing of storage. Names below are imported on first use; an embedder loads at its first text.
+Open `registry.py` first: it chooses the embedder. Knows nothing of storage. Names below are
+imported on first use; an embedder loads at its first text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""From caught events to sessions, observations and summaries, by rule.
+"""From events to sessions, observations and lessons, by rule.
 
-`drain` takes events from a spool exactly once; `folding` lays them out into a session; `thread`
-and its neighbours read what the agent did; `summary` and `consolidation` sum a session up. This
-package knows no client's payloads and reaches storage only through `wellkept.core.ports.store`.
+Open `session/reducer.py` first: it applies an event to the one session state. `ingest` takes events
+from the spool exactly once, `signals` and `failures` read what was done, `learning` turns what held
+up into memories, `imports` brings what exists before the first session.
 """

@@ -1,5 +1,4 @@
-"""Which project a folder belongs to, and what its git history says.
+"""Which project a folder belongs to, what its repository says of itself, and its commands.
 
-Start with `resolver.py`; every question to git goes through `git.py`. Imports nothing else of `app`
-except `observe.learning.linked_files`.
+Open `resolver.py` first, then `repository/read.py`. Every question to git goes through `core.git`.
 """

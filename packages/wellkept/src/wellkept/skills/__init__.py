@@ -1,7 +1,6 @@
 """Skills: reading, finding, selecting, running and generating SKILL.md documents.
 
-Packages: `documents` (bytes -> `Skill`), `sources` (where skills are found), `authoring` (create,
-edit, validate), `selection` (which skills fit a prompt), `commands` (slash commands), `hooks`
-(trusted shell hooks), `generation` (skills from sessions). May import `core` only. Start with
-`documents/reader.py`.
+Open `documents/reader.py` first (bytes to `Skill`), then `library/api.py` (`wk.skills`). `sources`
+finds skills, `selection` picks those that fit a prompt, `authoring` writes them, `commands` and
+`hooks` run them, `generation` makes them from sessions.
 """

@@ -1,9 +1,8 @@
 """Storage: the engines behind `wellkept.core.ports`, the event spool, files of other memory tools.
 
 Open this file first, then `sqlite/store.py`. Code above `store` calls only the functions below and
-never names an engine. To add an engine: put it beside `sqlite` and `postgres`, pass
-`tests.support.conformance`, and choose it inside these functions. Imports `core` only; knows
-nothing of ranking, clients or models.
+never names an engine. To add an engine: put it beside `sqlite`, pass
+`tests.support.conformance`, and choose it inside these functions.
 
 Importing this package is free, because the hook process imports it for `spool`: engines are
 imported by the functions that open them, numpy by the first vector search.
@@ -128,17 +127,6 @@ def _open_postgres(
         read_only=read_only,
         clock=clock,
         tenant=tenant or LOCAL_TENANT,
-    )
-
-
-def _missing_package(error: ImportError) -> Exception:
-    from wellkept.core.errors import UsageError
-
-    if error.name is None or not error.name.startswith("psycopg"):
-        return error
-    return UsageError(
-        "A store on PostgreSQL needs a package that is not installed.",
-        hint="Run `pip install 'wellkept[postgres]'`.",
     )
 
 

@@ -1,6 +1,6 @@
 """Public test support: a clock to turn, an embedder of words, a scripted chat model.
 
-May import `core`. Suites, the store of dicts and loopback servers are in `tests/support`.
+Suites, the store of dicts and loopback servers are in `tests/support`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Text analysis: dates in queries, similarity of statements, detection of secrets.
+"""Language by rule: secrets, dates, memory commands, shell lines, contradictions.
 
-Imports `core` only. Rules are TOML files in `data/`. Start with `redaction.py`, `dates.py` or
-`similarity.py`.
+Rules and words are TOML files in `data/`. Open `secrets/redaction.py`, `dates.py` or
+`similarity.py` first.
 """

@@ -1,8 +1,8 @@
 """The `wellkept` command line: parses options, calls the library, prints. No logic of its own.
 
-May import every layer. Open `root.py` first: it lists the commands and maps each to its module
-under `commands`. Invariant: with `--json`, standard output is one JSON document; errors are one
-line on standard error with a documented exit code.
+Open `root.py` first: it lists the commands and maps each to its module. Invariant:
+with `--json`, standard output is one JSON document; errors are one line on standard error with a
+documented exit code.
 """
 
 # Not from typing: a Tab in a shell pays for this import.

@@ -1,6 +1,6 @@
 """Background services of `serve` and `mcp`: answer hooks, drain the spool, register for `status`.
 
-Wired here because `server` and `clients` do not import each other. Imports happen on start, which
+Imports happen on start, which
 may be delayed, so that a server's first response does not wait for them.
 """
 

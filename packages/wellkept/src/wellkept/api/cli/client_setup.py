@@ -1,4 +1,4 @@
-"""Coding clients for the views of `app`, which does not import the installer.
+"""Coding clients for the views, which do not import the installer.
 
 Every opened project may carry it, so nothing is imported before it is asked.
 """

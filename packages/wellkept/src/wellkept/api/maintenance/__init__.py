@@ -1,5 +1,4 @@
 """Keeps a store healthy: maintenance runs, stale marks, reindex, doctor, restore.
 
-Start with `run.py`. The rules for single memories are in `wellkept.memory.lifecycle`. May import
-`project`, `graph` and `api.wiring`.
+Start with `run.py`. The rules for single memories are in `wellkept.memory.lifecycle`.
 """

@@ -1,6 +1,6 @@
 """Coding clients as a person sees them: whether Wellkept is in them, and what installing changes.
 
-The installer lives beside the clients, which `app` does not import: whoever opens a project passes
+The installer lives beside the clients, which views do not import: whoever opens a project passes
 a `ClientSetup` in (`Services.client_setup`).
 """
 

@@ -1,4 +1,4 @@
 """Connects settings, project, store and models into `Services`, and loads plugins.
 
-Start with `services.py`. May import `core.settings` and `project`; never `api.wellkept`.
+Start with `services.py`. Never imports `api.wellkept`.
 """

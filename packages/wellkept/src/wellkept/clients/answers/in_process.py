@@ -4,7 +4,7 @@ Searches by words only: loading a model takes longer than a client should wait. 
 by the same operation as everywhere else. To start faster, bytecode comes from one file, garbage
 collection is off, and `startup` defers costly modules and patterns.
 
-This is the one place in `clients` that imports `app`: the hook process has no caller that could
+This is the one place in `clients` that imports `api`: the hook process has no caller that could
 pass the context source in.
 """
 

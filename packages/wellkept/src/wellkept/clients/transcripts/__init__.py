@@ -1,5 +1,5 @@
 """Read the transcripts that clients keep of their sessions, as events.
 
-Open `registry.py` first; one module per client. May import `core` and the client modules.
-Read-only; a record that cannot be read is counted, never an error.
+Open `registry.py` first; one module per client. Read-only; a record that cannot be read is counted,
+never an error.
 """

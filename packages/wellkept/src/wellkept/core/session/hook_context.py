@@ -1,4 +1,4 @@
-"""Request and result of a hook's context lookup: what `clients` asks and `app` answers.
+"""Request and result of a hook's context lookup: what `clients` asks and `api` answers.
 
 Knows neither client payloads nor how context is built.
 """

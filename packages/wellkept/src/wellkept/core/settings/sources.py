@@ -3,7 +3,7 @@
 Later sources win: defaults, the user's file, the project's file, the environment, explicit
 arguments. An invalid value is reported with its location and does not hide the others. The
 project's file comes with a checkout, so nothing in it stops anything: what it may not set, or sets
-wrongly, is ignored with a warning. Only `app` reads settings; other packages get plain values.
+wrongly, is ignored with a warning. Only `api` reads settings; other packages get plain values.
 """
 
 from __future__ import annotations

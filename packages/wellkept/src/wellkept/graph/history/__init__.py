@@ -1,4 +1,1 @@
-"""Learns from commits which files change together. Open `co_change.py` first.
-
-Imports nothing else of `codegraph`.
-"""
+"""Learns from commits which files change together. Open `co_change.py` first."""

@@ -1,4 +1,4 @@
 """Builds and updates the graph incrementally, parsing in worker processes.
 
-Open `builder.py` first. May import `parse`, `resolve` and `languages`.
+Open `builder.py` first.
 """

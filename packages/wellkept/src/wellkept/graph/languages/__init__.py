@@ -1,7 +1,7 @@
 """Language support: one module per language, found by file extension.
 
 Each module defines `LANGUAGES`, records of `graph.parse.language.Language` (open that first).
-May import `graph.parse`. Loading a language loads no grammar.
+Loading a language loads no grammar.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Parses one file into facts with tree-sitter, and provides lookups for resolving names.
 
-Open `language.py`, then `extract.py`. Imports nothing else of `codegraph`.
+Open `language.py`, then `extract.py`.
 """

@@ -1,1 +1,1 @@
-"""Resolves names across files and builds edges. Open `edges.py` first. May import `parse`."""
+"""Resolves names across files and builds edges. Open `edges.py` first."""

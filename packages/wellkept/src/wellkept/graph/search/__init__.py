@@ -1,4 +1,1 @@
-"""Finds the files that a request is about. Open `file_search.py` first.
-
-May import `history` and `index`.
-"""
+"""Finds the files that a request is about. Open `file_search.py` first."""

@@ -1,5 +1,5 @@
 """Recall: query to ranked memories.
 
-Imports `core` and the rest of `memory`. Start with `recall.py`; `retrievers.py` finds candidates,
-`features.py` and `ranking.py` order them, `requests.py` has the request and result types.
+Start with `recall.py`; `retrievers.py` finds candidates, `features.py` and `ranking.py` order them,
+`requests.py` has the request and result types.
 """

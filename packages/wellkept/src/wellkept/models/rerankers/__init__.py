@@ -1,1 +1,1 @@
-"""Rerankers. May import `core` and other `providers`. Open `http.py`."""
+"""Rerankers. Open `http.py`."""

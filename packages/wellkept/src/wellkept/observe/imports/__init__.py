@@ -1,5 +1,4 @@
 """Imports what exists before the first session: documents, commits, transcripts, other tools.
 
-Start with `repository.py` (`wellkept init`) or `sources.py` (`wellkept import`). May import
-`project`, `graph`, `observe.observer` and `api.wiring`.
+Start with `repository.py` (`wellkept init`) or `sources.py` (`wellkept import`).
 """

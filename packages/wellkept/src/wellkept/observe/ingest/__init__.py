@@ -2,5 +2,4 @@
 
 Open `ingest.py` first: it applies events and writes the result in one transaction. `drain.py` feeds
 it from the spool, `transcript_import.py` from a client's transcript.
-May import `core`, `memory` and the rest of `observe`; files and clients come in as arguments.
 """

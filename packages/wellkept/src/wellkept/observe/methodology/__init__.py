@@ -1,4 +1,4 @@
 """Methodologies: phase names, work units, and what one stage hands on to the next.
 
-Open `protocol.py` first. Imports `core` only.
+Open `protocol.py` first.
 """

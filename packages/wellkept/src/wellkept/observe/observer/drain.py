@@ -1,6 +1,6 @@
 """Drains the spool of this user: the lock, the machine's view of folders, and the time limits.
 
-`translate` turns client payloads into events; it is passed in because clients are above `app`. The
+`translate` turns client payloads into events; it is passed in. The
 project of an event follows from the event's folder, not from where the drain runs.
 """
 

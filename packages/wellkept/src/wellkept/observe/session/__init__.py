@@ -2,5 +2,4 @@
 
 Open `reducer.py` first, then `state.py`: one reducer, one state. `observations.py` turns steps into
 observations by the rules in `observation_rules.py` and `failures.py`.
-May import `core`, `memory`, `text.events` and `observe.signals`.
 """

@@ -2,5 +2,4 @@
 
 Open `collector.py` first; its state is part of the session state. `scratchpad.py` bounds what is
 kept. What several sessions show is learned in `observe.learning`.
-May import `core`, `memory` and `text.events`; `agent_notes.py` also reads the session state.
 """

@@ -1,4 +1,4 @@
 """Creates, edits, validates and exports skill documents.
 
-May import `core`, `skills.documents` and `skills.sources`. Start with `write.py`.
+Start with `write.py`.
 """

@@ -1,4 +1,4 @@
 """Slash commands: parsing, lookup and rendering of prompts.
 
-May import `core`. Start with `table.py`.
+Start with `table.py`.
 """

@@ -1,4 +1,4 @@
 """Reads SKILL.md documents as `Skill` records.
 
-May import `core` and `skills.safe_paths`. Start with `reader.py`.
+Start with `reader.py`.
 """

@@ -1,4 +1,4 @@
 """Shell hooks of skills: trust, process, events.
 
-May import `core` and `skills.documents`. Start with `runner.py`.
+Start with `runner.py`.
 """

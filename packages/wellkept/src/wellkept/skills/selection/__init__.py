@@ -1,4 +1,4 @@
 """Selects the skills that fit a project and a prompt, and renders them.
 
-May import `core`, `skills.globs` and `skills.commands`. Start with `select.py`.
+Start with `select.py`.
 """

@@ -1,6 +1,6 @@
 """Parse events: sanitise texts, parse commands, output and prompts.
 
-Open `tool_steps.py` first: it parses one tool call into a step. `shell.py` parses command lines,
+Open `tool_steps.py` first: it parses one tool call into a step. `text.shell` parses command lines,
 `command_results.py` their output, `sanitize.py` removes secrets before anything else reads a text.
-Pure functions without session state. May import `core` and `text`.
+Pure functions without session state.
 """

@@ -1,4 +1,4 @@
-"""Access to the machine: projects, git and files, as functions passed in by `app`.
+"""Access to the machine: projects, git and files, as functions passed in by `api`.
 
 `observe` never reads disks or runs git itself. All functions but `locate` are optional; without
 them, names stay as the client gave them. Also maps paths into the project.
