@@ -9,7 +9,7 @@ import { toast } from "@/lib/toasts";
 import { Button, Failure, Section, Statement, useNow } from "./basics";
 import { Dialog } from "./dialog";
 
-type Unit = Schema["wellkept__server__record_models__WorkUnitRecord"];
+type Unit = Schema["WorkUnitRecord"];
 
 const SHOWN = 40;
 const nameOf = (one: Unit) => `${one.methodology}/${one.hierarchy.join("/")}`;

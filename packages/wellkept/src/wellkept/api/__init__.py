@@ -2,8 +2,8 @@
 
 Open `wellkept.py` first: it has `open` and the class. `wiring` builds the store and the models
 (`Services`); `methods` and `views` are what can be asked; `operations` is the table that HTTP and
-MCP serve; `cli` has a file for each command. Helpers take `Services` or less, never `Wellkept`; a test
-keeps the room free of import cycles. Both names load on first use, so importing it is cheap.
+MCP serve; `cli` has a file for each command. Helpers take `Services` or less, never `Wellkept`; a
+test keeps the room free of import cycles. Both names load on first use, so importing it is cheap.
 """
 
 # Not from typing: a Tab in a shell pays for this import.

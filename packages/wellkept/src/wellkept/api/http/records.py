@@ -28,7 +28,7 @@ MAX_OFFSET = 10_000
 # -- Memories -------------------------------------------------------------------------------------
 
 
-class WorkUnitRecord(record_model(WorkUnitRef)):
+class WorkUnitRefRecord(record_model(WorkUnitRef)):
     """A unit of work in some methodology."""
 
 
@@ -40,7 +40,7 @@ class EvidenceRecord(record_model(Evidence)):
     """What a memory rests on."""
 
 
-_PARTS = {WorkUnitRef: WorkUnitRecord, Relation: RelationRecord, Evidence: EvidenceRecord}
+_PARTS = {WorkUnitRef: WorkUnitRefRecord, Relation: RelationRecord, Evidence: EvidenceRecord}
 _SHORT = {"short": Field(description="The id as people see and type it.")}
 
 
