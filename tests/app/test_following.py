@@ -309,7 +309,7 @@ def test_files_that_go_together_are_listed_with_what_says_so(repository: GitRepo
 
 
 @pytest.mark.feature("A6", "D7")
-def test_what_belongs_to_a_merged_branch_is_archived_and_goes_after_90_days(
+def test_what_belongs_to_a_merged_branch_is_archived_and_pruned_by_a_person_after_90_days(
     repository: GitRepository,
 ) -> None:
     root, clock = repository.root, ManualClock(START)
@@ -334,4 +334,6 @@ def test_what_belongs_to_a_merged_branch_is_archived_and_goes_after_90_days(
         wk.maintain()
         assert wk.get(outcome.id).archived_at is not None
         clock.advance(days=91)
-        assert outcome.id in {memory.id for memory in wk.maintain().removed}
+        wk.maintain()
+        assert wk.get(outcome.id) is not None
+        assert outcome.id in {memory.id for memory in wk.prune().removed}

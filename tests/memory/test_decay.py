@@ -15,7 +15,7 @@ from tests.memory.workshop import PROJECT, START, Workshop, open_workshop
 from wellkept.core.changes import Close, Delete, Mark, Rescore
 from wellkept.core.memory import Memory
 from wellkept.core.types import MemoryType, Scope
-from wellkept.memory.lifecycle.decay import decay, decayed_importance
+from wellkept.memory.lifecycle.decay import MAX_DAYS_PER_RUN, decay, decayed_importance
 
 pytestmark = pytest.mark.feature("A5")
 
@@ -107,24 +107,31 @@ def test_a_run_fades_what_was_not_used_and_says_so(shop: Workshop) -> None:
     ]
 
 
-def test_a_second_run_on_the_same_day_does_nothing(shop: Workshop) -> None:
+def test_a_second_run_in_the_same_week_does_nothing(shop: Workshop) -> None:
     memory = shop.keep("Deploys go through staging", importance=0.8)
     shop.clock.advance(days=14)
     decay(shop.engine, project=PROJECT)
     once = shop.read(memory).importance
-    shop.clock.advance(days=0.5)
+    shop.clock.advance(days=6)
     report = decay(shop.engine, project=PROJECT)
     assert shop.read(memory).importance == once
     assert report.items == ()
     assert "Already done" in report.notes[0]
 
 
+def test_a_project_left_for_long_fades_by_four_weeks(shop: Workshop) -> None:
+    memory = shop.keep("Deploys go through staging", importance=0.8)
+    shop.clock.advance(days=200)
+    decay(shop.engine, project=PROJECT)
+    assert shop.read(memory).importance == pytest.approx(0.8 * 0.95**4)
+
+
 def test_daily_runs_add_up_to_one_late_run(shop: Workshop) -> None:
     memory = shop.keep("Deploys go through staging", importance=0.8)
-    for _ in range(14):
+    for _ in range(15):
         shop.clock.advance(days=1)
         decay(shop.engine, project=PROJECT)
-    assert shop.read(memory).importance == pytest.approx(0.8 * 0.95**2)
+    assert shop.read(memory).importance == pytest.approx(0.8 * 0.95 ** (15 / 7))
 
 
 def test_an_access_between_runs_starts_the_disuse_anew(shop: Workshop) -> None:
@@ -220,12 +227,12 @@ def test_however_often_it_runs_time_counts_once(gaps: list[float], importance: f
     with tempfile.TemporaryDirectory() as folder:
         shop = open_workshop(Path(folder))
         memory = shop.keep("Deploys go through staging", importance=importance)
-        counted = done = 0.0
+        counted = waiting = 0.0
         for gap in gaps:
             shop.clock.advance(days=gap)
-            counted += gap
+            waiting += gap
             if not decay(shop.engine, project=PROJECT).notes:
-                done = counted
-        expected = decayed_importance(memory, idle_days=done)
+                counted, waiting = counted + min(waiting, MAX_DAYS_PER_RUN), 0.0
+        expected = decayed_importance(memory, idle_days=counted)
         assert shop.read(memory).importance == pytest.approx(expected)
         shop.store.close()

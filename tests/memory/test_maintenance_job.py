@@ -1,4 +1,4 @@
-"""Refresh, decay and prune as one job, safe to start twice."""
+"""Refresh, decay and archive as one job, safe to start twice; nothing is deleted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.memory.workshop import PROJECT, Workshop, open_workshop
-from wellkept.core.changes import PutSession
+from wellkept.core.changes import Mark, PutSession
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
 from wellkept.core.session.sessions import SessionRecord
@@ -35,7 +35,7 @@ def furnish(shop: Workshop) -> dict[str, Memory]:
     made = {
         "stale": shop.keep("About a file", files=("gone.py",)),
         "current": shop.keep("About another file", files=("here.py",)),
-        "fading away": shop.keep("Hardly matters", importance=0.105),
+        "fading": shop.keep("Hardly matters", importance=0.105),
         "session": shop.keep("Look here next", scope=Scope.SESSION),
         "pinned": shop.keep("Never forget", importance=0.01, pinned=True),
     }
@@ -43,21 +43,46 @@ def furnish(shop: Workshop) -> dict[str, Memory]:
     return made
 
 
-def test_the_job_refreshes_decays_and_prunes(shop: Workshop, root: Path) -> None:
+def test_the_job_refreshes_decays_and_archives(shop: Workshop, root: Path) -> None:
     made = furnish(shop)
     report = run_maintenance(shop.engine, project=PROJECT, root=root)
     assert report.action is MaintenanceAction.MAINTAIN
-    assert report.counts == {"file gone": 1, "decayed": 4, "session over": 1, "low importance": 1}
-    assert {m.id for m in report.removed} == {made["fading away"].id, made["session"].id}
+    assert report.counts == {"file gone": 1, "decayed": 4, "session over": 1}
+    assert report.removed == ()
     left = shop.all()
-    assert set(left) == {made[name].id for name in ("stale", "current", "pinned")}
+    assert set(left) == {memory.id for memory in made.values()}
+    archived = [one.id for one in left.values() if one.archived_at == shop.clock.now]
+    assert archived == [made["session"].id]
     assert left[made["stale"].id].stale_at == shop.clock.now
     assert left[made["current"].id].importance < 0.5
 
 
-def test_a_preview_of_the_job_knows_that_fading_comes_before_pruning(
-    shop: Workshop, root: Path
-) -> None:
+def test_disuse_for_years_neither_archives_nor_deletes(shop: Workshop, root: Path) -> None:
+    made = shop.keep("Deploys go through staging")
+    for _ in range(40):
+        shop.clock.advance(days=30)
+        run_maintenance(shop.engine, project=PROJECT, root=root)
+    after = shop.read(made)
+    assert after.importance < 0.01
+    assert after.archived_at is None
+
+
+def test_what_a_person_brought_back_is_not_archived_again(shop: Workshop, root: Path) -> None:
+    undone, restored = (shop.keep(f"Note {n}", scope=Scope.SESSION) for n in range(2))
+    shop.clock.advance(days=8)
+    run_maintenance(shop.engine, project=PROJECT, root=root)
+    (step,) = shop.store.undo_steps(project=PROJECT, limit=9)
+    shop.store.apply([Mark(restored.id, "archived", None)])
+    shop.store.undo(step.id, project=PROJECT)
+    assert shop.read(undone).archived_at is None
+    shop.clock.advance(days=400)
+    preview = run_maintenance(shop.engine, project=PROJECT, root=root, dry_run=True)
+    run_maintenance(shop.engine, project=PROJECT, root=root)
+    assert "session over" not in preview.counts
+    assert not any(shop.read(one).archived_at for one in (undone, restored))
+
+
+def test_a_preview_of_the_job_changes_nothing(shop: Workshop, root: Path) -> None:
     furnish(shop)
     before = shop.all()
     preview = run_maintenance(shop.engine, project=PROJECT, root=root, dry_run=True)
@@ -65,7 +90,6 @@ def test_a_preview_of_the_job_knows_that_fading_comes_before_pruning(
     assert maintenance_due(shop.engine, project=PROJECT)
     done = run_maintenance(shop.engine, project=PROJECT, root=root)
     assert done.items == preview.items
-    assert [m.id for m in done.removed] == [m.id for m in preview.removed]
 
 
 def test_the_job_is_due_at_first_then_daily_or_every_twenty_sessions(

@@ -16,16 +16,14 @@ from tests.memory.workshop import PROJECT, START, Workshop, open_workshop
 from wellkept.core.changes import Close, Delete, Insert, Replace
 from wellkept.core.errors import StoreError
 from wellkept.core.memory import Memory, WorkUnitRef
-from wellkept.core.payloads import ContextCost, RecipeStep, WorkflowRecipe, WorkUnitOutcome
+from wellkept.core.payloads import ContextCost, RecipeStep, WorkflowRecipe
 from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.file_presence import Exists
-from wellkept.memory.lifecycle.pruning import PruneRule, Retention, archive_work_unit, prune
+from wellkept.memory.lifecycle.pruning import PruneRule, Retention, prune
 
 pytestmark = pytest.mark.feature("A5", "A6")
 
 SPEC = WorkUnitRef("native", ("spec-7",), "Spec 7")
-TASK = WorkUnitRef("native", ("spec-7", "task-2"), "Spec 7, task 2")
-OTHER = WorkUnitRef("native", ("spec-70",), "Spec 70")
 
 
 def rules_of(
@@ -166,44 +164,14 @@ def test_the_last_thirty_cost_samples_of_each_module_are_kept(shop: Workshop) ->
     assert rules_of(shop) == {memory.id: PruneRule.SAMPLES_OLD for memory in api[:2]}
 
 
-# -- Work units -----------------------------------------------------------------------------------
-
-
-def test_a_merged_work_unit_is_archived_and_pruned_ninety_days_later(shop: Workshop) -> None:
-    note = shop.keep("The cache is cold", scope=Scope.WORK_UNIT, work_unit=TASK)
-    outcome = shop.keep(
-        "It went well",
-        type=MemoryType.WORK_UNIT_OUTCOME,
-        payload=WorkUnitOutcome(succeeded=True),
-        work_unit=SPEC,
-    )
-    lasting = shop.keep("Use the cache", scope=Scope.MODULE, work_unit=SPEC)
-    other = shop.keep("The cache is warm", scope=Scope.WORK_UNIT, work_unit=OTHER)
-    pinned = shop.keep("Never forget", scope=Scope.WORK_UNIT, work_unit=SPEC, pinned=True)
-    report = archive_work_unit(shop.engine, ref=SPEC, project=PROJECT)
-    assert {item.id for item in report.items} == {note.id, outcome.id}
-    assert shop.read(note).archived_at == START
-    assert not any(shop.read(m).archived_at for m in (lasting, other, pinned))
+def test_an_archived_work_unit_goes_after_ninety_days(shop: Workshop) -> None:
+    note = shop.keep("The cache is cold", scope=Scope.WORK_UNIT, work_unit=SPEC, archived_at=START)
+    lasting = shop.keep("Use the cache", scope=Scope.MODULE, work_unit=SPEC, archived_at=START)
     shop.clock.advance(days=90)
     assert rules_of(shop) == {}
     shop.clock.advance(days=1)
-    expected = {note.id: PruneRule.WORK_UNIT_OVER, outcome.id: PruneRule.WORK_UNIT_OVER}
-    assert rules_of(shop) == expected
-
-
-def test_archiving_again_does_not_prolong(shop: Workshop) -> None:
-    note = shop.keep("The cache is cold", scope=Scope.WORK_UNIT, work_unit=SPEC)
-    archive_work_unit(shop.engine, ref=SPEC, project=PROJECT)
-    shop.clock.advance(days=10)
-    assert archive_work_unit(shop.engine, ref=SPEC, project=PROJECT).items == ()
-    assert shop.read(note).archived_at == START
-
-
-def test_archiving_can_be_previewed(shop: Workshop) -> None:
-    note = shop.keep("The cache is cold", scope=Scope.WORK_UNIT, work_unit=SPEC)
-    foretold = archive_work_unit(shop.engine, ref=SPEC, project=PROJECT, dry_run=True)
-    assert shop.read(note).archived_at is None
-    assert archive_work_unit(shop.engine, ref=SPEC, project=PROJECT).items == foretold.items
+    assert rules_of(shop) == {note.id: PruneRule.WORK_UNIT_OVER}
+    assert shop.has(lasting)
 
 
 # -- How it is done -------------------------------------------------------------------------------

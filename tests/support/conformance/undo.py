@@ -13,6 +13,7 @@ from wellkept.core.changes import (
     Close,
     Delete,
     Insert,
+    Mark,
     PutExplanation,
     PutInjection,
     PutSilence,
@@ -21,9 +22,10 @@ from wellkept.core.changes import (
 from wellkept.core.errors import ConflictError, NotFoundError
 from wellkept.core.ports.injections import InjectionFilter, SilentLine
 from wellkept.core.ports.store import Store
-from wellkept.core.ports.undo import UndoStep
+from wellkept.core.ports.undo import MAINTENANCE, UndoStep
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
+from wellkept.core.session.activity import ActivityKind
 from wellkept.core.session.scratchpad import Explanation
 
 
@@ -123,3 +125,48 @@ class UndoConformance(ConformanceFixture):
         assert store.prune_undo(before=START + timedelta(hours=1)) == 1
         with pytest.raises(NotFoundError):
             store.undo("u0", project="example")
+
+    @pytest.mark.feature("A6")
+    def test_archiving_is_one_step_and_one_line_in_the_log(
+        self, store: Store, other: Store, samples: Samples
+    ) -> None:
+        made = [samples.insert(f"memory {number}") for number in range(3)]
+        pinned = samples.insert("pinned", pinned=True)
+        before = samples.insert("put away before", archived_at=START)
+        store.apply([*made, pinned, before])
+        seen = store.activity_range().newest
+        named = [one.memory.id for one in (*made, pinned, before)]
+        at = START + timedelta(days=200)
+        done = store.archive(_step(action=MAINTENANCE, at=at), [*named, "gone"])
+        assert done == sorted(one.memory.id for one in made)
+        assert [one.archived_at for one in other.get(named)] == [at, at, at, None, START]
+        (told,) = other.activity(after=seen, project="example", limit=9)
+        assert told.kind is ActivityKind.MEMORIES_ARCHIVED
+        assert told.subject == "3 memories; undo u1 takes it back"
+        assert [one.count for one in other.undo_steps(project="example", limit=9)] == [3]
+        assert store.archive(_step("u2", action=MAINTENANCE, at=at), named) == []
+        assert len(other.undo_steps(project="example", limit=9)) == 1
+        assert other.check(deep=True) == []
+
+    @pytest.mark.feature("A6")
+    def test_what_was_archived_comes_back_but_keeps_what_happened_since(
+        self, store: Store, samples: Samples
+    ) -> None:
+        made = [samples.insert(f"memory {number}") for number in range(4)]
+        store.apply(made)
+        plain, edited, again, deleted = (one.memory for one in made)
+        at, later = START + timedelta(days=200), START + timedelta(days=201)
+        store.archive(_step(action=MAINTENANCE, at=at), [one.memory.id for one in made])
+        rewritten = replace(edited, content="new words", archived_at=at, updated_at=later)
+        store.apply([Replace(rewritten), Mark(again.id, "archived", later), Delete(deleted.id)])
+        assert store.undo("u1", project="example").count == 4
+        assert store.get([one.memory.id for one in made]) == [
+            plain,
+            replace(rewritten, archived_at=None),
+            replace(again, archived_at=later),
+        ]
+        last = store.activity(after=0, project="example", limit=99)[-1]
+        assert last.subject == "4 memories back by undo u1"
+        assert store.prune_undo(before=later + timedelta(days=900)) == 0
+        assert store.archived_by_rule(project="example") == {one.memory.id for one in made}
+        assert store.archived_by_rule(project="elsewhere") == set()

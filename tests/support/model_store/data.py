@@ -83,6 +83,7 @@ class ModelData:
     steps: dict[str, tuple[UndoStep, dict[str, Any], tuple[str, ...], dict[str, Any] | None]] = (
         field(default_factory=dict[str, Any])
     )
+    archived: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     team: dict[tuple[str, str], SharedRecord] = field(
         default_factory=dict[tuple[str, str], SharedRecord]
     )

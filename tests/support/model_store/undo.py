@@ -11,9 +11,10 @@ from tests.support.model_store.data import ModelData
 from wellkept.core.clock import Clock
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.memory import Memory
-from wellkept.core.ports.undo import UndoStep
+from wellkept.core.ports.undo import MAINTENANCE, UndoStep
 from wellkept.core.records import replace
 from wellkept.core.session.activity import Activity, ActivityKind
+from wellkept.core.text import counted
 
 
 class ModelUndo(ABC):
@@ -41,6 +42,27 @@ class ModelUndo(ABC):
         after = {one: _state(self._data, one) for one in (*before, *made)}
         self._data.steps[step_id] = (step, before, tuple(made), after)
 
+    def archive(self, step: UndoStep, ids: Sequence[str]) -> list[str]:
+        known = (one for one in map(self._data.memories.get, sorted(set(ids))) if one is not None)
+        due = [one for one in known if one.archived_at is None and not one.pinned]
+        for memory in due:
+            self._data.memories[memory.id] = replace(memory, archived_at=step.at)
+        if due:
+            done = tuple(memory.id for memory in due)
+            self._data.steps[step.id] = (replace(step, count=len(done)), {}, (), None)
+            self._data.archived[step.id] = done
+            told = f"{counted(len(done), 'memory', 'memories')}; undo {step.id} takes it back"
+            self._tell(ActivityKind.MEMORIES_ARCHIVED, step.project, at=step.at, subject=told)
+        return [memory.id for memory in due]
+
+    def archived_by_rule(self, *, project: str) -> set[str]:
+        return {
+            one
+            for name, (step, *_) in self._data.steps.items()
+            if step.project == project and step.action == MAINTENANCE
+            for one in self._data.archived[name]
+        }
+
     def undo_steps(self, *, project: str, limit: int) -> list[UndoStep]:
         if limit < 0:
             raise UsageError(f"limit must be at least 0, not {limit}.")
@@ -61,24 +83,47 @@ class ModelUndo(ABC):
             data.memories.pop(one, None)
         for one, kept in before.items():
             _bring_back(data, one, kept)
+        archived = data.archived.get(step_id, ())
+        for memory in [data.memories[one] for one in archived if one in data.memories]:
+            if memory.archived_at == step.at:
+                data.memories[memory.id] = replace(memory, archived_at=None)
         undone = replace(step, undone_at=self._clock())
         data.steps[step_id] = (undone, before, made, after)
-        told = [(ActivityKind.MEMORY_DELETED, one) for one in made]
-        told += [(ActivityKind.MEMORY_CHANGED, one) for one in before]
-        last = data.news[-1].number if data.news else 0
-        data.news = [
-            *data.news,
-            *(
-                Activity(
-                    number=last + nth, kind=kind, at=self._clock(), project=project, memory_id=one
-                )
-                for nth, (kind, one) in enumerate(told, start=1)
-            ),
-        ]
+        for one in made:
+            self._tell(ActivityKind.MEMORY_DELETED, project, at=self._clock(), memory_id=one)
+        for one in before:
+            self._tell(ActivityKind.MEMORY_CHANGED, project, at=self._clock(), memory_id=one)
+        if archived:
+            told = f"{counted(len(archived), 'memory', 'memories')} back by undo {step_id}"
+            self._tell(ActivityKind.MEMORY_CHANGED, project, at=self._clock(), subject=told)
         return undone
 
+    def _tell(
+        self,
+        kind: ActivityKind,
+        project: str,
+        *,
+        at: datetime,
+        memory_id: str | None = None,
+        subject: str | None = None,
+    ) -> None:
+        news = self._data.news
+        told = Activity(
+            number=news[-1].number + 1 if news else 1,
+            kind=kind,
+            at=at,
+            project=project,
+            memory_id=memory_id,
+            subject=subject,
+        )
+        self._data.news = [*news, told]
+
     def prune_undo(self, *, before: datetime) -> int:
-        old = [name for name, (step, *_) in self._data.steps.items() if step.at < before]
+        old = [
+            name
+            for name, (step, *_) in self._data.steps.items()
+            if step.at < before and step.action != MAINTENANCE
+        ]
         for name in old:
             del self._data.steps[name]
         return len(old)

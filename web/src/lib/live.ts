@@ -28,7 +28,7 @@ const LONGEST_WAIT_MS = 20_000;
 
 const KINDS: readonly News["kind"][] = [
   "session_started", "session_ended", "observation_stored", "memory_stored", "memory_changed",
-  "memory_closed", "memory_deleted", "skills_detected", "skill_generated", "lines_given", "lines_judged",
+  "memory_closed", "memory_deleted", "memories_archived", "skills_detected", "skill_generated", "lines_given", "lines_judged",
 ];
 
 /** The queries that an event makes old. */

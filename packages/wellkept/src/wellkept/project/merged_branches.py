@@ -18,7 +18,7 @@ from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.core.types import Scope
 from wellkept.memory.engine import Engine
-from wellkept.memory.lifecycle.pruning import archive_work_unit
+from wellkept.memory.lifecycle.archiving import archive_work_unit
 from wellkept.memory.lifecycle.report import MaintenanceReport
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def archive_merged(
         if all(_is_merged(engine, memory, branches) for memory in memories)
     ]
     return [
-        archive_work_unit(engine, ref=unit, project=project, dry_run=dry_run) for unit in merged
+        archive_work_unit(engine, ref=unit, project=project, by_rule=True, dry_run=dry_run)
+        for unit in merged
     ]
 
 

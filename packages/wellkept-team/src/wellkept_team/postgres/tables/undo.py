@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, NotFoundError
-from wellkept.store.sqlite.tables.undo import STEP_COLUMNS, to_step, unknown_step
+from wellkept.core.ports.undo import MAINTENANCE
+from wellkept.store.sqlite.tables.undo import (
+    STEP_COLUMNS,
+    archived_subject,
+    restored_subject,
+    to_step,
+    unknown_step,
+)
 from wellkept_team.postgres.connection.database import Component, bindable, require_limit
 from wellkept_team.postgres.tables.apply_changes import (
     delete_memory,
@@ -39,17 +46,7 @@ class PostgresUndo(Component):
     def begin_undo(self, step: UndoStep, ids: Sequence[str]) -> None:
         with self._database.writing() as db:
             body = {"before": [_kept(db, one) for one in _with_predecessors(db, ids)]}
-            db.run(
-                "INSERT INTO undo_steps (tenant, project, id, action, at_ms, count, body)"
-                " VALUES (%(tenant)s, %(project)s, %(id)s, %(action)s, %(at)s, %(count)s,"
-                " %(body)s)",
-                project=step.project,
-                id=step.id,
-                action=step.action,
-                at=to_ms(step.at),
-                count=step.count,
-                body=json.dumps(body),
-            )
+            _insert_step(db, step, count=step.count, body=body)
 
     def finish_undo(self, step_id: str, *, made: Sequence[str]) -> None:
         with self._database.writing() as db:
@@ -64,6 +61,38 @@ class PostgresUndo(Component):
                 body=json.dumps(body),
                 id=step_id,
             )
+
+    def archive(self, step: UndoStep, ids: Sequence[str]) -> list[str]:
+        from wellkept.core.session.activity import ActivityKind
+        from wellkept_team.postgres.tables.activity import write_activity
+
+        at_ms = to_ms(step.at)
+        with self._database.writing() as db:
+            rows = db.rows(
+                "UPDATE memories SET archived_ms = %(at)s WHERE tenant = %(tenant)s"
+                " AND archived_ms IS NULL AND NOT pinned AND id = ANY(%(ids)s) RETURNING id",
+                at=at_ms,
+                ids=list(map(bindable, ids)),
+            )
+            if not rows:
+                return []
+            done = sorted(row[0] for row in rows)
+            body = {"before": [], "archived": done}
+            _insert_step(db, step, count=len(done), body=body)
+            told = archived_subject(step.id, len(done))
+            news = (ActivityKind.MEMORIES_ARCHIVED, step.project, False, None, None, told)
+            write_activity(db, [news], at_ms=at_ms)
+        return done
+
+    def archived_by_rule(self, *, project: str) -> set[str]:
+        with self._database.reading() as db:
+            rows = db.rows(
+                "SELECT json_array_elements_text(body::json -> 'archived') FROM undo_steps"
+                " WHERE tenant = %(tenant)s AND project = %(project)s AND action = %(action)s",
+                project=bindable(project),
+                action=MAINTENANCE,
+            )
+        return {row[0] for row in rows}
 
     def undo_steps(self, *, project: str, limit: int) -> list[UndoStep]:
         require_limit(limit)
@@ -100,20 +129,43 @@ class PostgresUndo(Component):
             for one in body["before"]:
                 _bring_back(db, index, one)
             index.finish()
+            db.run(
+                "UPDATE memories SET archived_ms = NULL WHERE tenant = %(tenant)s"
+                " AND archived_ms = %(at)s AND id = ANY(%(ids)s)",
+                at=row[3],
+                ids=body.get("archived", []),
+            )
             db.run(f"UPDATE undo_steps SET undone_ms = %(at)s {_OF_STEP}", at=at_ms, id=step_id)
             news = [(ActivityKind.MEMORY_DELETED, one) for one in body.get("made", ())]
             news += [(ActivityKind.MEMORY_CHANGED, one["id"]) for one in body["before"]]
-            write_activity(
-                db, [(kind, project, False, one, None, None) for kind, one in news], at_ms=at_ms
-            )
+            entries = [(kind, project, False, one, None, None) for kind, one in news]
+            if archived := body.get("archived"):
+                told = restored_subject(step_id, len(archived))
+                entries.append((ActivityKind.MEMORY_CHANGED, project, False, None, None, told))
+            write_activity(db, entries, at_ms=at_ms)
         return to_step((*row[:5], at_ms))
 
     def prune_undo(self, *, before: datetime) -> int:
         with self._database.writing() as db:
             return db.run(
-                "DELETE FROM undo_steps WHERE tenant = %(tenant)s AND at_ms < %(before)s",
+                "DELETE FROM undo_steps WHERE tenant = %(tenant)s AND at_ms < %(before)s"
+                " AND action <> %(kept)s",
                 before=to_ms(before),
+                kept=MAINTENANCE,
             ).rowcount
+
+
+def _insert_step(db: Connection, step: UndoStep, *, count: int, body: dict[str, Any]) -> None:
+    db.run(
+        "INSERT INTO undo_steps (tenant, project, id, action, at_ms, count, body)"
+        " VALUES (%(tenant)s, %(project)s, %(id)s, %(action)s, %(at)s, %(count)s, %(body)s)",
+        project=step.project,
+        id=step.id,
+        action=step.action,
+        at=to_ms(step.at),
+        count=count,
+        body=json.dumps(body),
+    )
 
 
 def _with_predecessors(db: Connection, ids: Sequence[str]) -> list[str]:

@@ -171,7 +171,7 @@ SECTIONS: Final = MappingProxyType(
         "Maintenance": {
             "maintain": (
                 "system.maintenance",
-                "Run all maintenance: refresh, archive merged work, decay and prune.",
+                "Run all maintenance: refresh, decay, and archive what ended. Deletes nothing.",
             ),
             "refresh": (
                 "system.maintenance",

@@ -1,4 +1,4 @@
-"""The maintenance run: renames, merged branches, stale marks, decay, prune.
+"""The maintenance run: renames, merged branches, stale marks, decay, archive.
 
 Called by `wellkept maintain`, when a project is opened, and by the background worker. One run per
 store at a time: each reads every memory of its project, and side by side they keep the write-ahead

@@ -82,7 +82,8 @@ class MaintenanceMethods:
     def maintain(
         self, *, dry_run: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
-        """Follow renames, archive merged work, refresh stale marks, decay and prune."""
+        """Follow renames, archive merged work, refresh stale marks, decay, and archive what ended.
+        Deletes no memory."""
         from wellkept.api.maintenance.run import maintain
 
         return maintain(self._services, dry_run=dry_run, progress=progress)
@@ -116,11 +117,9 @@ class MaintenanceMethods:
             self._services.engine, id=found.id, confidence=confidence, dry_run=dry_run
         )
 
-    def archive_work_unit(
-        self, ref: WorkUnitRef, *, dry_run: bool = False, progress: Progress | None = None
-    ) -> MaintenanceReport:
+    def archive_work_unit(self, ref: WorkUnitRef, *, dry_run: bool = False) -> MaintenanceReport:
         """Archive the memories of a finished work unit and of the units below it."""
-        from wellkept.memory.lifecycle.pruning import archive_work_unit
+        from wellkept.memory.lifecycle.archiving import archive_work_unit
         from wellkept.memory.request_builder import require_work_unit
 
         require_work_unit(ref)
@@ -129,7 +128,6 @@ class MaintenanceMethods:
             ref=ref,
             project=self._services.project,
             dry_run=dry_run,
-            progress=progress,
         )
 
     def reindex(self, *, force: bool = False, progress: Progress | None = None) -> ReindexReport:

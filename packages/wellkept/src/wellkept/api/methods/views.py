@@ -68,6 +68,7 @@ class ViewMethods:
         """Confirm, reject, archive, restore, delete, flag, weigh or tag memories: those that are
         named, or all that match. The result names the id that `undo` takes."""
         from wellkept.api.views.bulk import BulkAction, BulkRequest, bulk, chosen
+        from wellkept.core.records import replace
         from wellkept.core.types import parse_choice
 
         parts = self._parts
@@ -79,6 +80,8 @@ class ViewMethods:
             dry_run=dry_run,
         )
         where = None if filters is None else parts.services.requests.filter(filters)
+        if where is not None and request.action is BulkAction.RESTORE:
+            where = replace(where, archived=True)
         memories = chosen(parts, names=names, where=where)
         return bulk(parts, request, memories, expected=expected)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from wellkept.core.changes import Change, Close, Delete, Mark, PutSilence, Replace
 from wellkept.core.errors import MemoryChangedError, UsageError
 from wellkept.core.memory import Evidence, Memory, MemoryPatch
-from wellkept.core.ports.undo import KEPT_DAYS, UndoStep
+from wellkept.core.ports.undo import KEPT_DAYS, MAINTENANCE, UndoStep
 from wellkept.core.records import record, replace
 from wellkept.core.text import counted
 from wellkept.core.types import EvidenceKind
@@ -159,7 +159,7 @@ def undo_steps(parts: ProjectParts, *, limit: int = 20) -> list[UndoStep]:
     """What can be taken back, latest first."""
     since = parts.engine.clock() - timedelta(days=KEPT_DAYS)
     found = parts.engine.store.undo_steps(project=parts.project, limit=limit)
-    return [one for one in found if one.at >= since]
+    return [one for one in found if one.at >= since or one.action == MAINTENANCE]
 
 
 # -- Changes --------------------------------------------------------------------------------------

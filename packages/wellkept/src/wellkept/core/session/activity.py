@@ -31,6 +31,7 @@ class ActivityKind(StrEnum):
     MEMORY_CHANGED = "memory_changed"
     MEMORY_CLOSED = "memory_closed"
     MEMORY_DELETED = "memory_deleted"
+    MEMORIES_ARCHIVED = "memories_archived"
     SKILLS_DETECTED = "skills_detected"
     SKILL_GENERATED = "skill_generated"
     LINES_GIVEN = "lines_given"
@@ -41,7 +42,8 @@ class ActivityKind(StrEnum):
 class Activity:
     """One log entry. `everywhere`: visible from every project (a memory of scope `user`).
 
-    `subject` names skills, separated by commas, or the injection whose lines were given or judged.
+    `subject` names skills, separated by commas, the injection whose lines were given or judged, or
+    how many memories were archived and the step that takes it back.
     """
 
     number: int

@@ -2,11 +2,13 @@
 
 A memory loses 5 % of its importance per week since its last use, or half of it per half-life when
 it, or its type, has one. Pinned memories do not decay. Verified memories decay like the rest, but
-pruning spares them. Closed and archived memories stay as they are.
+pruning spares them. Closed and archived memories stay as they are. Importance breaks ties in a
+ranking; decay archives and deletes nothing.
 
 Decay is exponential, so many small steps equal one large one. A run counts the time since the last
-run or the last access, whichever is later, and does nothing within a day of the last run.
-Confidence and `updated_at` never change here.
+run or the last access, whichever is later, and does nothing within a week of the last run. It
+counts four weeks at most: while a project rests, nothing in it is out of use. Confidence and
+`updated_at` never change here.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from wellkept.memory.lifecycle.report import (
 )
 
 WEEKLY_FACTOR = 0.95
-MIN_INTERVAL_DAYS = 1.0
+MIN_INTERVAL_DAYS = 7.0
+MAX_DAYS_PER_RUN = 28.0
 _JOB = "decay"
 _CHECKED_AT_ONCE = 200
 
@@ -79,7 +82,7 @@ def _decayed(
     for memory in engine.store.iterate(open_in_project(project)):
         examined += 1
         since = max(memory.accessed_at, previous.at) if previous else memory.accessed_at
-        idle_days = days_between(since, now)
+        idle_days = min(days_between(since, now), MAX_DAYS_PER_RUN)
         importance = decayed_importance(memory, idle_days=idle_days)
         if importance < memory.importance:
             items.append(_item(memory, importance, idle_days))
@@ -127,7 +130,7 @@ def _nothing_due(previous: JobRun, now: datetime, *, dry_run: bool) -> Maintenan
     note = (
         f"The last run is dated {when}, later than now; nothing decays until then."
         if previous.at > now
-        else f"Already done at {when}; runs once a day."
+        else f"Already done at {when}; runs once a week."
     )
     return MaintenanceReport(
         action=MaintenanceAction.DECAY, dry_run=dry_run, examined=0, notes=(note,)

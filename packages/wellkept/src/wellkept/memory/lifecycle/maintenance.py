@@ -1,7 +1,7 @@
 """Maintenance of a project as one job.
 
-`run_maintenance` refreshes staleness, decays importance and prunes, in this order, so that each
-step sees the result of the one before. Safe to start from two processes at once: each step skips
+`run_maintenance` refreshes staleness, decays importance and archives, in this order. It deletes no
+memory: that needs a person's command. Safe to start from two processes at once: each step skips
 what the other has already changed, and the outcome is that of one run.
 """
 
@@ -16,12 +16,9 @@ from wellkept.core.ports.undo import KEPT_DAYS
 from wellkept.core.types import Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists, exists_below
+from wellkept.memory.lifecycle.archiving import archive_due
 from wellkept.memory.lifecycle.decay import decay
-from wellkept.memory.lifecycle.pruning import (
-    OnDelete,
-    Retention,
-    prune,
-)
+from wellkept.memory.lifecycle.pruning import Retention
 from wellkept.memory.lifecycle.report import (
     JobRun,
     MaintenanceAction,
@@ -68,11 +65,10 @@ def run_maintenance(
     changed_since: Callable[[str, datetime], bool] | None = None,
     also_stale: StaleReason | None = None,
     keep: Retention | None = None,
-    on_delete: OnDelete | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> MaintenanceReport:
-    """Refresh, decay and prune one project, and record the run.
+    """Refresh, decay and archive one project, and record the run.
 
     `changed_since(path, moment)` tells whether a file changed, which makes recipes stale.
     `also_stale` replaces it.
@@ -88,18 +84,7 @@ def run_maintenance(
         engine, project=project, root=root, exists=there, also_stale=recipes, dry_run=dry_run
     )
     decayed = decay(engine, project=project, dry_run=dry_run, progress=progress)
-    pruned = prune(
-        engine,
-        project=project,
-        keep=keep,
-        exists=there,
-        forecast=_after(decayed) if dry_run else None,
-        on_delete=on_delete,
-        dry_run=dry_run,
+    archived = archive_due(engine, project=project, keep=keep, dry_run=dry_run)
+    return merge_reports(
+        MaintenanceAction.MAINTAIN, (refreshed, decayed, archived), dry_run=dry_run
     )
-    return merge_reports(MaintenanceAction.MAINTAIN, (refreshed, decayed, pruned), dry_run=dry_run)
-
-
-def _after(decayed: MaintenanceReport) -> dict[str, float]:
-    """The importances a decay would leave, for previewing what comes after it."""
-    return {item.id: item.after for item in decayed.items if isinstance(item.after, float)}

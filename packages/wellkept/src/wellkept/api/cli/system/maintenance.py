@@ -126,7 +126,8 @@ def archive(
     """Archive the memories of a finished work unit.
 
     UNIT is its path in the hierarchy of METHODOLOGY, outermost first. Units below it are archived
-    too. Archived memories are excluded from recall and pruned after 90 days.
+    too. Archived memories are excluded from recall; `wellkept list --archived` shows them, and
+    `wellkept undo` brings them back.
     """
     from wellkept.core.memory import WorkUnitRef
 
@@ -140,30 +141,25 @@ def archive(
 @click.option(
     "--if-due",
     is_flag=True,
-    help="Only if the last run is a day or 20 sessions ago; no confirmation.",
+    help="Only if the last run is a day or 20 sessions ago.",
 )
+@click.option("--yes", "-y", is_flag=True, hidden=True, expose_value=False)
 @options.dry_run_option
-@options.yes_option
 @options.project_option
 @options.json_option
-def maintain(*, if_due: bool, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
-    """Run all maintenance: refresh, archive merged work, decay and prune.
+def maintain(*, if_due: bool, dry_run: bool, project: str | None, as_json: bool) -> None:
+    """Run all maintenance: refresh, decay, and archive what ended.
 
-    A work unit is merged when its git branch is. Maintenance also runs automatically, at most once
-    a day, after a project import and after the context for a session start.
+    Archives merged work, memories of past sessions, old timeline entries, and memories that are
+    doubted and unused. Deletes no memory; `wellkept undo` lists what can be taken back. A work unit
+    is merged when its git branch is. Maintenance also runs automatically, at most once a day, after
+    a project import and after the context for a session start.
     """
     if if_due and not dry_run:
         _maintain_if_due(project, as_json=as_json)
         return
     with options.open_wellkept(project) as wk:
-        report = wk.maintain(dry_run=True)
-        if not dry_run:
-            if report.removed:
-                output.confirm(
-                    f"Delete {counted(len(report.removed), 'memory', 'memories')} permanently?",
-                    yes=yes,
-                )
-            report = wk.maintain()
+        report = wk.maintain(dry_run=dry_run)
     print_report(report, as_json=as_json)
 
 
@@ -190,9 +186,10 @@ def maintain_after_answer(wk: wellkept.Wellkept) -> None:
             start_maintenance(wk)
             return
         report = wk.maintain_if_due()
-        if report is not None and report.removed:
-            removed = counted(len(report.removed), "memory", "memories")
-            output.note(f"Maintenance deleted {removed}. See `wellkept maintain --help`.")
+        archived = [i for i in report.items if i.after == "archived"] if report else []
+        if archived:
+            count = counted(len(archived), "memory", "memories")
+            output.note(f"Maintenance archived {count}. `wellkept undo` takes it back.")
 
 
 def start_maintenance(wk: wellkept.Wellkept) -> subprocess.Popen[bytes]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import ConflictError, NotFoundError
+from wellkept.core.text import counted
 from wellkept.store.sqlite.checksums import checksum, vector_checksum
 from wellkept.store.sqlite.connection.database import Component, require_limit
 from wellkept.store.sqlite.tables.memory_rows import COLUMNS, SELECTED, Row, to_memory
@@ -51,6 +52,42 @@ class SqliteUndo(Component):
             body |= {"made": list(made), "after": {one: _state(db, one) for one in ids}}
             db.execute("UPDATE undo_steps SET body = ? WHERE id = ?", (json.dumps(body), step_id))
 
+    def archive(self, step: UndoStep, ids: Sequence[str]) -> list[str]:
+        from wellkept.core.session.activity import ActivityKind
+        from wellkept.store.sqlite.tables.activity import write_activity
+
+        at_ms = to_ms(step.at)
+        with self._database.writing() as db:
+            rows = db.execute(
+                "UPDATE memories SET archived_ms = ? WHERE archived_ms IS NULL AND NOT pinned"
+                " AND id IN (SELECT value FROM json_each(?)) RETURNING id",
+                (at_ms, json.dumps(list(ids))),
+            ).fetchall()
+            if not rows:
+                return []
+            done = sorted(row[0] for row in rows)
+            body = json.dumps({"before": [], "archived": done})
+            db.execute(
+                "INSERT INTO undo_steps (id, project, action, at_ms, count, body)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (step.id, step.project, step.action, at_ms, len(done), body),
+            )
+            told = archived_subject(step.id, len(done))
+            news = (ActivityKind.MEMORIES_ARCHIVED, step.project, False, None, None, told)
+            write_activity(db, [news], at_ms=at_ms)
+        return done
+
+    def archived_by_rule(self, *, project: str) -> set[str]:
+        from wellkept.core.ports.undo import MAINTENANCE
+
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT value FROM undo_steps, json_each(body, '$.archived')"
+                " WHERE project = ? AND action = ?",
+                (project, MAINTENANCE),
+            ).fetchall()
+        return {row[0] for row in rows}
+
     def undo_steps(self, *, project: str, limit: int) -> list[UndoStep]:
         require_limit(limit)
         with self._database.reading() as db:
@@ -81,17 +118,29 @@ class SqliteUndo(Component):
                 db.execute("DELETE FROM memories WHERE id = ?", (one,))
             for one in body["before"]:
                 _bring_back(db, one)
+            db.execute(
+                "UPDATE memories SET archived_ms = NULL WHERE archived_ms = ?"
+                " AND id IN (SELECT value FROM json_each(?))",
+                (row[3], json.dumps(body.get("archived", []))),
+            )
             db.execute("UPDATE undo_steps SET undone_ms = ? WHERE id = ?", (at_ms, step_id))
             news = [(ActivityKind.MEMORY_DELETED, one) for one in body.get("made", ())]
             news += [(ActivityKind.MEMORY_CHANGED, one["id"]) for one in body["before"]]
-            write_activity(
-                db, [(kind, project, False, one, None, None) for kind, one in news], at_ms=at_ms
-            )
+            entries = [(kind, project, False, one, None, None) for kind, one in news]
+            if archived := body.get("archived"):
+                told = restored_subject(step_id, len(archived))
+                entries.append((ActivityKind.MEMORY_CHANGED, project, False, None, None, told))
+            write_activity(db, entries, at_ms=at_ms)
         return to_step((*row[:5], at_ms))
 
     def prune_undo(self, *, before: datetime) -> int:
+        from wellkept.core.ports.undo import MAINTENANCE
+
         with self._database.writing() as db:
-            return db.execute("DELETE FROM undo_steps WHERE at_ms < ?", (to_ms(before),)).rowcount
+            return db.execute(
+                "DELETE FROM undo_steps WHERE at_ms < ? AND action <> ?",
+                (to_ms(before), MAINTENANCE),
+            ).rowcount
 
 
 def drop_undo(db: Connection, project: str) -> None:
@@ -197,6 +246,16 @@ def _bring_back(db: Connection, kept: dict[str, Any]) -> None:
         "INSERT INTO silent_lines VALUES (?, ?, ?, ?)",
         [(project, kept["id"], at_ms, reason) for project, at_ms, reason in kept["silent"]],
     )
+
+
+def archived_subject(step_id: str, count: int) -> str:
+    """The line in the log of what a step archived."""
+    return f"{counted(count, 'memory', 'memories')}; undo {step_id} takes it back"
+
+
+def restored_subject(step_id: str, count: int) -> str:
+    """The line in the log of an archiving that was taken back."""
+    return f"{counted(count, 'memory', 'memories')} back by undo {step_id}"
 
 
 def unknown_step(step_id: str) -> NotFoundError:
