@@ -123,7 +123,6 @@ JSON_FIELDS = {
     "observer prefetch": ("items",),
     "observer commands": ("items",),
     "observer recipe": ("items",),
-    "observer traps": ("items",),
     "observer related": ("file", "items"),
     "observer verdict": ("session_id", "error_patterns", "report"),
     "methodology list": ("items", "problems"),

@@ -221,7 +221,7 @@ def test_a_session_that_went_quiet_loses_nothing() -> None:
     assert rested.summary is not None
     summary = rested.summary.payload
     assert isinstance(summary, SessionSummary)
-    assert summary.completed == "Create a.py with f"
+    assert summary.completed == "a.py"
     assert not rested.session.needs_summary
     assert observations(close_idle(rested.session, environment=world())) == []
 

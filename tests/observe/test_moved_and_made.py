@@ -1,11 +1,10 @@
-"""Steps on the same line, targets that are gone, and files that are made from others (D11)."""
+"""Steps on the same line, and targets that are gone (D11)."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.observe.learning_steps import PROJECT, Work, take
-from wellkept.core.session.events import Edit, Event, ToolKind
 from wellkept.memory.engine import Engine
 from wellkept.observe.failures.intent import Change
 from wellkept.observe.failures.lessons import (
@@ -14,7 +13,6 @@ from wellkept.observe.failures.lessons import (
     find_way_outs,
     stored_way_outs,
 )
-from wellkept.observe.failures.traps import known_traps, traps_for_file
 from wellkept.observe.failures.way_out import WayOut
 from wellkept.text.events.failure_cause import failure_cause, is_moved
 from wellkept.text.shell.reader import parse_command
@@ -159,51 +157,3 @@ def test_only_a_script_of_the_project_stands_in(engine: Engine, other: str) -> N
         [w.start(), w.run("make test", GONE, error="Exit code 2"), w.run(other, "done")],
     )
     assert learned(engine) == []
-
-
-# -- Files that are made from others --------------------------------------------------------------
-
-
-def edited(w: Work, path: str) -> Event:
-    change = Edit(path, "timeout = 10", "timeout = 30")
-    return w.call("Edit", ToolKind.EDIT, files=(path,), edits=(change,))
-
-
-def overwritten(engine: Engine, day: int, said: str, path: str = "config.ini") -> None:
-    w = Work(day)
-    take(
-        engine,
-        [
-            w.start(),
-            edited(w, path),
-            w.run("python3 check.py", said, error="Exit code 1"),
-            edited(w, "templates/config.ini.in"),
-            w.run("python3 check.py", "OK"),
-        ],
-    )
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "config.ini is made from templates/config.ini.in; your change was overwritten",
-        "Error: `config.ini` is generated from `templates/config.ini.in`, do not edit it",
-        "config.ini was automatically generated from the templates/config.ini.in file",
-    ],
-)
-def test_a_made_file_is_a_trap_from_the_second_session_on(engine: Engine, said: str) -> None:
-    overwritten(engine, 1, said)
-    assert known_traps(engine, project=PROJECT) == []
-    overwritten(engine, 2, said)
-    (trap,) = known_traps(engine, project=PROJECT)
-    assert "`config.ini` is made from `templates/config.ini.in`" in trap.line
-    assert traps_for_file(engine, project=PROJECT, file="config.ini") == [trap]
-    # Only this very file.
-    assert traps_for_file(engine, project=PROJECT, file="other/config.ini") == []
-    assert traps_for_file(engine, project=PROJECT, file="templates/config.ini.in") == []
-
-
-def test_a_file_that_nobody_edited_is_no_trap(engine: Engine) -> None:
-    for day in (1, 2):
-        overwritten(engine, day, "schema.sql is generated from models.py", path="app.py")
-    assert known_traps(engine, project=PROJECT) == []

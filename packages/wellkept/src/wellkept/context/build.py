@@ -31,8 +31,6 @@ from wellkept.context.packing import ContextItem, ContextPack, ExtraLine, pack_i
 from wellkept.context.sections import Section, SectionLines
 from wellkept.context.start.session_sections import (
     RULE_TYPES,
-    module_map,
-    section_of,
     standing_memories,
     unfinished_work,
 )
@@ -47,16 +45,13 @@ from wellkept.memory.lifecycle.confirmation import may_be_injected
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import CLEAR_SCORE, RecallRequest, SearchMode
 
-DEFAULT_BUDGET_TOKENS = 800
+DEFAULT_BUDGET_TOKENS = 250
 DEFAULT_DAYS = 30
 MAX_CANDIDATES = 60
 _MIN_UNASKED = 0.1
 """A prompt or an output is no question: an answer to it scores low. What it is about decides."""
 _MIN_JACCARD = 0.8
 MAX_AT_FILE = 4
-MAX_MODULES = 5
-MIN_KNOWN = 3
-"""With fewer lines than these at a session start, the module map is told too."""
 _PLANNING = (
     MemoryType.WORKFLOW_RECIPE,
     MemoryType.DECISION,
@@ -101,9 +96,8 @@ class ContextRequest:
     """The current situation and the limits of the answer.
 
     `reading` when a file is only read; `quiet` when only what is vouched for may be said. `days` is
-    how far back decisions are told, `sessions` in which sessions they were made (None: any).
-    A `trivial` task gets neither recipes nor end-to-end observations. Of memories only `types` are
-    told, where a policy names them.
+    how far back work is told. A `trivial` task gets neither recipes nor end-to-end observations. Of
+    memories only `types` are told, where a policy names them.
     """
 
     project: str
@@ -121,7 +115,6 @@ class ContextRequest:
     reading: bool = False
     quiet: bool = False
     days: int = DEFAULT_DAYS
-    sessions: frozenset[str] | None = None
     types: frozenset[MemoryType] | None = None
 
 
@@ -146,9 +139,6 @@ def build_context(
         chosen = [c for c in chosen if c.is_session_note or not is_loaded(c.memory.content)]
     if any(one.section is Section.LEFT_OFF for one in sections):
         chosen = [c for c in chosen if not _is_seen_work_state(c.memory)]
-    if request.moment is Moment.SESSION and not request.query.strip():
-        known = len(chosen) + sum(len(one.lines) for one in sections)
-        chosen += _modules(engine, request, exists=exists) if known < MIN_KNOWN else []
     if request.types is not None:
         chosen = [c for c in chosen if c.is_session_note or c.memory.type in request.types]
     candidates = harmless_candidates(chosen[:MAX_CANDIDATES])
@@ -194,19 +184,6 @@ def _chosen(
 def _is_seen_work_state(memory: Memory) -> bool:
     """Unfinished work as the observer saw it: the sessions' own records say it better."""
     return memory.type is MemoryType.WORK_STATE and memory.source is Source.OBSERVER_INFERRED
-
-
-def _modules(
-    engine: Engine, request: ContextRequest, *, exists: Callable[[str], bool] | None
-) -> list[ContextCandidate]:
-    """Module summaries; they come from the code itself and need no second session."""
-    return [
-        one
-        for one in module_map(engine, request.project, limit=MAX_MODULES)
-        if one.memory.id not in request.shown
-        and one.memory.is_open
-        and (exists is None or all(exists(path) for path in one.memory.files))
-    ]
 
 
 def _not_shown(sections: Sequence[SectionLines], shown: frozenset[str]) -> list[SectionLines]:
@@ -311,9 +288,7 @@ def _gather(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidat
         if request.moment is Moment.FAILURE:
             yield from _relevant(engine, request)
         return
-    standing = standing_memories(
-        engine, request.project, days=request.days, sessions=request.sessions
-    )
+    standing = standing_memories(engine, request.project)
     if request.moment is Moment.SESSION:
         yield from standing
         yield from unfinished_work(engine, request.project)
@@ -344,7 +319,7 @@ def _for_files(engine: Engine, request: ContextRequest) -> Iterator[ContextCandi
 def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
     """Recall hits above a minimum score. Raw session records are never injected, and are so many
     that they would leave no room for others."""
-    planning, at_start = request.moment is Moment.PLAN, request.moment is Moment.SESSION
+    planning = request.moment is Moment.PLAN
     types = _UNASKED_TYPES.get(request.moment, INJECTED_TYPES)
     prompt = Prompt.of(request.query) if request.moment in _UNASKED_TYPES else None
     found = recall(
@@ -373,5 +348,4 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandid
                 hit.memory,
                 1.2 + hit.score + bonus,
                 f"matches by {', '.join(hit.retrievers)}",
-                section=section_of(hit.memory) if at_start else Section.KNOWN,
             )

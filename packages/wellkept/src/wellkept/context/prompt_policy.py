@@ -100,12 +100,13 @@ def foreign_files(
         return
     from datetime import timedelta
 
-    from wellkept.context.start.unfinished_work import open_ends
+    from wellkept.observe.session.digest import since_commit
+    from wellkept.observe.session.state import load_state
 
     mine = engine.store.get_session(str(request.session).partition("/")[0])
     if mine is None:
         return
-    own = open_ends(mine).uncommitted
+    own = since_commit(load_state(mine.work).steps)
     since = mine.started_at - timedelta(days=1)
     others = [
         one
@@ -119,7 +120,7 @@ def foreign_files(
     for one in others:
         # Without git only a session that ran meanwhile is sure to have left its files.
         if tree is not None or one.last_event_at >= mine.started_at:
-            left |= dict.fromkeys(open_ends(one).uncommitted)
+            left |= dict.fromkeys(since_commit(load_state(one.work).steps))
     theirs = [p for p in left if p not in own and (tree is None or tree.is_dirty(p))]
     if theirs:
         text = (

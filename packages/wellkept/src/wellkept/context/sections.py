@@ -16,32 +16,29 @@ class Section(StrEnum):
     HANDED_OVER = "handed_over"
     LEFT_OFF = "left_off"
     RULES = "rules"
+    GIT = "git"
     COMMANDS = "commands"
-    TRAPS = "traps"
-    DECISIONS = "decisions"
-    MODULES = "modules"
+    EARLIER = "earlier"
     KNOWN = "known"
 
 
 SECTIONS = tuple(Section)
 TITLES = {
     Section.HANDED_OVER: "Handed over",
-    Section.LEFT_OFF: "Where we left off",
+    Section.LEFT_OFF: "Last work",
     Section.RULES: "Rules people gave",
-    Section.COMMANDS: "Commands that work here",
-    Section.TRAPS: "Known traps",
-    Section.DECISIONS: "Recent decisions",
-    Section.MODULES: "Module map",
+    Section.GIT: "Git now",
+    Section.COMMANDS: "Commands, as the project's files declare them",
+    Section.EARLIER: "Earlier work",
     Section.KNOWN: "Also known",
 }
 SHARES = {
     Section.HANDED_OVER: 0.4,
-    Section.LEFT_OFF: 0.45,
+    Section.LEFT_OFF: 0.65,
     Section.RULES: 0.35,
-    Section.COMMANDS: 0.25,
-    Section.TRAPS: 0.25,
-    Section.DECISIONS: 0.2,
-    Section.MODULES: 0.2,
+    Section.GIT: 0.3,
+    Section.COMMANDS: 0.6,
+    Section.EARLIER: 0.4,
     Section.KNOWN: 0.3,
 }
 """Share of the budget that a section may take before the others had theirs."""

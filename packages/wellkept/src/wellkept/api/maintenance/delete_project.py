@@ -11,7 +11,6 @@ from wellkept.core.query import Filter, Validity
 from wellkept.core.records import record
 from wellkept.core.types import Scope
 from wellkept.observe.failures.declared_commands import put_declared
-from wellkept.observe.failures.traps import forget_traps
 from wellkept.observe.failures.working_commands import forget_counts
 
 _ALL_SESSIONS = 1_000_000
@@ -34,7 +33,6 @@ def clear_project(store: Store, project: str, *, dry_run: bool) -> DeletedCounts
         store.apply([*memories, ForgetSessions(project)])
         forget_counts(store, project)
         put_declared(store, project, ())
-        forget_traps(store, project)
         for skill in store.generated_skills(project=project):
             store.delete_generated_skill(skill.id)
     return DeletedCounts(len(memories), len(sessions))

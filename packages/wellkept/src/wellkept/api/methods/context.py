@@ -100,7 +100,7 @@ class ContextMethods:
         from wellkept.context.client_files import ClientFiles
         from wellkept.context.prompt_policy import foreign_files, open_failures
         from wellkept.context.sources import way_outs
-        from wellkept.context.start.session_start import file_traps, session_start
+        from wellkept.context.start.session_start import session_start
         from wellkept.memory.file_presence import exists_below
         from wellkept.memory.recall.requests import SearchMode
 
@@ -131,7 +131,7 @@ class ContextMethods:
         )
         loaded = ClientFiles(client, root=self.root, environment=self._services.environment)
         start = session_start(self.engine, request, options=options, files=loaded)
-        request = replace(request, sessions=start.sessions, quiet=quiet or start.is_silent)
+        request = replace(request, quiet=quiet or start.is_silent)
         extras = self._skill_lines(request, within_s=skills_within_s)
         return build_context(
             self.engine,
@@ -142,11 +142,9 @@ class ContextMethods:
             vouched=(
                 *way_outs(self.engine, request, command=query, output=output),
                 *open_failures(self.engine, request),
-                *start.vouched,
             ),
             sections=(
                 *start.sections,
-                *file_traps(self.engine, request),
                 *foreign_files(self.engine, request, root=self.root, read_tree=options.read_tree),
             ),
         )
@@ -154,7 +152,9 @@ class ContextMethods:
     def handoff(self, branch: str | None = None) -> Handoff:
         """What the next person's agent needs to go on with the work on a branch; the default is
         the one that is checked out."""
+        from wellkept.context.build import ContextRequest
         from wellkept.context.start.handoff import handoff_of
+        from wellkept.context.start.session_start import last_digest
         from wellkept.core.git.repository import current_branch
         from wellkept.core.git.run import person
 
@@ -166,7 +166,13 @@ class ContextMethods:
             branch=branch if branch != current_branch(self.root) else None,
             budget_tokens=_HANDOFF_TOKENS,
         )
-        return handoff_of(pack, branch=name, author=person(self.root), at=self.engine.clock())
+        options = self._start_options(
+            session_limit=1, observation_limit=0, days=self.settings.context_days, branch=branch
+        )
+        digest = last_digest(self.engine, ContextRequest(project=self.project), options=options)
+        return handoff_of(
+            pack, digest, branch=name, author=person(self.root), at=self.engine.clock()
+        )
 
     @staticmethod
     def _is_trivial(complexity: str | None) -> bool:

@@ -29,11 +29,13 @@ from wellkept.text.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from wellkept.context.packing import ContextPack
+    from wellkept.observe.session.digest import SessionDigest
 
 FOLDER = "handoff"
 MAX_LINES = 12
+_MAX_ASKED, _MAX_CHECKS = 3, 4
 MAX_LINE_CHARS = 320
-_TOLD = (Section.LEFT_OFF, Section.COMMANDS, Section.TRAPS, Section.DECISIONS)
+_TOLD = (Section.LEFT_OFF, Section.EARLIER, Section.GIT)
 _MAX_FILE_CHARS = 16_000
 
 
@@ -55,14 +57,29 @@ class Handoff:
         return "\n\n".join(parts) + "\n"
 
 
-def handoff_of(pack: ContextPack, *, branch: str, author: str | None, at: datetime) -> Handoff:
-    """The parts of a session start that say where work stands."""
-    found = tuple(
+def handoff_of(
+    pack: ContextPack,
+    digest: SessionDigest | None,
+    *,
+    branch: str,
+    author: str | None,
+    at: datetime,
+) -> Handoff:
+    """The parts of a session start that say where work stands, and what the digest has besides:
+    what was asked, and how each check ended."""
+    found = [
         (section.title, tuple(line.removeprefix("- ") for line in section.lines))
         for section in pack.sections
         if section.name in _TOLD and section.lines
-    )
-    return Handoff(branch=branch, author=author, at=at, sections=found)
+    ]
+    if digest is not None:
+        checks = [
+            f"`{one.typed}` {'passed' if one.ok else f'failed: {one.error}'}"
+            for one in digest.checks[-_MAX_CHECKS:]
+        ]
+        found += [("Asked", digest.asked[-_MAX_ASKED:]), ("Checks as they ended", tuple(checks))]
+    kept = tuple((title, lines) for title, lines in found if lines)
+    return Handoff(branch=branch, author=author, at=at, sections=kept)
 
 
 def handoff_path(branch: str) -> str:

@@ -1,34 +1,35 @@
-"""Lines for the start of a session that come from watching earlier ones, by section.
+"""Lines for the start of a session that no memory stands behind, by section.
 
-Imports of `observe` and git wait until there is a session to tell of: every hook that asks for
-context loads this.
+The last work in the words of its agent, what git says now, and for the very first session the
+commands that the project's files declare. Imports of `observe` and git wait until there is a
+session to tell of: every hook that asks for context loads this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.context.build import ContextRequest, Moment
-from wellkept.context.candidates import ContextCandidate
 from wellkept.context.sections import Section, SectionLine, SectionLines
-from wellkept.core.records import record, replace
+from wellkept.core.records import record
 from wellkept.memory.engine import Engine
 
 if TYPE_CHECKING:
     from wellkept.context.client_files import ClientFiles
-    from wellkept.context.start.resume import Situation, WorkNote
+    from wellkept.context.start.last_work import Situation
     from wellkept.core.session.sessions import SessionRecord
-    from wellkept.observe.failures.traps import Trap
-    from wellkept.observe.failures.working_commands import WorkingCommand
+    from wellkept.observe.session.digest import SessionDigest
     from wellkept.project.work_tree import WorkTree
 
-_MAX_NOTES = 200
-_MAX_COMMANDS = 3
-_MAX_TRAPS = 3
-_COMMAND_CHARS = 220
-_MAX_FILE_TRAPS = 2
+MAX_DECLARED = 6
+_RECENT_SESSIONS = 8
+_MAX_OBSERVATIONS_READ = 200
+_NOTED_KINDS = ("decision", "bugfix", "feature")
+_PURPOSES = ("test", "one test", "lint", "types", "format", "build", "run", "setup")
 ReadTree: TypeAlias = "Callable[[Path, Sequence[str]], WorkTree | None]"
 """Folder and the paths that matter most -> what git says now."""
 
@@ -53,19 +54,16 @@ def read_tree_now(folder: Path, paths: Sequence[str]) -> WorkTree | None:
 
 
 def no_tree(folder: Path, paths: Sequence[str]) -> WorkTree | None:  # noqa: ARG001
-    """Do not ask git, as when earlier sessions are replayed."""
+    """Do not ask git, as for a branch that is not checked out."""
     return None
 
 
 @record
 class SessionStart:
-    """Sections without a memory, and the sessions they tell of; None when nobody looked.
-    `is_silent` when nothing at all shall be told."""
+    """Sections without a memory; `is_silent` when nothing at all shall be told."""
 
     sections: tuple[SectionLines, ...] = ()
-    sessions: frozenset[str] | None = None
     is_silent: bool = False
-    vouched: tuple[ContextCandidate, ...] = ()
 
 
 def session_start(
@@ -75,24 +73,19 @@ def session_start(
     if request.moment is not Moment.SESSION or request.query.strip() or request.files:
         return SessionStart()
     # Also with no session to tell of: whether a team starts shows in the latest ones.
-    latest = engine.store.sessions(project=request.project, limit=2 * options.sessions + 3)
+    latest = engine.store.sessions(
+        project=request.project, limit=2 * options.sessions + _RECENT_SESSIONS
+    )
     known = [one for one in latest if one.id != request.session]
     handed = _handed_over(engine, request, known, options=options)
     if not known:
-        from wellkept.context.start.first_session import first_session
+        return SessionStart(_with_lines(handed, _declared(engine, request, files=files)))
+    from wellkept.context.start.last_work import is_team_starting
 
-        sections, modules = first_session(engine, request, files=files)
-        return SessionStart((*_sections(handed), *sections), frozenset(), vouched=modules)
     here = _situation(engine, request, options=options)
-    from wellkept.context.start.resume import is_team_starting
-
     if is_team_starting(known, at=here):
         return SessionStart(is_silent=True)
-    left_off, sessions = _left_off(engine, request, known, here, options=options)
-    commands, named = _commands(engine, request, files=files)
-    traps, vouched = _traps(engine, request, files=files, named=named)
-    sections = _sections(handed, left_off, commands, traps)
-    return SessionStart(sections, sessions, vouched=vouched)
+    return SessionStart(_with_lines(handed, *_told(engine, known, here, options=options)))
 
 
 def _handed_over(
@@ -124,73 +117,31 @@ def _handed_over(
     return next(iter(found), None)
 
 
-def file_traps(engine: Engine, request: ContextRequest) -> tuple[SectionLines, ...]:
-    """Traps tied to the kind of file that is about to be written."""
-    if request.moment is not Moment.FILE or request.reading:
-        return ()
-    from wellkept.observe.failures.traps import traps_for_file
-
-    found = {
-        trap.text: SectionLine.of(
-            Section.KNOWN, trap.line, reason="trap for this kind of file", name=_trap_name(trap)
-        )
-        for path in request.files
-        for trap in traps_for_file(engine, project=request.project, file=path)
-    }
-    lines = tuple(found.values())[:_MAX_FILE_TRAPS]
-    return (SectionLines(Section.KNOWN, lines),) if lines else ()
+def _with_lines(*found: SectionLines | None) -> tuple[SectionLines, ...]:
+    return tuple(one for one in found if one is not None and one.lines)
 
 
-def _traps(
-    engine: Engine, request: ContextRequest, *, files: ClientFiles, named: frozenset[str]
-) -> tuple[SectionLines | None, tuple[ContextCandidate, ...]]:
-    """Known traps, dearest first; those with a memory behind them cite it. `named` are memories
-    that the commands section tells already."""
-    from datetime import timedelta
+def _declared(
+    engine: Engine, request: ContextRequest, *, files: ClientFiles
+) -> SectionLines | None:
+    """Commands as the project's files declare them, with the file; not those the client loads."""
+    from wellkept.observe.failures.declared_commands import read_declared
 
-    from wellkept.observe.failures.traps import known_traps
-
-    since = engine.clock() - timedelta(days=request.days)
-    known = [
-        one
-        for one in known_traps(engine, project=request.project, limit=2 * _MAX_TRAPS)
-        if one.last_at >= since and one.memory_id not in named and not files.has(one.text)
-    ][:_MAX_TRAPS]
-    memories = {
-        one.id: one for one in engine.store.get([t.memory_id for t in known if t.memory_id])
-    }
-    vouched = tuple(
-        ContextCandidate(
-            memories[one.memory_id], 3.0, "known trap", text=one.line, section=Section.TRAPS
-        )
-        for one in known
-        if one.memory_id in memories
-    )
+    declared = {one.purpose: one for one in read_declared(engine.store, request.project)}
     lines = tuple(
-        SectionLine.of(Section.TRAPS, one.line, reason="known trap", name=_trap_name(one))
-        for one in known
-        if one.memory_id not in memories
+        SectionLine.of(
+            Section.COMMANDS, one.text, reason=f"declared {purpose} command", name=one.command
+        )
+        for purpose in _PURPOSES
+        if (one := declared.get(purpose)) is not None
+        and not files.has_command(one.command)
+        and not (one.runs and files.has_command(one.runs))
     )
-    return (SectionLines(Section.TRAPS, lines) if lines else None), vouched
-
-
-def _short(command: WorkingCommand) -> str:
-    """A command with the form that fails, when both fit on a line."""
-    text = command.text
-    return text if len(text) <= _COMMAND_CHARS else replace(command, fails=None, cause=None).text
-
-
-def _trap_name(trap: Trap) -> str:
-    """What a trap is about: its counts change, its name does not."""
-    return " ".join((*trap.files, *trap.commands)) or trap.text
-
-
-def _sections(*found: SectionLines | None) -> tuple[SectionLines, ...]:
-    return tuple(one for one in found if one is not None)
+    return SectionLines(Section.COMMANDS, lines[:MAX_DECLARED])
 
 
 def _situation(engine: Engine, request: ContextRequest, *, options: StartOptions) -> Situation:
-    from wellkept.context.start.resume import Situation
+    from wellkept.context.start.last_work import Situation
     from wellkept.core.git.repository import current_branch
 
     return Situation(
@@ -198,95 +149,135 @@ def _situation(engine: Engine, request: ContextRequest, *, options: StartOptions
         branch=options.branch or current_branch(options.root),
         root=str(options.root),
         current=request.session,
-        exists=lambda path: (options.root / path).exists(),
     )
 
 
-def _commands(
-    engine: Engine, request: ContextRequest, *, files: ClientFiles
-) -> tuple[SectionLines | None, frozenset[str]]:
-    """Commands in the form that last worked here; not those that the client's files name. Also the
-    memories that they tell of."""
-    from wellkept.observe.failures.working_commands import working_commands
+def _told(
+    engine: Engine, known: Sequence[SessionRecord], here: Situation, *, options: StartOptions
+) -> Iterator[SectionLines]:
+    """The last work in its agent's words, earlier work where it was asked for, and git now."""
+    from wellkept.context.start.last_work import at_work, digest_line, title_of
+    from wellkept.project.named_in_tree import not_there
 
-    known = working_commands(engine, project=request.project, limit=2 * _MAX_COMMANDS)
-    told = [one for one in known if one.fails or not files.has_command(one.command)]
-    lines = tuple(
-        SectionLine.of(
-            Section.COMMANDS, _short(one), reason=f"{one.kind} command", name=one.command
-        )
-        for one in told[:_MAX_COMMANDS]
+    told = _digests(engine, known, here, options=options)
+    if not told:
+        return
+    last, *earlier = told
+    unknown = partial(not_there, options.root)
+    lines = _lines(Section.LEFT_OFF, filter(None, [digest_line(last, unknown=unknown)]))
+    yield SectionLines(Section.LEFT_OFF, lines, title=title_of(last, branch=here.branch))
+    yield SectionLines(
+        Section.EARLIER,
+        _lines(Section.EARLIER, _earlier(engine, known[0].project, earlier, options=options)),
     )
-    named = frozenset(one.memory_id for one in told[:_MAX_COMMANDS] if one.memory_id)
-    if len(lines) < _MAX_COMMANDS:
-        from wellkept.context.start.first_session import COMMANDS_TITLE, declared_lines
-
-        seen = [one.kind for one in known]
-        declared = declared_lines(engine, request, files=files, without=seen)
-        if declared:
-            lines = (*lines, *declared[: _MAX_COMMANDS - len(lines)])
-            return SectionLines(Section.COMMANDS, lines, title=COMMANDS_TITLE), named
-    return (SectionLines(Section.COMMANDS, lines) if lines else None), named
+    tree = options.read_tree(options.root, last.files)
+    now = (*_git_now(tree), *at_work(known, at=here))
+    yield SectionLines(Section.GIT, _lines(Section.GIT, now))
 
 
-def _left_off(
-    engine: Engine,
-    request: ContextRequest,
-    known: Sequence[SessionRecord],
-    here: Situation,
-    *,
-    options: StartOptions,
-) -> tuple[SectionLines | None, frozenset[str]]:
-    from wellkept.context.start.resume import Limits, left_off, recent_work
-    from wellkept.context.start.unfinished_work import open_ends
+def _digests(
+    engine: Engine, known: Sequence[SessionRecord], here: Situation, *, options: StartOptions
+) -> list[SessionDigest]:
+    """What there is to tell of earlier sessions, the one to go on from first."""
+    from wellkept.context.start.last_work import to_go_on_from
 
-    limits = Limits(sessions=options.sessions, observations=options.observations, days=options.days)
-    works = recent_work(known, at=here, limits=limits)
-    if not works:
-        return None, frozenset()
-    tree = options.read_tree(options.root, works[0].edited)
-    told = {work.session.id for work in works}
-    others = [open_ends(one) for one in known if one.id not in told]
-    found = left_off(
-        works,
-        at=replace(here, tree=tree, branch=(tree.branch if tree else None) or here.branch),
-        notes=_notes(engine, request.project, tuple(told)),
-        others=others,
-        limits=limits,
+    recent = [one for one in known if (here.now - one.last_event_at).days <= options.days]
+    digests = (digest_now(engine, one) for one in to_go_on_from(recent, at=here))
+    return list(islice((one for one in digests if one.says_something), options.sessions))
+
+
+def last_digest(
+    engine: Engine, request: ContextRequest, *, options: StartOptions
+) -> SessionDigest | None:
+    """The digest of the session to go on from."""
+    known = engine.store.sessions(project=request.project, limit=_RECENT_SESSIONS)
+    here = _situation(engine, request, options=options)
+    return next(iter(_digests(engine, known, here, options=options)), None)
+
+
+def digest_now(engine: Engine, session: SessionRecord) -> SessionDigest:
+    """The digest of a session, in the agent's own words where it stored some, or in a model's."""
+    from wellkept.core.payloads import SessionSummary
+    from wellkept.core.query import Filter, Order
+    from wellkept.core.types import MemoryType, Source
+    from wellkept.observe.session.digest import digest_of
+    from wellkept.observe.session.memory_changes import find_summary
+
+    where = Filter(
+        project=session.project,
+        types=(MemoryType.TIMELINE, MemoryType.EPISODE),
+        sources=(Source.AGENT_EXPLICIT,),
+        sessions=(session.id,),
     )
-    if found is None:
-        return None, frozenset(told)
-    lines = tuple(SectionLine.of(Section.LEFT_OFF, text, reason="session") for text in found.lines)
-    return SectionLines(Section.LEFT_OFF, lines, title=found.title), frozenset(told)
+    noted = engine.store.list(where, order=Order.NEWEST, limit=1).items
+    summary = find_summary(engine, session.id, project=session.project)
+    said = summary.payload if summary else None
+    by_model = (
+        " ".join(filter(None, (said.completed, said.next_steps)))
+        if isinstance(said, SessionSummary) and said.made_by == "model"
+        else ""
+    )
+    return digest_of(session, noted=noted[0].content if noted else "", by_model=by_model)
 
 
-def _notes(engine: Engine, project: str, sessions: tuple[str, ...]) -> list[WorkNote]:
-    """Commits and other observations of these sessions, oldest first."""
-    from wellkept.context.start.resume import NOTED_KINDS, WorkNote
+def _lines(section: Section, texts: Iterator[str] | Sequence[str]) -> tuple[SectionLine, ...]:
+    return tuple(SectionLine.of(section, one, reason="session") for one in texts)
+
+
+def _git_now(tree: WorkTree | None) -> Iterator[str]:
+    """What git says is open at this moment."""
+    from wellkept.context.start.last_work import listed
+
+    if tree is None:
+        return
+    if tree.operation:
+        conflicts = f", conflicts in {listed(tree.conflicts)}" if tree.conflicts else ""
+        yield f"A {tree.operation} is in progress{conflicts}"
+    changed = [one for one in tree.changed if one not in tree.staged]
+    kinds = (("staged", tree.staged), ("changed", changed), ("untracked", tree.untracked))
+    parts = [f"{name}: {listed(files)}" for name, files in kinds if files]
+    if parts:
+        yield f"Not committed: {'; '.join(parts)}"
+    apart = [f"{n} {word}" for n, word in ((tree.ahead, "ahead"), (tree.behind, "behind")) if n]
+    if apart:
+        yield f"{' and '.join(apart)} of {tree.upstream}"
+
+
+def _earlier(
+    engine: Engine, project: str, digests: Sequence[SessionDigest], *, options: StartOptions
+) -> Iterator[str]:
+    """Earlier sessions, one line each, and the records that they left, by id."""
+    from wellkept.context.start.last_work import earlier_line
+    from wellkept.project.named_in_tree import not_there
+
+    for one in digests:
+        if line := earlier_line(one, unknown=partial(not_there, options.root)):
+            yield line
+    if digests and options.observations:
+        yield from _noted(engine, project, digests, most=options.observations)
+
+
+def _noted(
+    engine: Engine, project: str, digests: Sequence[SessionDigest], *, most: int
+) -> Iterator[str]:
+    """Decisions, fixes and features of these sessions by date, each with its id and cost."""
     from wellkept.core.payloads import Observation
     from wellkept.core.query import Filter, Order
     from wellkept.core.types import MemoryType
     from wellkept.memory.recall.progressive import index_row
 
-    where = Filter(project=project, types=(MemoryType.OBSERVATION,), sessions=sessions)
-    page = engine.store.list(where, order=Order.NEWEST, limit=_MAX_NOTES)
-    found: list[WorkNote] = []
-    for memory in page.items:
-        seen = memory.payload
-        if not isinstance(seen, Observation) or memory.session_id is None:
-            continue
-        is_commit = bool(seen.commit) and (seen.subtitle or "").startswith("Commit")
-        if not is_commit and seen.kind not in NOTED_KINDS:
-            continue
-        found.append(
-            WorkNote(
-                session=memory.session_id,
-                at=memory.valid_from,
-                kind=seen.kind,
-                title=seen.title,
-                commit=seen.commit if is_commit else None,
-                cite=f"[m:{memory.short}]",
-                read_tokens=index_row(engine, memory).read_tokens,
-            )
-        )
-    return found[::-1]
+    ids = tuple(one.session for one in digests)
+    where = Filter(project=project, types=(MemoryType.OBSERVATION,), sessions=ids)
+    page = engine.store.list(where, order=Order.NEWEST, limit=_MAX_OBSERVATIONS_READ)
+    found = [
+        (memory, memory.payload)
+        for memory in page.items
+        if isinstance(memory.payload, Observation) and memory.payload.kind in _NOTED_KINDS
+    ]
+    days: dict[str, list[str]] = {}
+    for memory, seen in found[:most]:
+        cost = index_row(engine, memory).read_tokens
+        told = f"{seen.title} [m:{memory.short}, ~{cost} tokens]"
+        days.setdefault(f"{memory.valid_from:%Y-%m-%d}", []).append(told)
+    for day, told in days.items():
+        yield f"{day}: {'; '.join(told)}"

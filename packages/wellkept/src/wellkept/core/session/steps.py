@@ -53,6 +53,11 @@ class SessionStep:
         return self.ok and self.kind in ("edit", "create")
 
     @property
+    def typed(self) -> str:
+        """A command as it was typed, on one line."""
+        return " ".join(self.command.split()) or self.what
+
+    @property
     def line(self) -> str:
         """The step on one line: the command without a leading `cd`; `what` for everything else.
 

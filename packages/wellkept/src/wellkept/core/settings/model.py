@@ -189,10 +189,10 @@ class Settings:
         by_project=True,
     )
     context_budget_tokens: int = setting(
-        800, "Room for the context pack, in tokens", "50..200000", by_project=True
+        250, "Room for the context pack, in tokens", "50..200000", by_project=True
     )
     context_sessions: int = setting(
-        5,
+        1,
         "How many recent sessions a session start tells of; 0 leaves that part out",
         "0..50",
         by_project=True,

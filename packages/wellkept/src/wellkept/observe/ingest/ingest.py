@@ -23,7 +23,6 @@ from wellkept.memory.engine import Engine
 from wellkept.observe.browser.facts import browser_changes
 from wellkept.observe.failures.declared_commands import verify_declared
 from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
-from wellkept.observe.failures.traps import count_signs
 from wellkept.observe.failures.working_commands import count_runs
 from wellkept.observe.injections.feedback import SILENT_AFTER, injection_changes
 from wellkept.observe.model import event_log
@@ -194,7 +193,6 @@ class EventIngester:
         store, where = self.engine.store, {"project": session.project, "session_id": session.id}
         count_runs(store, result.runs, **where)
         verify_declared(self.engine, result.runs, **where)
-        count_signs(store, result.signs, result.way_outs, **where)
 
     def _apply_one(
         self,

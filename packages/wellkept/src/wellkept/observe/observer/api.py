@@ -42,7 +42,6 @@ from wellkept.project.session_commits import commit_stays, committed_afterwards
 if TYPE_CHECKING:
     from wellkept.memory.arguments import Names
     from wellkept.memory.workspace import Workspace
-    from wellkept.observe.failures.traps import Trap
     from wellkept.observe.failures.working_commands import WorkingCommand
     from wellkept.observe.learning.linked_files import LinkedFile
     from wellkept.observe.observer.prefetch import PrefetchedFile
@@ -262,15 +261,6 @@ class Observer:
             limit=limit,
             with_plain=with_plain,
         )
-
-    def traps(self, file: str | None = None, *, limit: int = 20) -> list[Trap]:
-        """The known traps, dearest first; with a file those that are tied to its kind."""
-        from wellkept.observe.failures.traps import known_traps, traps_for_file
-
-        engine, project = self._services.engine, self._services.project
-        if file is None:
-            return known_traps(engine, project=project, limit=limit)
-        return traps_for_file(engine, project=project, file=file)[:limit]
 
     def why(self, memory: Memory) -> MemoryReason:
         """Why a memory exists: its stored explanation, or one derived from its type for running

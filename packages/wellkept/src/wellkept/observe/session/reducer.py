@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from wellkept.core.clock import whole_ms
+from wellkept.core.clock import to_ms, whole_ms
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.records import record, replace
 from wellkept.core.session.events import (
@@ -34,7 +34,6 @@ from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.session.steps import with_step
 from wellkept.core.text import shorten
 from wellkept.observe.failures.episodes import Before, looked, way_outs_of
-from wellkept.observe.failures.trap_signs import TrapSign, signs_of_step
 from wellkept.observe.failures.way_out import WayOut
 from wellkept.observe.failures.working_commands import CommandRun, runs_of_step
 from wellkept.observe.session.drafts import EventRef, observation_draft, prompt_draft, summary_draft
@@ -44,7 +43,15 @@ from wellkept.observe.session.observation_rules import (
     decision_note,
 )
 from wellkept.observe.session.observations import StepObserver, open_agents
-from wellkept.observe.session.state import SessionState, dump_state, joined, load_state
+from wellkept.observe.session.state import (
+    MAX_MESSAGES,
+    AgentMessage,
+    MadeCommit,
+    SessionState,
+    dump_state,
+    joined,
+    load_state,
+)
 from wellkept.observe.session.summary import summarize
 from wellkept.observe.signals.collector import SignalCollector
 from wellkept.text.events.prompt_rules import decisions, intent_of, request_of, tells
@@ -64,6 +71,7 @@ Trigger: TypeAlias = Literal["turns", "compaction", "end", "idle"]
 TURNS_BETWEEN_SUMMARIES = 3
 _MAX_CALL_IDS = 200
 _LABEL_CHARS = 300
+_MESSAGE_CHARS = 4_000
 _OWN_TOOLS = "wellkept"
 
 
@@ -82,7 +90,7 @@ class SessionUpdate:
     `trigger` is why a summary is due. `said` is what a person said, in order: prompts, and calls of
     a tool that asked them. `pad` is the scratchpad, None when it did not change. `way_outs` are
     failures that came to an end, with the time; `failed` are failed commands and why;
-    `runs` are commands with a form; `signs` are signs of traps.
+    `runs` are commands with a form.
     """
 
     session: SessionRecord
@@ -94,7 +102,6 @@ class SessionUpdate:
     way_outs: tuple[tuple[WayOut, datetime], ...] = ()
     failed: tuple[tuple[ShellCommand, str], ...] = ()
     runs: tuple[CommandRun, ...] = ()
-    signs: tuple[TrapSign, ...] = ()
 
 
 def apply_events(
@@ -159,7 +166,6 @@ class _Reducer:
         self._way_outs: list[tuple[WayOut, datetime]] = []
         self._failed: list[tuple[ShellCommand, str]] = []
         self._runs: list[CommandRun] = []
-        self._signs: list[TrapSign] = []
         self._trigger: Trigger | None = None
         self._has_turned = False
         self._event_id = session.id
@@ -191,7 +197,6 @@ class _Reducer:
             tuple(self._way_outs),
             tuple(self._failed),
             tuple(self._runs),
-            tuple(self._signs),
         )
 
     def close(self, trigger: Trigger) -> None:
@@ -311,7 +316,6 @@ class _Reducer:
         if step.failure is not None and cause:
             self._failed.append((step.failure.command, cause))
         self._runs += runs_of_step(step, context=context)
-        self._signs += signs_of_step(step, state.steps)
         self._state = replace(observer.state, step=number, steps=log)
         if step.files_read or call.query:
             work = self._state.work_of(step.agent)
@@ -327,7 +331,8 @@ class _Reducer:
         self._observe_decisions(event.last_message, agent=event.origin.agent, said_by="the agent")
         if event.last_message:
             self._signals.message(event.last_message, at=self._at)
-            self._summarise(last_message=shorten(event.last_message, limit=4_000))
+            if event.origin.agent is None:
+                self._add_message(event.last_message)
         self._has_turned = True
         since = self._session.turn_count - self._session.summarised_turn
         if since >= self._turns_between:
@@ -337,7 +342,9 @@ class _Reducer:
         self._finish_all()
         self._signals.compacted()
         if event.summary:
-            self._summarise(compaction=shorten(event.summary, limit=4_000))
+            at, text = to_ms(self._at), shorten(event.summary, limit=_MESSAGE_CHARS)
+            summary = replace(self._state.summary, compaction=text, compacted_at_ms=at)
+            self._state = replace(self._state, summary=summary)
         self._trigger = "compaction"
 
     def _subagent_end(self, event: SubagentEnded) -> None:
@@ -377,8 +384,6 @@ class _Reducer:
         files_read: tuple[str, ...] = (),
         searches: tuple[str, ...] = (),
         agents: tuple[str, ...] = (),
-        last_message: str | None = None,
-        compaction: str | None = None,
     ) -> None:
         """Add to what the summary is written from."""
         old = self._state.summary
@@ -388,10 +393,18 @@ class _Reducer:
             files_read=joined(old.files_read, files_read),
             searches=joined(old.searches, searches, limit=12),
             agents=joined(old.agents, agents, limit=12),
-            last_message=last_message or old.last_message,
-            compaction=compaction or old.compaction,
         )
         self._state = replace(self._state, summary=summary)
+
+    def _add_message(self, text: str) -> None:
+        old = self._state.summary
+        message = AgentMessage(
+            shorten(text, limit=_MESSAGE_CHARS),
+            at_ms=to_ms(self._at),
+            asked=next(reversed(old.requests), ""),
+        )
+        messages = (*old.messages, message)[-MAX_MESSAGES:]
+        self._state = replace(self._state, summary=replace(old, messages=messages))
 
     def _summary(self) -> MemoryDraft | None:
         summary = summarize(self._session, self._state)
@@ -444,16 +457,15 @@ class _Reducer:
     def _add_to_summary(self, note: ObservationNote) -> None:
         observed, old = note.observation, self._state.summary
         is_commit = (observed.subtitle or "").startswith("Commit")
-        is_learned = observed.kind in ("discovery", "decision")
-        is_done = not is_learned and not is_commit
-        before = tuple(title for title in old.done if title != note.earlier_title)
-        title = (observed.title,)
+        commits = (MadeCommit(observed.title, observed.commit),) if is_commit else ()
+        decided = (observed.title,) if observed.kind == "decision" else ()
+        found = (observed.title,) if observed.kind == "discovery" else ()
         summary = replace(
             old,
             files_modified=joined(old.files_modified, observed.files_modified),
-            commits=joined(old.commits, title if is_commit else (), limit=20),
-            learned=joined(old.learned, title if is_learned else (), limit=20),
-            done=joined(before, title if is_done else (), limit=20),
+            commits=joined(old.commits, commits, limit=20),
+            decided=joined(old.decided, decided, limit=20),
+            found=joined(old.found, found, limit=20),
         )
         self._state = replace(self._state, summary=summary)
         if is_commit and observed.commit:

@@ -15,6 +15,7 @@ from wellkept.core.session.steps import SessionStep
 from wellkept.observe.signals.state import SignalState
 
 MAX_LISTED = 40
+MAX_MESSAGES = 3
 MAX_AGENTS = 40
 _Item = TypeVar("_Item")
 
@@ -88,19 +89,42 @@ class AgentWork:
 
 
 @record
+class AgentMessage:
+    """What the agent said at the end of a turn, and the request that it answers."""
+
+    text: str
+    at_ms: int = 0
+    asked: str = ""
+
+
+@record
+class MadeCommit:
+    """A commit that a session made; the hash when git printed it."""
+
+    subject: str
+    sha: str | None = None
+
+
+@record
 class SummaryInput:
-    """What a session's summary is written from."""
+    """What a session's digest quotes. `messages` are the agent's last ones."""
 
     requests: tuple[str, ...] = ()
     files_read: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
-    commits: tuple[str, ...] = ()
-    done: tuple[str, ...] = ()
-    learned: tuple[str, ...] = ()
+    commits: tuple[MadeCommit, ...] = ()
+    decided: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
-    last_message: str | None = None
+    messages: tuple[AgentMessage, ...] = ()
     compaction: str | None = None
+    compacted_at_ms: int = 0
+
+    @property
+    def last_message(self) -> str | None:
+        """What the agent said last."""
+        return self.messages[-1].text if self.messages else None
 
 
 @record

@@ -20,7 +20,6 @@ from wellkept.text.events.failure_cause import (
     failed_silently,
     may_tell_failure,
 )
-from wellkept.text.events.refused_edits import refused_mark
 from wellkept.text.shell.environment import ToolContext
 from wellkept.text.shell.purpose import Purpose, changes_git_state
 from wellkept.text.shell.reader import (
@@ -162,13 +161,8 @@ class _StepReader:
         edits = call.edits or tuple(Edit(path, "", "") for path in call.files)
         named = tuple((name, edit) for edit in edits if (name := self.context.relative(edit.path)))
         if call.error is not None:
-            texts = {name: edit.before for name, edit in reversed(named)}
-            return self._step(
-                log=tuple(
-                    self._failed("edit", name, mark=refused_mark(call.error, before))
-                    for name, before in reversed(texts.items())
-                )
-            )
+            names = dict.fromkeys(name for name, _ in named)
+            return self._step(log=tuple(self._failed("edit", name) for name in names))
         log = tuple(
             self._entry(
                 "edit" if edit.before.strip() else "create",
@@ -257,9 +251,9 @@ class _StepReader:
     def _cause(self) -> str | None:
         return cause_of(self.call.output, self.call.error)
 
-    def _failed(self, kind: str, name: str, *, mark: str = "") -> SessionStep:
+    def _failed(self, kind: str, name: str) -> SessionStep:
         error = error_line(self.call.output, self.call.error)
-        return self._entry(kind, name, ok=False, error=error, mark=mark)
+        return self._entry(kind, name, ok=False, error=error)
 
     def _entry(self, kind: str, what: str, **rest: object) -> SessionStep:
         origin = self.call.origin

@@ -62,25 +62,6 @@ def commands(*, limit: int, project: str | None, as_json: bool) -> None:
 
 
 @observer.command()
-@click.argument("file", required=False)
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500),
-              help="Maximum number of traps.")  # fmt: skip
-@options.project_option
-@options.json_option
-def traps(*, file: str | None, limit: int, project: str | None, as_json: bool) -> None:
-    """Show what sessions ran into again and again, dearest first; also by kind of FILE."""
-    with options.open_wellkept(project) as wk:
-        found = wk.observer.traps(file, limit=limit)
-    if as_json:
-        output.print_json({"items": found})
-        return
-    if not found:
-        output.note("No traps yet. A trap is listed once two sessions ran into it.")
-    for one in found:
-        click.echo(f"- {output.one_line(one.line)}")
-
-
-@observer.command()
 @click.argument("session", type=SESSION)
 @click.argument("word", metavar="passed|failed", type=click.Choice(["passed", "failed"]))
 @click.option("--task", help="One sub-task. Default: all work of the session.")
