@@ -13,9 +13,11 @@ from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
 from wellkept.core.changes import PutSignals
 from wellkept.core.code_modules import module_of
+from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.session.scratchpad import SessionSignal, SignalKind, pair_subject
-from wellkept.core.types import MemoryType, Phase
-from wellkept.observe.learning.linked_files import co_access, learn_prefetch, link_sessions
+from wellkept.core.types import Phase
+from wellkept.observe.learning.linked_files import co_access, link_sessions
+from wellkept.observe.learning.statistics import ProjectStatistics
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D5")
@@ -105,50 +107,19 @@ def test_a_warning_is_found_from_a_file_that_sessions_use_along_with_its_own(
         assert [hit.memory.content for hit in found] == ["Regenerate the client after a change"]
 
 
-def test_patterns_are_stored_once_and_explained(tmp_path: Path) -> None:
+def test_patterns_are_counted_when_asked_and_never_stored(tmp_path: Path) -> None:
     with open_in(tmp_path) as wk:
         for n in range(4):
             show(wk, n, "src/auth/login.py", "src/auth/token.py")
-        (pattern,) = learn_prefetch(wk.engine, wk.project)
-        assert pattern.module_trigger == "src/auth"
-        assert learn_prefetch(wk.engine, wk.project) == []
-        show(wk, 4, "src/auth/login.py", "src/auth/token.py")
-        assert [p.session_count for p in learn_prefetch(wk.engine, wk.project)] == [5]
-        (memory,) = wk.list(types="prefetch_pattern").items
-        assert memory.type is MemoryType.PREFETCH_PATTERN
-        told = wk.engine.store.explanations([memory.id])[memory.id]
-        assert told.rule == "prefetch"
-        assert len(told.sessions) == 5
-        assert (told.score, told.threshold) == (1.0, 0.8)
-        assert told.signals[0] == "src/auth/login.py: used in 100% of 5 sessions"
-
-
-def test_a_pattern_that_no_longer_applies_is_closed_and_may_come_back(tmp_path: Path) -> None:
-    with open_in(tmp_path) as wk:
-        for n in range(4):
-            show(wk, n, "src/a.py", "src/b.py")
-        learn_prefetch(wk.engine, wk.project)
+        files = ("src/auth/login.py", "src/auth/token.py")
+        assert wk.observer.statistics().prefetch == (PrefetchPattern("src/auth", files, (), 4),)
         for n in range(4, 14):
-            show(wk, n, f"src/part{n}.py", f"src/other{n}.py")
-        assert learn_prefetch(wk.engine, wk.project) == []
-        assert wk.list(types="prefetch_pattern").items == ()
+            show(wk, n, f"src/auth/part{n}.py", f"src/auth/other{n}.py")
+        assert wk.observer.statistics().prefetch == ()
         for n in range(14, 74):
-            show(wk, n, "src/a.py", "src/b.py")
-        assert len(learn_prefetch(wk.engine, wk.project)) == 1
-
-
-def test_a_pattern_that_a_person_removed_needs_twice_the_sessions(tmp_path: Path) -> None:
-    with open_in(tmp_path) as wk:
-        for n in range(3):
-            show(wk, n, "src/a.py", "src/b.py")
-        learn_prefetch(wk.engine, wk.project)
-        (memory,) = wk.list(types="prefetch_pattern").items
-        wk.forget(memory.id)
-        for n in (3, 4):
-            show(wk, n, "src/a.py", "src/b.py")
-            assert learn_prefetch(wk.engine, wk.project) == []
-        show(wk, 5, "src/a.py", "src/b.py")
-        assert len(learn_prefetch(wk.engine, wk.project)) == 1
+            show(wk, n, *files)
+        assert [one.always_read_files for one in wk.observer.statistics().prefetch] == [files]
+        assert wk.list().items == ()
 
 
 def test_a_file_has_related_files_where_its_module_has_no_pattern(tmp_path: Path) -> None:
@@ -159,7 +130,6 @@ def test_a_file_has_related_files_where_its_module_has_no_pattern(tmp_path: Path
             show(wk, n, "speed.py", "escape.py")
         for n in range(4, 14):
             show(wk, n, "other.py", f"part{n}.py")
-        learn_prefetch(wk.engine, wk.project)
         assert [one.path for one in wk.observer.prefetch("speed.py")] == ["escape.py"]
         assert wk.observer.prefetch("speed.py", phase=Phase.DEFINE) == []
         assert wk.observer.prefetch("part4.py") == []
@@ -172,25 +142,8 @@ def test_a_learned_pattern_is_given_on_request_and_never_injected(tmp_path: Path
     with open_in(tmp_path) as wk:
         for n in range(4):
             show(wk, n, "login.py", "token.py")
-        learn_prefetch(wk.engine, wk.project)
-        (memory,) = wk.list(types="prefetch_pattern").items
-        assert "`token.py`" in memory.content
         assert [one.path for one in wk.observer.prefetch()] == ["login.py", "token.py"]
         assert wk.context().items == wk.context(files=["login.py"]).items == ()
-        wk.edit(memory.id, confidence=0.4)
-        assert wk.observer.prefetch() == []
-
-
-def test_what_a_person_confirmed_is_not_rewritten(tmp_path: Path) -> None:
-    with open_in(tmp_path) as wk:
-        for n in range(4):
-            show(wk, n, "src/a.py", "src/b.py")
-        learn_prefetch(wk.engine, wk.project)
-        (memory,) = wk.list(types="prefetch_pattern").items
-        wk.edit(memory.id, user_verified=True)
-        for n in range(4, 12):
-            show(wk, n, "src/a.py", "src/c.py")
-        assert learn_prefetch(wk.engine, wk.project) == []
 
 
 def test_another_project_learns_nothing(tmp_path: Path) -> None:
@@ -198,5 +151,5 @@ def test_another_project_learns_nothing(tmp_path: Path) -> None:
         for n in range(4):
             show(wk, n, "src/a.py", "src/b.py", project="name:elsewhere")
         assert co_access(wk.engine, wk.project) == []
-        assert learn_prefetch(wk.engine, wk.project) == []
+        assert wk.observer.statistics() == ProjectStatistics()
         assert link_sessions(wk.engine, wk.project) == 0

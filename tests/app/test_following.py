@@ -14,7 +14,7 @@ from tests.app.opening import open_in
 from tests.app.working import Desk
 from tests.observe.telling import START, Teller
 from wellkept.core.memory import WorkUnitRef
-from wellkept.core.payloads import PrefetchPattern, WorkState
+from wellkept.core.payloads import WorkState
 from wellkept.core.records import replace
 from wellkept.core.session.events import Event, ToolCalled, ToolKind
 from wellkept.core.settings.model import Settings
@@ -43,14 +43,15 @@ def take(wk: wellkept.Wellkept, events: list[Event]) -> None:
     wk.observer.learn(list(taker.due), daily_model_tokens=0)
 
 
-def work(root: Path, number: int) -> list[Event]:
-    """A session that changes charge.py after reading rates.py, and whose tests pass."""
+def work(root: Path, number: int, *, both: bool = False) -> list[Event]:
+    """A session that changes charge.py after reading rates.py, or both, and whose tests pass."""
     say = Teller(f"session-{number}", cwd=str(root))
     charge, rates = f"{root}/src/pay/charge.py", f"{root}/src/pay/rates.py"
     return [
         say.start(),
         say.prompt(f"Change how charges are rounded, take {number}"),
         say.read(rates),
+        *([say.edit(rates, "{}", f"{{{number}: 1}}")] if both else []),
         say.read(charge),
         say.edit(charge, "return 1", f"return {number}"),
         say.run("pytest -q", "3 passed in 0.1s"),
@@ -61,7 +62,7 @@ def work(root: Path, number: int) -> list[Event]:
 
 def learned(wk: wellkept.Wellkept) -> dict[str, str]:
     """What was concluded about files."""
-    types = ("causal_dependency", "prefetch_pattern", "gotcha", "module_insight")
+    types = ("causal_dependency", "gotcha", "module_insight")
     return {m.id: m.content for m in wk.list(types=types, limit=50).items}
 
 
@@ -89,9 +90,8 @@ def test_files_that_sessions_read_together_are_linked_and_listed(
             wk.project, ["src/pay/charge.py"], min_weight=0.6, limit=5
         )
         assert [link.file_b for link in links] == ["src/pay/rates.py"]
-        (pattern,) = wk.list(types="prefetch_pattern").items
-        assert "`src/pay` nearly always read" in pattern.content
-        assert pattern.id not in [item.memory.id for item in wk.context().items]
+        (pattern,) = wk.observer.statistics().prefetch
+        assert pattern.module_trigger == "src/pay"
         wk.remember("Rates are per mille", type="gotcha", files="src/pay/rates.py")
         reasons = [item.reason for item in wk.context(files=["src/pay/charge.py"]).items]
         assert "src/pay/rates.py changes together with src/pay/charge.py" in reasons
@@ -165,7 +165,7 @@ def test_what_was_learned_follows_a_rename_and_is_not_learned_twice(
     root = repository.root
     with open_in(root, project=None, clock=ManualClock(START)) as wk:
         for number in range(4):
-            take(wk, work(root, number))
+            take(wk, work(root, number, both=True))
         before = learned(wk)
         assert any("`src/pay/charge.py`" in content for content in before.values())
         repository.git("mv", "src/pay/charge.py", "src/pay/a_charge.py")
@@ -183,7 +183,7 @@ def test_what_was_learned_follows_a_rename_and_is_not_learned_twice(
         for number in range(5, 8):
             moved = [
                 replace_paths(event, {"charge.py": "a_charge.py", "rates.py": "tables.py"})
-                for event in work(root, number)
+                for event in work(root, number, both=True)
             ]
             take(wk, moved)
         assert len(learned(wk)) == len(before)
@@ -203,12 +203,11 @@ def test_a_deleted_file_leaves_the_prefetch_pattern(repository: GitRepository) -
         for name in ("remover", "later"):
             say = Teller(name, cwd=str(root))
             take(wk, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
-        (pattern,) = wk.list(types="prefetch_pattern").items
-        assert set(pattern.files) == {"src/pay/charge.py", "src/pay/refund.py"}
+        (pattern,) = wk.observer.statistics().prefetch
+        assert set(pattern.always_read_files) == {"src/pay/charge.py", "src/pay/refund.py"}
         assert "src/pay/rates.py" not in {
             one.path for one in wk.observer.related("src/pay/charge.py")
         }
-        assert "`src/pay` nearly always" in pattern.content
 
 
 def test_a_renamed_module_has_one_prefetch_pattern_under_its_new_name(
@@ -223,10 +222,9 @@ def test_a_renamed_module_has_one_prefetch_pattern_under_its_new_name(
         for name in ("mover", "later"):
             say = Teller(name, cwd=str(root))
             take(wk, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
-        (pattern,) = wk.list(types="prefetch_pattern").items
-        assert isinstance(pattern.payload, PrefetchPattern)
-        assert pattern.payload.module_trigger == "src/billing"
-        assert all(path.startswith("src/billing/") for path in pattern.files)
+        (pattern,) = wk.observer.statistics().prefetch
+        assert pattern.module_trigger == "src/billing"
+        assert all(path.startswith("src/billing/") for path in pattern.always_read_files)
 
 
 def test_a_folder_that_is_gone_stops_nothing(repository: GitRepository) -> None:

@@ -191,7 +191,7 @@ def test_every_record_of_the_observer_can_be_explained(wk: Wellkept) -> None:
     said = (MemoryType.OBSERVATION, MemoryType.PROMPT, MemoryType.TIMELINE)
     made = [m for m in wk.iterate() if m.type not in said]
     told = {m.type: wk.observer.why(m).explanation for m in made}
-    kinds = {MemoryType.CAUSAL_DEPENDENCY, MemoryType.WORK_UNIT_OUTCOME, MemoryType.CONTEXT_COST}
+    kinds = {MemoryType.CAUSAL_DEPENDENCY, MemoryType.WORK_UNIT_OUTCOME}
     assert kinds <= set(told)
     for reason in told.values():
         assert reason is not None

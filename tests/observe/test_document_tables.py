@@ -50,7 +50,6 @@ def test_the_six_signals_are_counted_across_sessions_under_their_names() -> None
 RULES = [
     # rule, memory type, sessions, times, score above
     ("co_dependence", MemoryType.CAUSAL_DEPENDENCY, 3, 1, 0.6),
-    ("confusing_file", MemoryType.MODULE_INSIGHT, 3, 1, 0.6),
     ("recurring_error", MemoryType.ERROR_PATTERN, 1, 3, 0.6),
     ("wrong_assumption", MemoryType.GOTCHA, 1, 2, 0.6),
     ("cascading_change", MemoryType.GOTCHA, 1, 2, 0.6),
@@ -119,6 +118,10 @@ def test_one_call_words_at_most_twenty_conclusions_and_consolidation_gives_two_t
 
 def test_costs_are_the_average_and_the_90th_percentile_of_thirty_sessions() -> None:
     assert (thresholds.COST_SESSIONS, thresholds.COST_PERCENTILE) == (30, 0.9)
+
+
+def test_a_file_is_confusing_after_four_readings_in_three_sessions() -> None:
+    assert (thresholds.CONFUSING_READS, thresholds.MIN_CONFUSED_SESSIONS) == (4, 3)
 
 
 def test_what_is_concluded_is_marked_as_inferred_and_waits_for_review() -> None:

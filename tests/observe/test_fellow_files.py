@@ -23,8 +23,7 @@ from wellkept.core.session.scratchpad import (
 from wellkept.observe.learning.co_access import (
     co_access_edges,
     combine_links,
-    module_prefetches,
-    prefetch_text,
+    prefetch_patterns,
 )
 from wellkept.observe.learning.file_usage import FileUsage
 
@@ -60,7 +59,7 @@ def pair(session: int, a: str, b: str, *, count: int = 1, a_first: int = 1) -> S
 
 
 def patterns(seen: Sequence[SessionSignal]) -> dict[str, PrefetchPattern]:
-    return {habit.module: habit.pattern for habit in module_prefetches(seen) if habit.pattern}
+    return {pattern.module_trigger: pattern for pattern in prefetch_patterns(seen)}
 
 
 def kept(seen: Iterable[SessionSignal]) -> list[SessionSignal]:
@@ -130,9 +129,6 @@ def test_files_of_most_sessions_of_a_module_are_to_be_read_first() -> None:
     }
     assert pattern.frequently_read_files == ("docs/auth.md",)
     assert pattern.session_count == 10
-    told = prefetch_text(pattern)
-    assert "`src/auth`" in told
-    assert "often `docs/auth.md`" in told
 
 
 def test_two_sessions_are_too_few_for_a_pattern() -> None:

@@ -11,7 +11,6 @@ import pytest
 from tests.observe.learning_steps import PROJECT, START, Work, eleven_parts, learn, pad_of, take
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import (
-    ContextCost,
     RecipeStep,
     TaskCalibration,
     WorkflowRecipe,
@@ -23,7 +22,6 @@ from wellkept.core.session.events import Event, ToolKind
 from wellkept.core.session.scratchpad import QaIssue
 from wellkept.core.types import MemoryType, RelationType, Scope, Source
 from wellkept.memory.engine import Engine
-from wellkept.observe.learning.outcomes import percentile
 from wellkept.observe.learning.promote import promote
 from wellkept.observe.learning.qa_verdicts import record_verdict, save_issues
 from wellkept.observe.learning.recipes import (
@@ -31,12 +29,21 @@ from wellkept.observe.learning.recipes import (
     longest_common_sequence,
     stale_reason,
 )
+from wellkept.observe.learning.statistics import (
+    ProjectStatistics,
+    percentile,
+    project_statistics,
+)
 
 pytestmark = pytest.mark.feature("D6", "D7")
 
 
 def found(engine: Engine, *types: MemoryType) -> list[Memory]:
     return list(engine.store.list(Filter(project=PROJECT, types=types), limit=200).items)
+
+
+def statistics(engine: Engine) -> ProjectStatistics:
+    return project_statistics(engine.store, PROJECT, methodology="native")
 
 
 def handler(number: int, *, ending: str = "pass", skip: str = "") -> list[Event]:
@@ -146,11 +153,10 @@ def test_costs_are_averaged_over_the_latest_sessions(engine: Engine) -> None:
         size = 4_000 if number % 7 else 40_000
         big = w.call("Read", ToolKind.READ, files=("src/a.py",), output="x" * size)
         learn(engine, [big, w.change("src/a.py"), w.tests_pass(), w.end()])
-    (memory,) = found(engine, MemoryType.CONTEXT_COST)
-    assert isinstance(memory.payload, ContextCost)
-    assert (memory.payload.module, memory.payload.sample_count) == ("src", 30)
-    assert memory.payload.average_tokens_per_session < memory.payload.p90_tokens_per_session
-    assert memory.scope is Scope.MODULE
+    (cost,) = statistics(engine).costs
+    assert (cost.module, cost.sample_count) == ("src", 30)
+    assert cost.average_tokens_per_session < cost.p90_tokens_per_session
+    assert found(engine, MemoryType.CONTEXT_COST) == []
     assert percentile([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0.9) == pytest.approx(9.1)
 
 
@@ -164,8 +170,8 @@ def test_plans_are_held_against_what_was_done(engine: Engine) -> None:
             return w.call("TodoWrite", ToolKind.OTHER, input=json.dumps({"todos": todos}))
 
         learn(engine, [plan(2, 0), w.change("src/a.py"), plan(3, 3), w.tests_pass(), w.end()])
-    (memory,) = found(engine, MemoryType.TASK_CALIBRATION)
-    assert memory.payload == TaskCalibration("src", "native", 3.0, 2.0, 1.5, 2)
+    expected = TaskCalibration("src", "native", 3.0, 2.0, 1.5, 2)
+    assert statistics(engine).calibrations == (expected,)
 
 
 def test_a_work_unit_has_an_outcome_and_no_vector_is_asked_for(engine: Engine) -> None:

@@ -24,6 +24,7 @@ from wellkept.observe import thresholds
 from wellkept.observe.learning.promote import PromotionRules, promote
 from wellkept.observe.learning.qa_verdicts import record_verdict
 from wellkept.observe.learning.scoring import Score
+from wellkept.observe.learning.statistics import ConfusingFile, project_statistics
 from wellkept.observe.methodology.builtin import NATIVE
 from wellkept.observe.methodology.protocol import Methodology
 from wellkept.observe.methodology.table import TableMethodology
@@ -215,8 +216,9 @@ def test_a_file_read_four_times_in_three_sessions_is_hard_to_follow(engine: Engi
         reads = [w.read("src/maze.py") for _ in range(thresholds.CONFUSING_READS)]
         quiet = [w.run("ls") for _ in range(4)]
         learn(engine, [*reads, *quiet, w.change("a.py"), w.tests_pass(), w.end()])
-    (memory,) = learned(engine, MemoryType.MODULE_INSIGHT)
-    assert memory.files == ("src/maze.py",)
+    known = project_statistics(engine.store, PROJECT, methodology="native")
+    assert known.confusing == (ConfusingFile("src/maze.py", 3, 12),)
+    assert learned(engine, MemoryType.MODULE_INSIGHT) == []
 
 
 def test_an_edit_that_another_file_had_to_follow_is_a_gotcha_with_both(engine: Engine) -> None:

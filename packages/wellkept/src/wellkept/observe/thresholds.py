@@ -77,12 +77,6 @@ RULES: Final[Mapping[str, InferenceRule]] = MappingProxyType(
                 min_sessions=3,
             ),
             InferenceRule(
-                name="confusing_file",
-                kind=SignalKind.TIME_ANOMALY,
-                makes=MemoryType.MODULE_INSIGHT,
-                min_sessions=3,
-            ),
-            InferenceRule(
                 name="recurring_error",
                 kind=SignalKind.ERROR_RETRY,
                 makes=MemoryType.ERROR_PATTERN,
@@ -154,9 +148,10 @@ RECIPE_UNUSED_DAYS: Final = 60
 SAME_RECIPE_OVERLAP: Final = 0.7
 """Share of the shorter recipe's steps from which two recipes are the same."""
 
-# -- Costs ----------------------------------------------------------------------------------------
+# -- Statistics -----------------------------------------------------------------------------------
 
 COST_SESSIONS: Final = 30
 COST_PERCENTILE: Final = 0.9
 MIN_COST_SESSIONS: Final = 2
 MIN_CALIBRATION_SESSIONS: Final = 2
+MIN_CONFUSED_SESSIONS: Final = 3

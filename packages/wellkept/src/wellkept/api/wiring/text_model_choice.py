@@ -70,7 +70,7 @@ def save_choice(name: str, environment: Mapping[str, str]) -> Path:
     path = paths.config_file(environment)
     program = None
     if name in CLIENTS:
-        program = which(headless_client(name).program, path=environment.get("PATH"))
+        program = which(name, path=environment.get("PATH"))
     write_entry(path, "text_model.provider", name)
     write_entry(path, "text_model.command", program)
     return path

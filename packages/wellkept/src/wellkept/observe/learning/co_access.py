@@ -92,21 +92,8 @@ def combine_links(
 # -- Prefetch patterns ----------------------------------------------------------------------------
 
 
-@record
-class ModulePrefetch:
-    """The prefetch pattern of a module, if it has one.
-
-    `sessions` are those of the module, latest first; `shares` how many of them used each file.
-    """
-
-    module: str
-    sessions: tuple[str, ...]
-    pattern: PrefetchPattern | None
-    shares: Mapping[str, float]
-
-
-def module_prefetches(accesses: Iterable[SessionSignal]) -> list[ModulePrefetch]:
-    """The prefetch of each module with enough sessions.
+def prefetch_patterns(accesses: Iterable[SessionSignal]) -> list[PrefetchPattern]:
+    """The files that sessions of a module nearly always read, latest module first.
 
     A session counts for the modules it edited; one without edits for the module it read most.
     """
@@ -120,11 +107,13 @@ def module_prefetches(accesses: Iterable[SessionSignal]) -> list[ModulePrefetch]
         for module in _modules_of_session(signals):
             sessions[module][name] = max(signal.at for signal in signals)
             files[module] |= {signal.subject for signal in signals}
-    return [
-        _module_prefetch(module, known, _shares(known, files[module], usage))
-        for module, known in sorted(sessions.items())
-        if len(known) >= MIN_MODULE_SESSIONS
-    ]
+    latest = sorted(sessions, key=lambda module: (max(sessions[module].values()), module))
+    patterns = (
+        _pattern(module, len(sessions[module]), _shares(sessions[module], files[module], usage))
+        for module in reversed(latest)
+        if len(sessions[module]) >= MIN_MODULE_SESSIONS
+    )
+    return [pattern for pattern in patterns if pattern is not None]
 
 
 def frequent_companions(path: str, accesses: Iterable[SessionSignal]) -> list[str]:
@@ -162,26 +151,10 @@ def _modules_of_session(signals: Sequence[SessionSignal]) -> list[str]:
     return [most] if most else []
 
 
-def _module_prefetch(
-    module: str, sessions: Mapping[str, datetime], shares: Mapping[str, float]
-) -> ModulePrefetch:
-    latest = tuple(sorted(sessions, key=lambda name: (sessions[name], name), reverse=True))
+def _pattern(module: str, sessions: int, shares: Mapping[str, float]) -> PrefetchPattern | None:
     always = tuple(path for path, share in shares.items() if share > ALWAYS)[:MAX_LISTED]
     often = tuple(path for path, share in shares.items() if OFTEN < share <= ALWAYS)
     often = often[: MAX_LISTED - len(always)]
     if not always or len(always) + len(often) < MIN_FILES:
-        return ModulePrefetch(module, latest, None, {})
-    pattern = PrefetchPattern(module, always, often, len(sessions))
-    return ModulePrefetch(
-        module, latest, pattern, {path: shares[path] for path in (*always, *often)}
-    )
-
-
-def prefetch_text(pattern: PrefetchPattern) -> str:
-    """The memory text of a pattern."""
-    always = ", ".join(f"`{path}`" for path in pattern.always_read_files)
-    text = f"Sessions that work in `{pattern.module_trigger}` nearly always read {always}"
-    if pattern.frequently_read_files:
-        often = ", ".join(f"`{path}`" for path in pattern.frequently_read_files)
-        text += f", and often {often}"
-    return f"{text}."
+        return None
+    return PrefetchPattern(module, always, often, sessions)

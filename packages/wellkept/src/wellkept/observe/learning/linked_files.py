@@ -13,31 +13,18 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from wellkept.core.codec import Json
-from wellkept.core.memory import Evidence, MemoryDraft
-from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.query import FileLink
-from wellkept.core.records import record, replace
-from wellkept.core.session.scratchpad import Explanation, SignalKind
-from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
+from wellkept.core.records import record
+from wellkept.core.session.scratchpad import SignalKind
 from wellkept.graph.history.commits import FileNumbers, PastCommit
 from wellkept.memory.engine import Engine
-from wellkept.memory.remember import remember
 from wellkept.observe.learning.co_access import (
-    ALWAYS,
     MIN_WEIGHT,
     CoAccessEdge,
-    ModulePrefetch,
     co_access_edges,
     combine_links,
-    module_prefetches,
-    prefetch_text,
 )
 from wellkept.observe.learning.file_usage import FileUsage
-from wellkept.observe.learning.save import (
-    close_running_record,
-    record_session_count,
-    was_removed_by_user,
-)
 
 if TYPE_CHECKING:
     from wellkept.graph.history.co_change import CoChange
@@ -220,89 +207,3 @@ def _links_from_history(engine: Engine, project: str) -> Pairs:
             case _:
                 continue
     return found
-
-
-# -- Prefetch patterns ----------------------------------------------------------------------------
-
-
-def learn_prefetch(engine: Engine, project: str) -> list[PrefetchPattern]:
-    """Store which files sessions of a module nearly always read, and close outdated patterns.
-    Returns the patterns written."""
-    accesses = engine.store.signals(
-        project=project, kinds=(SignalKind.FILE_ACCESS,), limit=_MAX_ROWS
-    )
-    written: list[PrefetchPattern] = []
-    for prefetch in module_prefetches(accesses):
-        if prefetch.pattern is None:
-            close_running_record(engine, _key(prefetch.module), project=project)
-        elif _is_worth_storing(engine, project, prefetch.pattern):
-            _store_pattern(engine, project, prefetch, prefetch.pattern)
-            written.append(prefetch.pattern)
-    return written
-
-
-def _key(module: str) -> str:
-    return f"prefetch:{module}"
-
-
-def _is_worth_storing(engine: Engine, project: str, pattern: PrefetchPattern) -> bool:
-    """Whether the files changed, or the sessions grew enough to raise the confidence. A pattern
-    that a user removed needs twice the sessions."""
-    key = _key(pattern.module_trigger)
-    known = engine.store.find_key(key, project=project, user_scope=False)
-    if known is None or not isinstance(known.payload, PrefetchPattern):
-        return not was_removed_by_user(engine, key, pattern.session_count, project=project)
-    if known.user_verified or known.pinned:
-        return False
-    old = known.payload
-    same = (old.always_read_files, old.frequently_read_files) == (
-        pattern.always_read_files,
-        pattern.frequently_read_files,
-    )
-    return not same or pattern.session_count >= _GROWTH * old.session_count
-
-
-def _store_pattern(
-    engine: Engine, project: str, prefetch: ModulePrefetch, pattern: PrefetchPattern
-) -> None:
-    from wellkept.core.changes import PutExplanation
-
-    certainty = pattern.session_count / (pattern.session_count + 1)
-    draft = MemoryDraft(
-        content=prefetch_text(pattern),
-        type=MemoryType.PREFETCH_PATTERN,
-        key=_key(pattern.module_trigger),
-        files=pattern.always_read_files,
-        modules=(pattern.module_trigger,),
-        confidence=round(0.6 + 0.35 * certainty, 3),
-        scope=Scope.MODULE,
-        source=Source.OBSERVER_INFERRED,
-        session_id=prefetch.sessions[0],
-        evidence=tuple(Evidence(EvidenceKind.SESSION, one) for one in prefetch.sessions[:10]),
-        needs_review=True,
-        payload=pattern,
-    )
-    explanation = Explanation(
-        memory_id="",
-        project=project,
-        rule="prefetch",
-        subject=pattern.module_trigger,
-        at=engine.clock(),
-        validated_by="sessions that held up",
-        sessions=prefetch.sessions[:30],
-        signals=tuple(
-            f"{path}: used in {share:.0%} of {pattern.session_count} sessions"
-            for path, share in prefetch.shares.items()
-        ),
-        score=min(prefetch.shares[path] for path in pattern.always_read_files),
-        threshold=ALWAYS,
-    )
-    remember(
-        engine,
-        draft,
-        project=project,
-        beside=lambda memory: (PutExplanation(replace(explanation, memory_id=memory.id)),),
-    )
-    record_session_count(
-        engine, _key(pattern.module_trigger), pattern.session_count, project=project
-    )

@@ -14,14 +14,12 @@ from typing import cast
 from wellkept.core.changes import PutExplanation
 from wellkept.core.codec import Json
 from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation, WorkUnitRef
-from wellkept.core.payloads import ContextCost, TaskCalibration, WorkState, WorkUnitOutcome
+from wellkept.core.payloads import WorkState, WorkUnitOutcome
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import replace
 from wellkept.core.session.scratchpad import (
     Explanation,
     Scratchpad,
-    SessionSignal,
-    SignalKind,
     TaskScratchpad,
 )
 from wellkept.core.session.sessions import SessionRecord
@@ -158,76 +156,6 @@ def work_unit_of(
         return unit
     name = f"{unit.label} / {task}" if known else label
     return WorkUnitRef(unit.methodology, (*unit.hierarchy, task), shorten(name, limit=120))
-
-
-# -- Costs and calibration: records for people and planning tools, never injected -----------------
-
-
-def update_costs(engine: Engine, project: str, fresh: Sequence[SessionSignal]) -> None:
-    """Update the token cost of each module over its latest sessions."""
-    for module in _subjects(fresh, SignalKind.CONTEXT_COST):
-        known = _known(engine, project, SignalKind.CONTEXT_COST, module)
-        tokens = sorted(s.count for s in known)
-        if len(tokens) < t.MIN_COST_SESSIONS:
-            continue
-        average, p90 = sum(tokens) / len(tokens), percentile(tokens, t.COST_PERCENTILE)
-        draft = MemoryDraft(
-            content=f"Work in `{module}` takes about {average:,.0f} tokens a session,"
-            f" {p90:,.0f} at the 90th percentile ({len(tokens)} sessions).",
-            type=MemoryType.CONTEXT_COST,
-            key=f"observer:cost:{digest(module)}",
-            tags=("observer",),
-            modules=(module,),
-            scope=Scope.MODULE,
-            source=Source.OBSERVER_INFERRED,
-            evidence=_sessions(known),
-            payload=ContextCost(module, round(average, 1), round(p90, 1), len(tokens)),
-        )
-        put_running_record(engine, draft, project=project)
-
-
-def update_calibration(
-    engine: Engine, project: str, fresh: Sequence[SessionSignal], *, methodology: str
-) -> None:
-    """Update planned against actual steps of each module."""
-    for module in _subjects(fresh, SignalKind.CALIBRATION):
-        known = _known(engine, project, SignalKind.CALIBRATION, module)
-        plans = [(s.number("planned"), s.number("actual")) for s in known]
-        plans = [(planned, actual) for planned, actual in plans if planned and actual]
-        if len(plans) < t.MIN_CALIBRATION_SESSIONS:
-            continue
-        planned = sum(p for p, _ in plans) / len(plans)
-        actual = sum(a for _, a in plans) / len(plans)
-        ratio = actual / planned
-        compared = "more" if ratio > 1 else "fewer" if ratio < 1 else "as many"
-        draft = MemoryDraft(
-            content=f"Work in `{module}` takes {compared} steps {'than' if ratio != 1 else 'as'}"
-            f" planned: {actual:.1f} against {planned:.1f} ({len(plans)} sessions).",
-            type=MemoryType.TASK_CALIBRATION,
-            key=f"observer:calibration:{digest(module, methodology)}",
-            tags=("observer",),
-            modules=(module,),
-            scope=Scope.MODULE,
-            source=Source.OBSERVER_INFERRED,
-            evidence=_sessions(known),
-            payload=TaskCalibration(
-                module,
-                methodology,
-                round(actual, 2),
-                round(planned, 2),
-                round(ratio, 3),
-                len(plans),
-            ),
-        )
-        put_running_record(engine, draft, project=project)
-
-
-def percentile(ordered: Sequence[int], share: float) -> float:
-    """The percentile of sorted values, linearly interpolated."""
-    position = (len(ordered) - 1) * share
-    low = int(position)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
 # -- Work state -----------------------------------------------------------------------------------
@@ -400,20 +328,3 @@ def _outcome_line(memory: Memory) -> str:
 
 def _payload(memory: Memory) -> WorkUnitOutcome:
     return memory.payload if isinstance(memory.payload, WorkUnitOutcome) else WorkUnitOutcome(True)
-
-
-# -- Helpers --------------------------------------------------------------------------------------
-
-
-def _subjects(fresh: Sequence[SessionSignal], kind: SignalKind) -> list[str]:
-    return [s.subject for s in fresh if s.kind is kind]
-
-
-def _known(engine: Engine, project: str, kind: SignalKind, module: str) -> list[SessionSignal]:
-    return engine.store.signals(
-        project=project, kinds=(kind,), subjects=(module,), limit=t.COST_SESSIONS
-    )
-
-
-def _sessions(signals: Sequence[SessionSignal]) -> tuple[Evidence, ...]:
-    return tuple(Evidence(EvidenceKind.SESSION, s.session_id, at=s.at) for s in signals[:10])

@@ -172,7 +172,7 @@ class _Promotion:
 
     def promote(self, tasks: tuple[TaskScratchpad, ...]) -> PromotionReport:
         """Turn sub-tasks that passed into memories and running records."""
-        engine, project = self._engine, self._scratchpad.project
+        engine = self._engine
         signals = session_signals(self._scratchpad, tasks)
         self._put_signals(SCRATCHPAD_KINDS, signals)
         basis = self._basis(tasks)
@@ -184,10 +184,6 @@ class _Promotion:
             tasks,
             by=basis.validated_by,
             methodology=self._rules.methodology,
-        )
-        outcomes.update_costs(engine, project, signals)
-        outcomes.update_calibration(
-            engine, project, signals, methodology=self._rules.methodology.id
         )
         recipes.record_success(engine, basis, signals)
         if len(tasks) == len(self._scratchpad.tasks):

@@ -103,8 +103,6 @@ def _apply_rule(group: Sequence[SessionSignal], usage: FileUsage) -> list[Conclu
     match group[0].kind:
         case SignalKind.CO_ACCESS:
             conclusion = co_dependence(group, usage)
-        case SignalKind.TIME_ANOMALY:
-            conclusion = confusing_file(group)
         case SignalKind.ERROR_RETRY:
             conclusion = recurring_error(group)
         case SignalKind.BACKTRACK:
@@ -148,19 +146,6 @@ def co_dependence(group: Sequence[SessionSignal], usage: FileUsage) -> Conclusio
         payload=CausalDependency(first, (second,)),
         relations=(Relation(RelationType.REQUIRED_WITH, target_file=second, auto_extracted=True),),
         describe=lambda s: f"used within {s.number('step_delta')} steps, {s.count} times",
-    )
-
-
-def confusing_file(group: Sequence[SessionSignal]) -> Conclusion:
-    """A file read four times or more in a session and never edited."""
-    path = group[0].subject
-    return _conclusion(
-        "confusing_file",
-        group,
-        content=f"`{path}` is hard to follow: it is read again and again without being changed."
-        " Read it once with care, or ask what it does before relying on it.",
-        files=(path,),
-        describe=lambda s: f"read {s.number('reads')} times, never edited",
     )
 
 

@@ -1,4 +1,4 @@
-"""Learns from sessions beyond promotion: linked files, prefetch patterns, browser facts, renames.
+"""Learns from sessions beyond promotion: linked files, browser facts, renames.
 
 Each part is independent and can be repeated. A failure in one project is reported and does not stop
 the others. Nothing crosses projects.
@@ -15,7 +15,7 @@ from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
 from wellkept.observe.browser.facts import learn_browser_facts
 from wellkept.observe.browser.sources import BrowserSources
-from wellkept.observe.learning.linked_files import learn_prefetch, link_sessions
+from wellkept.observe.learning.linked_files import link_sessions
 from wellkept.observe.upkeep.renames import follow_history
 from wellkept.project.folder_lookup import locate
 
@@ -26,7 +26,7 @@ def learn_from_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> li
     for session in sessions:
         problems += _attempt(session.project, lambda s=session: _learn_browser_facts(engine, s))
     for project in dict.fromkeys(session.project for session in sessions):
-        problems += _attempt(project, lambda p=project: _learn_files(engine, p))
+        problems += _attempt(project, lambda p=project: link_sessions(engine, p))
     return problems + follow_renames(engine, sessions)
 
 
@@ -52,7 +52,7 @@ def take_in_shared_files(engine: Engine, sessions: Iterable[SessionRecord]) -> l
     return problems
 
 
-def _attempt(project: str, step: Callable[[], None]) -> list[str]:
+def _attempt(project: str, step: Callable[[], object]) -> list[str]:
     try:
         step()
     except (UsageError, ConflictError) as error:
@@ -65,11 +65,6 @@ def _learn_browser_facts(engine: Engine, session: SessionRecord) -> None:
     learn_browser_facts(
         engine, project=session.project, session_id=session.id, find_files=sources.files_of
     )
-
-
-def _learn_files(engine: Engine, project: str) -> None:
-    link_sessions(engine, project)
-    learn_prefetch(engine, project)
 
 
 def _follow_renames(engine: Engine, project: str, folder: Path) -> None:

@@ -27,6 +27,7 @@ from wellkept.core.types import EvidenceKind, MemoryType, Phase, Source, parse_c
 from wellkept.observe.learning.outcomes import work_unit_of
 from wellkept.observe.learning.promote import PromotionReport, PromotionRules, is_over, promote
 from wellkept.observe.learning.qa_verdicts import record_verdict, save_issues
+from wellkept.observe.learning.statistics import ProjectStatistics, project_statistics
 from wellkept.observe.learning.validation import ValidationResult, validate_session
 from wellkept.observe.observer.after_promotion import learn_from_sessions
 from wellkept.observe.observer.methodology import methodology_of
@@ -116,6 +117,7 @@ class ObserverStatus:
     signals: tuple[tuple[str, int], ...] = ()
     latest: tuple[Explanation, ...] = ()
     rules: tuple[InferenceRule, ...] = ()
+    statistics: ProjectStatistics = ProjectStatistics()
 
 
 _RUNNING_RECORDS: Mapping[MemoryType, str] = MappingProxyType(
@@ -244,6 +246,16 @@ class Observer:
             phase=phase,
         )
 
+    def statistics(self, *, project: str | None = None) -> ProjectStatistics:
+        """Token costs, planned against actual steps, usual files and confusing ones, from the
+        sessions whose work held up."""
+        services = self._services
+        return project_statistics(
+            services.store,
+            project or services.project,
+            methodology=services.settings.methodology,
+        )
+
     def related(self, file: str, *, limit: int = 20) -> list[LinkedFile]:
         """The files related to one by git history and sessions, highest weight first."""
         from wellkept.observe.learning.linked_files import linked_files
@@ -280,6 +292,7 @@ class Observer:
             signals=tuple((kind.value, counts[kind]) for kind in SignalKind if kind in counts),
             latest=tuple(store.latest_explanations(project=project, limit=limit)),
             rules=tuple(RULES.values()),
+            statistics=self.statistics(project=project),
         )
 
     def _unprocessed(self) -> list[str]:

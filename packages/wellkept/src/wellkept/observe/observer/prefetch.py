@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.code_modules import module_of
 from wellkept.core.payloads import PrefetchPattern
-from wellkept.core.query import Filter, Order
 from wellkept.core.records import record
 from wellkept.core.session.scratchpad import SignalKind
 from wellkept.core.text import clean
-from wellkept.core.types import MemoryType, Phase
+from wellkept.core.types import Phase
 from wellkept.memory.file_presence import project_path
-from wellkept.memory.lifecycle.confirmation import may_be_injected
-from wellkept.observe.learning.co_access import always_read_with, frequent_companions
+from wellkept.observe.learning.co_access import (
+    always_read_with,
+    frequent_companions,
+    prefetch_patterns,
+)
 from wellkept.observe.learning.file_usage import FileUsage
 from wellkept.text.secrets.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from wellkept.core.ports.store import Store
@@ -30,9 +32,8 @@ if TYPE_CHECKING:
 
 MAX_FILES = 5
 MAX_CHARS = 3_000
-MIN_CONFIDENCE = 0.7
 _MAX_PATTERNS = 2
-_MAX_SIGNALS = 5_000
+_MAX_SIGNALS = 20_000
 _CODE_PHASES = (None, Phase.IMPLEMENT, Phase.REFINE)
 
 
@@ -65,22 +66,11 @@ def prefetch_files(
     return [one for one in read if one is not None]
 
 
-def _patterns(store: Store, project: str, files: Sequence[str]) -> Iterator[PrefetchPattern]:
-    where = Filter(
-        project=project,
-        types=(MemoryType.PREFETCH_PATTERN,),
-        stale=False,
-        min_confidence=MIN_CONFIDENCE,
-    )
-    if files:
-        modules = tuple(dict.fromkeys(module_of(path) for path in files))
-        hits = store.search_links(files=(), modules=modules, where=where, limit=_MAX_PATTERNS)
-        found = store.get([hit.id for hit in hits])
-    else:
-        found = store.list(where, order=Order.UPDATED, limit=_MAX_PATTERNS).items
-    for memory in found:
-        if isinstance(memory.payload, PrefetchPattern) and may_be_injected(memory):
-            yield memory.payload
+def _patterns(store: Store, project: str, files: Sequence[str]) -> list[PrefetchPattern]:
+    known = store.signals(project=project, kinds=(SignalKind.FILE_ACCESS,), limit=_MAX_SIGNALS)
+    modules = {module_of(path) for path in files}
+    found = prefetch_patterns(known)
+    return [one for one in found if not files or one.module_trigger in modules][:_MAX_PATTERNS]
 
 
 def _read_with(store: Store, project: str, path: str) -> list[str]:

@@ -17,20 +17,14 @@ from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
 from wellkept.core.session.scratchpad import Explanation, SessionSignal, SignalKind
-from wellkept.core.types import MemoryType, Source
+from wellkept.core.types import Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.linked_files import forget_links, move_history
 from wellkept.observe.learning.rules import key_for
-from wellkept.observe.learning.save import close_running_record
 
 _KINDS = tuple(kind for kind in SignalKind if kind is not SignalKind.E2E)
 _OF_USE = (SignalKind.FILE_ACCESS, SignalKind.CO_ACCESS, SignalKind.TIME_ANOMALY)
 _OF_MODULES = (SignalKind.SEQUENCE, SignalKind.CONTEXT_COST, SignalKind.CALIBRATION)
-_RECORDS_OF_MODULES = (
-    MemoryType.PREFETCH_PATTERN,
-    MemoryType.CONTEXT_COST,
-    MemoryType.TASK_CALIBRATION,
-)
 _LOOKED_AT = 100_000
 _BATCH = 200
 
@@ -54,7 +48,6 @@ def follow_learning(
     if moves:
         move_history(engine, project, moves)
         _move_learned(engine, project, moves)
-        _close_modules(engine, project, modules)
 
 
 # -- Signals --------------------------------------------------------------------------------------
@@ -186,17 +179,3 @@ def _moved_line(line: str, moves: Moves) -> str:
     """A line of a subject: a path, or a step of a recipe, which is a tool and a path."""
     tool, space, path = line.rpartition(" ")
     return moves[line] if line in moves else f"{tool}{space}{moves.get(path, path)}"
-
-
-def _close_modules(engine: Engine, project: str, modules: Iterable[str]) -> None:
-    """Close per-module memories of moved modules; the same signals create them again."""
-    where = Filter(
-        project=project,
-        include_user=False,
-        types=_RECORDS_OF_MODULES,
-        sources=(Source.OBSERVER_INFERRED,),
-    )
-    gone = set(modules)
-    for memory in engine.store.iterate(where) if gone else ():
-        if memory.key and set(memory.modules) <= gone:
-            close_running_record(engine, memory.key, project=project)

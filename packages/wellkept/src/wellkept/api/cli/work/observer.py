@@ -12,7 +12,10 @@ from wellkept.api.cli.names import SESSION
 from wellkept.api.cli.work.files import prefetch, recipe, related
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from wellkept.core.session.scratchpad import Explanation
+    from wellkept.observe.learning.statistics import ProjectStatistics
     from wellkept.observe.observer.api import ObservedSession
 
 
@@ -27,7 +30,7 @@ def observer() -> None:
 @options.project_option
 @options.json_option
 def status(*, limit: int, project: str | None, as_json: bool) -> None:
-    """Show open scratchpads, signal counts and the latest conclusions."""
+    """Show open scratchpads, signal counts, the latest conclusions and statistics."""
     with options.open_wellkept(project) as wk:
         status = wk.observer.status(limit=limit)
     if as_json:
@@ -41,6 +44,8 @@ def status(*, limit: int, project: str | None, as_json: bool) -> None:
         click.echo("Signals: " + ", ".join(f"{kind} {n}" for kind, n in status.signals))
     for explanation in status.latest:
         click.echo(_explanation_line(explanation))
+    for line in _statistic_lines(status.statistics, limit):
+        click.echo(output.one_line(line))
 
 
 @observer.command()
@@ -118,6 +123,24 @@ def _session_line(session: ObservedSession) -> str:
         f" {session.files} files, {session.errors} errors, {session.notes} notes,"
         f" {session.promoted} promoted"
     )
+
+
+def _statistic_lines(known: ProjectStatistics, limit: int) -> Iterator[str]:
+    """What the step log says in numbers, at most `limit` lines of each."""
+    for cost in known.costs[:limit]:
+        yield (
+            f"cost  {cost.module}: {cost.average_tokens_per_session:,.0f} tokens a session,"
+            f" {cost.p90_tokens_per_session:,.0f} at the 90th percentile ({cost.sample_count})"
+        )
+    for plan in known.calibrations[:limit]:
+        yield (
+            f"plan  {plan.module}: {plan.average_actual_steps:.1f} steps against"
+            f" {plan.average_planned_steps:.1f} planned ({plan.sample_count})"
+        )
+    for usual in known.prefetch[:limit]:
+        yield f"reads  {usual.module_trigger}: {', '.join(usual.always_read_files)}"
+    for file in known.confusing[:limit]:
+        yield f"unclear  {file.path}: read {file.reads} times in {file.sessions} sessions"
 
 
 def _explanation_line(explanation: Explanation) -> str:
