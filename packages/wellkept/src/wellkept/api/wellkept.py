@@ -315,9 +315,7 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
 
     def embedding_note(self) -> str | None:
         """A warning about the vectors in use, or None."""
-        from wellkept.api.maintenance.doctor import embedding_note
-
-        return embedding_note(self._services)
+        return self._services.embedding_note()
 
     def search(
         self,

@@ -92,26 +92,6 @@ def examine(
         return replace(health, findings=(*health.findings, failed))
 
 
-def embedding_note(services: Services) -> str | None:
-    """A warning about the vectors in use, or None.
-
-    A store without vectors needs none and loads no embedder.
-    """
-    stored = services.stored_model_id
-    if stored is None:
-        return None
-    embedder = services.embedder
-    if embedder is None:
-        problem = services.embedding_problem
-        return f"Without vectors: {problem}" if problem else None
-    if stored == embedder.model_id:
-        return None
-    return (
-        f"Most memories have vectors of {stored}, but {embedder.model_id} is in use: they are"
-        " found by words only until `wellkept reindex`."
-    )
-
-
 def _with_store(
     services: Services, health: DoctorReport, *, deep: bool, repair: bool, progress: Progress | None
 ) -> DoctorReport:
@@ -164,7 +144,7 @@ def _index_findings(services: Services, model: ModelInUse) -> list[Finding]:
     found: list[Finding] = []
     if services.embedding_problem:
         found.append(_warning("embedder", f"No vectors: {services.embedding_problem}"))
-    if note := embedding_note(services) if not services.embedding_problem else None:
+    if note := services.embedding_note() if not services.embedding_problem else None:
         found.append(_warning("model", note))
     lacking = model.wanted - model.vectors if model.model_id else 0
     if lacking > 0:

@@ -355,6 +355,25 @@ class Services:
         shares = self.store.vector_models()
         return shares[0].model_id if shares else None
 
+    def embedding_note(self) -> str | None:
+        """A warning about the vectors in use, or None.
+
+        A store without vectors needs none and loads no embedder.
+        """
+        stored = self.stored_model_id
+        if stored is None:
+            return None
+        embedder = self.embedder
+        if embedder is None:
+            problem = self.embedding_problem
+            return f"Without vectors: {problem}" if problem else None
+        if stored == embedder.model_id:
+            return None
+        return (
+            f"Most memories have vectors of {stored}, but {embedder.model_id} is in use: they are"
+            " found by words only until `wellkept reindex`."
+        )
+
     @cached_property
     def thresholds(self) -> Thresholds:
         """Similarity thresholds of the model in use; an unknown model is calibrated once."""
@@ -407,6 +426,8 @@ class Services:
     @cached_property
     def query_model(self) -> TextModel | None:
         """The model for hypothetical answers; a client is too slow to wait for."""
+        if self._text_provider == "none":
+            return None
         choice = self.chat_choice
         limit_s = min(choice.timeout_s, _QUERY_LIMIT_S)
         model = None if choice.is_client else self.chat_model(replace(choice, timeout_s=limit_s))
@@ -416,15 +437,20 @@ class Services:
 
         return QueryModel(model, store=self.store, clock=self.clock)
 
+    @property
+    def _text_provider(self) -> str:
+        known = self.settings
+        is_named = bool(known.text_model_base_url and known.text_model_name)
+        return known.text_model_provider or ("openai" if is_named else "none")
+
     @cached_property
     def chat_choice(self) -> ChatChoice:
         """The chat model in the settings."""
         from wellkept.models.text_models.settings import ChatChoice
 
         known = self.settings
-        is_named = bool(known.text_model_base_url and known.text_model_name)
         return ChatChoice(
-            provider=known.text_model_provider or ("openai" if is_named else "none"),
+            provider=self._text_provider,
             folder=paths.chat_folder(self.environment),
             base_url=known.text_model_base_url,
             model=known.text_model_name,

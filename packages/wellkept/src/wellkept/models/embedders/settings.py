@@ -11,7 +11,6 @@ from typing import Final
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import field, record
-from wellkept.models.downloaded_models import downloaded_model
 from wellkept.models.embedders.bundled_models import MINILM, STATIC, SUPERSEDED
 
 EMBEDDERS: Final = {
@@ -92,6 +91,8 @@ def chosen_model(tier: str, choice: EmbeddingChoice) -> ModelName:
         return ModelName(tier, BUNDLED[tier].dimension)
     model = choice.model or DEFAULT_MODELS[tier]
     if tier == "fastembed":
+        from wellkept.models.downloaded_models import downloaded_model
+
         found = downloaded_model(model, choice.models_folder) if choice.models_folder else None
         if found is not None and found.dimension:
             return ModelName(tier, found.dimension, found.name)
