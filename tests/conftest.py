@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from tests.postgres_server import empty_postgres_url, postgres_server, postgres_url
 from tests.postgres_team import new_team, owner, server, server_url, team
 from tests.report_guard import guard_ast_parse, pytest_runtest_makereport
+from wellkept.clients.agent_shell import MARKS
 from wellkept.testing.real_requests import VARIABLE, forbid_real_requests
 
 __all__ = [
@@ -43,9 +44,9 @@ def _refuse_outside(event: str, arguments: tuple[object, ...]) -> None:
             raise ConnectionRefusedError(f"Tests may only talk to loopback, not {host}.")
 
 
-# What a test must not see: keys of the person, traces that are switched on or off elsewhere, and the
-# marks of the `make` that started the tests.
-_LEFT_OUT = {"OPENAI_API_KEY", "OLLAMA_HOST", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"}
+# What a test must not see: keys of the person, traces that are switched on or off elsewhere, the
+# marks of the `make` that started the tests, and those of an agent that runs them.
+_LEFT_OUT = {*MARKS, "OPENAI_API_KEY", "OLLAMA_HOST", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"}
 
 sys.addaudithook(_refuse_outside)
 forbid_real_requests()

@@ -27,9 +27,11 @@ def test_memory_of_one_project_does_not_show_in_another(tmp_path: Path) -> None:
     ours, theirs = _folders(tmp_path, "ours", "theirs")
     with talking_in(tmp_path, place=ServerLocation(folder=ours)) as talk:
         talk.call("memory_store", content="Only ours")
-        assert talk.call("stats", project=str(theirs))["total"] == 0
-        assert talk.call("stats", project="another name")["total"] == 0
+        for name in (str(theirs), "another name"):
+            assert "project at hand" in talk.error("stats", project=name)
+            assert "project at hand" in talk.error("memory_store", content="Theirs", project=name)
         assert talk.call("stats", project=str(ours))["total"] == 1
+        assert talk.call("stats", project="ours")["total"] == 1
 
 
 @pytest.mark.parametrize(("ask_roots", "expected"), [(True, "theirs"), (False, "ours")])

@@ -211,16 +211,13 @@ def test_forgetting_needs_a_confirmation(talk: Talk) -> None:
     assert "endpoint" in talk.error("memory_forget", ids=["endpoint"], confirm=True)
 
 
-def test_what_the_person_said_is_kept_as_the_persons_word(talk: Talk) -> None:
-    talk.call(
-        "memory_store",
-        content="I like short answers",
-        key="k",
-        about_person=True,
-        said_by_person=True,
-    )
+@pytest.mark.feature("A13")
+def test_a_claim_that_a_person_said_so_is_ignored_and_said_to_be(talk: Talk) -> None:
+    claims = {"about_person": True, "said_by_person": True}
+    told = talk.text("memory_store", content="I like short answers", key="k", **claims)
+    assert "said_by_person and about_person ignored" in told
     (record,) = talk.call("get_observations", ids=["k"])["records"]
-    assert record["source"] == "user_taught"
+    assert (record["source"], record["told_by"]) == ("agent_explicit", "agent noted")
 
 
 def test_a_value_under_a_known_key_takes_the_place_of_the_old_one(talk: Talk) -> None:

@@ -196,7 +196,7 @@ class Chat:
 
     def remember(self, text: str) -> str:
         """Store a memory; returns what became of it."""
-        kept = self._wk.remember(text, author="person")
+        kept = self._wk.remember(text, author="person", source="user_taught")
         return f"m:{kept.memory.short}  {one_line(kept.memory.content)}"
 
     def flag(self, name: str, reason: str) -> str:

@@ -13,7 +13,7 @@ from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
 from wellkept.core.records import field, record, replace
 from wellkept.core.team.shared_records import SharedState
-from wellkept.core.types import MemoryType, RelationType, Scope, Source
+from wellkept.core.types import MemoryType, RelationType, Scope
 from wellkept.memory.engine import Engine
 from wellkept.memory.merge_base import Base, Bases
 from wellkept_team.sharing.shared_file import SHARED_TYPES, shared_form
@@ -110,4 +110,4 @@ class Outgoing:
 
 def is_vouched(memory: Memory) -> bool:
     """Whether a person said or confirmed it."""
-    return memory.source is Source.USER_TAUGHT or memory.user_verified or memory.pinned
+    return memory.has_persons_word or memory.pinned

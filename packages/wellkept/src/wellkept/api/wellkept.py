@@ -19,6 +19,7 @@ from wellkept.api.methods.context import ContextMethods
 from wellkept.api.methods.data import DataMethods
 from wellkept.api.methods.maintenance import MaintenanceMethods
 from wellkept.api.methods.views import ViewMethods
+from wellkept.api.server.caller import asking
 from wellkept.api.wiring.services import Services, require_embedder, store_location, store_path
 from wellkept.core.clock import Clock, system_clock
 from wellkept.core.query import Order, Validity
@@ -170,9 +171,14 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         is written."""
         from wellkept.memory.remember import remember_many
 
+        drafts = self._services.requests.drafts(statements)
+        if asking().is_agent:
+            from wellkept.api.views.agent_notes import as_agent_notes
+
+            drafts = as_agent_notes(self.engine, drafts, project=self.project)
         return remember_many(
             self.engine,
-            self._services.requests.drafts(statements),
+            drafts,
             project=self.project,
             merge_similar=merge_similar,
             progress=progress,
@@ -191,6 +197,10 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         require_known(self.edit, changes, EDIT_KEYS)
         old = self.get(name)
         patch = self._services.requests.patch(changes, of=old.type)
+        if asking().is_agent:
+            from wellkept.memory.agent_notes import require_agents_own
+
+            require_agents_own(old, patch)
         if patch.confidence is not None:
             # Validate before anything is written.
             self.set_confidence(old.id, patch.confidence, dry_run=True)
@@ -237,6 +247,7 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         """Carry out what a user's message tells the memory: commands, and rules in plain speech."""
         from functools import partial
 
+        asking().require_person("Acting on a person's message")
         from wellkept.memory.commands.execute import Speaker, apply_commands
         from wellkept.project.rule_targets import named_things
 

@@ -10,7 +10,7 @@ from wellkept.core.ids import is_full_id
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import record
-from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source
+from wellkept.core.types import TYPE_RULES, MemoryType, Scope
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, SearchMode
@@ -114,7 +114,7 @@ def is_pattern(path: str) -> bool:
 
 
 def _is_from_person(memory: Memory) -> bool:
-    return memory.user_verified or memory.pinned or memory.source is Source.USER_TAUGHT
+    return memory.has_persons_word or memory.pinned
 
 
 def co_change_warnings(

@@ -12,7 +12,6 @@ from wellkept.context.candidates import ContextCandidate
 from wellkept.context.sections import SectionLines
 from wellkept.core.memory import Memory
 from wellkept.core.records import replace
-from wellkept.core.types import Source
 from wellkept.text.instructions import fact_of
 
 _MAX_CHARS = 4_000
@@ -20,7 +19,7 @@ _MAX_CHARS = 4_000
 
 def is_taught(memory: Memory) -> bool:
     """Whether a person said it, or vouches for it."""
-    return memory.source is Source.USER_TAUGHT or memory.user_verified
+    return memory.has_persons_word
 
 
 def harmless_candidates(candidates: Sequence[ContextCandidate]) -> list[ContextCandidate]:

@@ -12,7 +12,15 @@ from datetime import datetime
 from wellkept.core.codec import Payload
 from wellkept.core.ids import short_id
 from wellkept.core.records import record
-from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.core.types import (
+    PROVENANCE,
+    EvidenceKind,
+    MemoryType,
+    Provenance,
+    RelationType,
+    Scope,
+    Source,
+)
 
 MAX_CONTENT_CHARS = 1_048_576
 
@@ -98,6 +106,29 @@ class Memory:
     def is_open(self) -> bool:
         """Whether it is still valid."""
         return self.valid_to is None
+
+    @property
+    def provenance(self) -> Provenance:
+        """Whose words it holds; a stored prompt is the person's own."""
+        is_prompt = self.type is MemoryType.PROMPT
+        return Provenance.PERSON if is_prompt else PROVENANCE[self.source]
+
+    @property
+    def has_persons_word(self) -> bool:
+        """Whether a person said it, or said yes to it."""
+        return self.source is Source.USER_TAUGHT or self.user_verified
+
+    @property
+    def is_agent_note(self) -> bool:
+        """Whether only an agent says so: told as its note, never as a rule, never elsewhere."""
+        return self.provenance is Provenance.AGENT and not self.user_verified
+
+    @property
+    def told_by(self) -> str:
+        """Whose words it holds, in words for people and agents."""
+        if self.provenance is not Provenance.AGENT:
+            return self.provenance.value
+        return "agent noted" if self.is_agent_note else "agent noted, a person agreed"
 
     @property
     def period(self) -> str:

@@ -72,6 +72,29 @@ class Source(StrEnum):
     IMPORTED = "imported"
 
 
+class Provenance(StrEnum):
+    """Whose words a memory holds."""
+
+    PERSON = "person"
+    AGENT = "agent"
+    DOCUMENT = "document"
+    TOOL = "tool"
+
+
+PROVENANCE: Mapping[Source, Provenance] = MappingProxyType(
+    {
+        Source.USER_TAUGHT: Provenance.PERSON,
+        Source.AGENT_EXPLICIT: Provenance.AGENT,
+        Source.OBSERVER_INFERRED: Provenance.TOOL,
+        Source.QA_AUTO: Provenance.TOOL,
+        Source.MCP_AUTO: Provenance.TOOL,
+        Source.COMMIT_AUTO: Provenance.DOCUMENT,
+        Source.IMPORTED: Provenance.DOCUMENT,
+    }
+)
+"""The words that a source brings. What Wellkept's own rules conclude counts as a tool's."""
+
+
 class RelationType(StrEnum):
     """How one memory stands to another memory or to a file."""
 

@@ -17,7 +17,14 @@ from wellkept.core.changes import Change, Close, IndexEntry, Insert, Replace
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation
 from wellkept.core.records import record, replace
-from wellkept.core.types import EvidenceKind, MemoryType, Progress, RelationType, Scope, Source
+from wellkept.core.types import (
+    EvidenceKind,
+    MemoryType,
+    Progress,
+    RelationType,
+    Scope,
+    Source,
+)
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
 from wellkept.memory.near_statements import is_mergeable, near_statements
@@ -180,6 +187,8 @@ def _decide(engine: Engine, memory: Memory, entry: IndexEntry, *, merge_similar:
 
 
 def _decide_same_key(engine: Engine, old: Memory, new: Memory, entry: IndexEntry) -> _Decision:
+    if _speaks_over(new, old) and old.content != new.content:
+        return _doubted(replace(new, key=None), entry, old)
     if old.content == new.content and old.type is new.type and old.payload == new.payload:
         merged = reinforced(old, new, now=engine.clock())
         result = RememberResult(
@@ -209,7 +218,10 @@ def _decide_similar(
         return None
     if relation is TextRelation.PARAPHRASE and tells_change(new.content):
         return None  # In other words it may say otherwise: both stay.
-    if relation is TextRelation.REFINES:
+    says_more = relation is TextRelation.REFINES
+    if says_more and _speaks_over(new, old):
+        return None  # An agent's addition to a person's words stands beside them.
+    if says_more or (relation is not TextRelation.SAME and _speaks_over(old, new)):
         merged = replace(
             reinforced(old, new, now=now),
             id=new.id,
@@ -219,7 +231,8 @@ def _decide_similar(
             relations=(*old.relations, Relation(RelationType.SUPERSEDES, target_id=old.id)),
             evidence=(*_united(old.evidence, new.evidence), _merged_text(old, at=now)),
         )
-        result = RememberResult(RememberOutcome.MERGED, merged, f"says more than {old.short}", old)
+        why = f"{'says more than' if says_more else 'in place of the note'} {old.short}"
+        result = RememberResult(RememberOutcome.MERGED, merged, why, old)
         closed = Close(old.id, _end(old, now), merged.id, old.updated_at)
         return _Decision(result, (closed, Insert(merged, engine.index_entry(merged))))
     merged = reinforced(old, new, now=now)
@@ -236,14 +249,14 @@ def _decide_contradiction(
     """A user's statement or a correction wins at once; otherwise both stay until reviewed.
 
     What was said before the other, and only arrives now, is closed from the start. What was only
-    inferred corrects nobody.
+    inferred corrects nobody, and an agent corrects no person.
     """
     if new.valid_from < old.valid_from and old.source is Source.USER_TAUGHT:
         outdated = replace(new, valid_to=old.valid_from, superseded_by=old.id)
         return _insert(outdated, entry, reason=f"{old.short} was said later", old=old)
     is_correction = new.type is MemoryType.CORRECTION
     trusted = new.source is Source.USER_TAUGHT or (
-        is_correction and new.source is not Source.OBSERVER_INFERRED
+        is_correction and new.source is not Source.OBSERVER_INFERRED and not _speaks_over(new, old)
     )
     if trusted or (old.source is new.source and not old.user_verified and not old.pinned):
         new = successor(engine, old, new, now=now, keep_id=True)
@@ -251,6 +264,15 @@ def _decide_contradiction(
             RememberOutcome.SUPERSEDED, new, f"contradicts {old.short}, which is now closed", old
         )
         return _Decision(result, tuple(superseding(old, new, entry, now=now)))
+    return _doubted(new, entry, old)
+
+
+def _speaks_over(one: Memory, other: Memory) -> bool:
+    """Whether one is an agent's note and the other has a person's word."""
+    return one.is_agent_note and other.has_persons_word
+
+
+def _doubted(new: Memory, entry: IndexEntry, old: Memory) -> _Decision:
     doubted = replace(
         new,
         needs_review=True,
@@ -300,6 +322,7 @@ def reinforced(old: Memory, new: Memory, *, now: datetime) -> Memory:
         importance=max(old.importance, new.importance),
         confidence=max(old.confidence + (1 - old.confidence) * gain, new.confidence),
         key=old.key or new.key,
+        source=new.source if new.source is Source.USER_TAUGHT else old.source,
         tags=_united(old.tags, new.tags),
         files=_united(old.files, new.files),
         modules=_united(old.modules, new.modules),

@@ -85,6 +85,10 @@ def _no_own_type(_: str) -> None:
     return None
 
 
+def _anybody(what: str) -> None:
+    """Refuses nobody."""
+
+
 @record
 class RequestBuilder:
     """Parses the arguments of a caller in one project and folder, at one time."""
@@ -95,9 +99,13 @@ class RequestBuilder:
     now: datetime
     own_type: Callable[[str], tuple[MemoryType, str] | None] = _no_own_type
     """A type that a methodology adds: the type it is stored as, and its tag."""
+    require_person: Callable[[str], None] = _anybody
+    """Refuses whoever may not look into other projects."""
 
     def filter(self, args: FilterArgs) -> Filter:
         """A filter from keyword arguments."""
+        if args.get("all_projects", False):
+            self.require_person("Looking into every project")
         types, own_tags = self._types(_texts(args.get("types", ())))
         return Filter(
             project=None if args.get("all_projects", False) else self.project,

@@ -115,7 +115,7 @@ class ShellProcess:
             self._process = subprocess.Popen(
                 _arguments(command, folder_file),
                 cwd=folder,
-                env=dict(environment),
+                env={**environment, "WELLKEPT_AGENT": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

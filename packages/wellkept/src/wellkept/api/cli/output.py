@@ -75,7 +75,7 @@ def plain(value: object) -> Json:
     if isinstance(value, Memory):
         from wellkept.core.codec import record_to_json
 
-        head: dict[str, Json] = {"id": value.id, "short": value.short}
+        head: dict[str, Json] = {"id": value.id, "short": value.short, "told_by": value.told_by}
         if not value.is_open:
             head["closed"] = True
         return {**head, **record_to_json(value)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import MappingProxyType, ModuleType
 from typing import Final
@@ -272,6 +273,7 @@ def _module(command: str, name: str) -> ModuleType:
 
 
 _NAME = "wellkept"
+_OF_CLIENTS: Final = frozenset({"hook", "spool"})
 # Reserved words and builtins of Python.
 _SUFFIX: Final = MappingProxyType({"list": "_", "import": "_", "open": "_"})
 
@@ -351,10 +353,23 @@ def _invoke(arguments: list[str]) -> int:
             arguments = ["--version"]
         case _:
             pass
-    with root.make_context(_NAME, arguments) as ctx:
+    with root.make_context(_NAME, arguments) as ctx, _asked_by_its_caller(ctx):
         code = root.invoke(ctx)
     sys.stdout.flush()
     return code if isinstance(code, int) else exit_codes.OK
+
+
+def _asked_by_its_caller(ctx: click.Context) -> AbstractContextManager[None]:
+    """A command in an agent's tool call is the agent's; events that clients bring are nobody's."""
+    from wellkept.clients.agent_shell import agent_of
+
+    name = ctx.protected_args[0] if ctx.protected_args else ""
+    if agent_of(os.environ) is None or name in _OF_CLIENTS:
+        return nullcontext()
+    from wellkept.api.server.caller import asked_by
+    from wellkept.core.team.people import AGENT
+
+    return asked_by(AGENT)
 
 
 def _show(error: WellkeptError) -> None:

@@ -166,7 +166,10 @@ def openapi_document() -> dict[str, Any]:
 
 async def _let_in(request: Request) -> None:
     """Refuse who may not ask this, and hand on who asks; the same for every route of the API."""
-    asked_in_this_task(principal_in(request.scope))
+    principal = principal_in(request.scope)
+    asked_in_this_task(principal)
+    if "all_projects" in request.query_params:
+        principal.require_person("Looking into every project")
     route = request.scope["route"]
     require_access(access_of_route(route.operation_id), what=_title_of(route))
 

@@ -41,7 +41,10 @@ class EvidenceRecord(record_model(Evidence)):
 
 
 _PARTS = {WorkUnitRef: WorkUnitRefRecord, Relation: RelationRecord, Evidence: EvidenceRecord}
-_SHORT = {"short": Field(description="The id as people see and type it.")}
+_SHORT = {
+    "short": Field(description="The id as people see and type it."),
+    "told_by": Field(description="Whose words it holds: person, agent noted, document, tool."),
+}
 
 
 class MemoryRecord(record_model(Memory, models=_PARTS, extra=_SHORT)):

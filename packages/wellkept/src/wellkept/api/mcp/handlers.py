@@ -16,9 +16,10 @@ from urllib.parse import quote, unquote
 from wellkept.api.mcp import instructions, prompts, toolsets
 from wellkept.api.mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError, error_text
 from wellkept.core.errors import NotFoundError, UsageError, WellkeptError
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 
 if TYPE_CHECKING:
+    from wellkept.api import Wellkept
     from wellkept.api.operations.inputs import Input
     from wellkept.api.operations.operation import Operation
     from wellkept.api.operations.outputs import Output
@@ -28,6 +29,9 @@ Params: TypeAlias = Mapping[str, Any]
 Result: TypeAlias = dict[str, Any]
 Roots: TypeAlias = Callable[[], list[Path]]
 """Asks the client for its root folders; empty when it has none or cannot be asked."""
+
+UNLISTED: Final = frozenset({"project", "session"})
+"""Arguments that no tool lists: the server knows both."""
 
 
 @record(kw_only=True)
@@ -108,7 +112,7 @@ class Handlers:
                 f"wellkept mcp --toolsets {operation.toolset}.",
             )
         try:
-            parsed = operation.read(self._with_session(operation, given))
+            parsed = operation.read(self._with_session(operation, given), unlisted=UNLISTED)
             answer = self._run(operation, parsed, roots)
         except WellkeptError as error:
             return {**_text_result(error_text(error)), "isError": True}
@@ -136,9 +140,15 @@ class Handlers:
         return arguments if given else {"session": self._location.session, **arguments}
 
     def _run(self, operation: Operation[Any, Any], parsed: Input, roots: Roots) -> Output:
+        from wellkept.api.server.caller import asked_by, asking
+
         folder = self._folder(roots)
         try:
-            with self._projects.of(parsed.project, folder=folder) as wk:
+            with (
+                asked_by(replace(asking(), is_agent=True)),
+                self._projects.of("", folder=folder) as wk,
+            ):
+                _require_own_project(parsed.project, wk, folder)
                 return operation.call(wk, parsed)
         except WellkeptError:
             raise
@@ -260,6 +270,17 @@ def refuse_cursor(params: Params) -> None:
     """Lists have one page, so any cursor is invalid."""
     if cursor := params.get("cursor"):
         raise RequestError(INVALID_PARAMS, f"Unknown cursor {cursor!r}. List again without one.")
+
+
+def _require_own_project(named: str, wk: Wellkept, folder: Path) -> None:
+    """An agent has the project it works in. Models name it now and then; another one is refused."""
+    name = named.strip()
+    own = {wk.project_name.casefold(), wk.project.casefold(), str(folder).casefold()}
+    if name and name.casefold() not in own:
+        raise UsageError(
+            "Tools answer for the project at hand only.",
+            hint="The person can look into another one: `wellkept recall --project NAME`.",
+        )
 
 
 def _text_result(text: str) -> Result:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SKILL_ARGUMENT: Final = "arguments"
 _REMEMBER = """\
 Please keep this in memory with memory_store, as one or more self-contained statements that a \
-later session understands without this conversation, with said_by_person set. Choose the type \
+later session understands without this conversation, in the person's own words. Choose the type \
 that fits, and name the files it is about. Then say in one line what was kept.
 
 {given}"""

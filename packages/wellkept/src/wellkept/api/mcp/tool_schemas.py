@@ -10,10 +10,10 @@ import json
 from typing import Any, Final, cast
 
 from wellkept.api.mcp import toolsets
+from wellkept.api.mcp.handlers import UNLISTED
 from wellkept.api.operations.inputs import Input, schema_of
 from wellkept.api.operations.table import OPERATIONS, Effect, Operation
 
-_UNLISTED: Final = frozenset({"project", "session"})
 _KEPT: Final = ("type", "description", "enum", "items", "properties", "required", "$ref")
 
 
@@ -47,7 +47,7 @@ def tool_of(operation: Operation[Any, Any]) -> dict[str, Any]:
 def input_schema(takes: type[Input]) -> dict[str, Any]:
     """The arguments that models are shown."""
     whole = schema_of(takes)
-    hidden = _UNLISTED | takes.unlisted
+    hidden = UNLISTED | takes.unlisted
     found = cast("dict[str, dict[str, Any]]", whole.get("properties", {}))
     # The arguments of its own come first, those it shares with others after.
     own = [name for name in found if name in takes.__annotations__]

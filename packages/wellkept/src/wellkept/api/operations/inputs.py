@@ -219,7 +219,9 @@ class RememberInput(Input):
     """Something to keep."""
 
     synonyms: ClassVar[Mapping[str, str]] = names.STATEMENT
-    unlisted: ClassVar[frozenset[str]] = frozenset({"tags", "importance"})
+    unlisted: ClassVar[frozenset[str]] = frozenset(
+        {"tags", "importance", "about_person", "said_by_person"}
+    )
 
     content: str = Field(min_length=1, description="One self-contained statement.")
     type: str = Field(
@@ -234,9 +236,12 @@ class RememberInput(Input):
     files: Texts = Field(default_factory=list, description="Files it is about.")
     importance: float | None = Field(default=None, ge=0, le=1)
     about_person: bool = Field(
-        default=False, description="About the person: told in every project."
+        default=False,
+        description="About the person: told in every project. Only a person can say so.",
     )
-    said_by_person: bool = Field(default=False, description="The person said so themselves.")
+    said_by_person: bool = Field(
+        default=False, description="The person says so themselves. Not taken from an agent."
+    )
     session: str = Field(default="", description="The session it comes from.")
 
 

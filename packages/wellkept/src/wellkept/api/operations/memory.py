@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from wellkept.api.operations import inputs, outputs
+from wellkept.api.server.caller import asking
 from wellkept.context.packing import quoted, render_context
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.records import replace
@@ -215,6 +216,12 @@ def _hit(memory: Memory, *, score: float = 0.0, stale: bool = False) -> outputs.
     )
 
 
+_PROVED = (
+    "whose words it is follows from the prompts of the session. The person can say it in a prompt,"
+    " or confirm it with `wellkept bulk confirm ID` or on the page."
+)
+
+
 def store(wk: Wellkept, request: inputs.RememberInput) -> outputs.RememberOutput:
     """Keep a statement: new, merged with what it repeats, or in place of what it contradicts."""
     for _ in range(_ATTEMPTS):
@@ -226,6 +233,7 @@ def store(wk: Wellkept, request: inputs.RememberInput) -> outputs.RememberOutput
 
 
 def _store_once(wk: Wellkept, request: inputs.RememberInput) -> outputs.RememberOutput:
+    is_agent = asking().is_agent
     result = wk.remember(
         request.content,
         type=request.type,
@@ -233,21 +241,25 @@ def _store_once(wk: Wellkept, request: inputs.RememberInput) -> outputs.Remember
         tags=request.tags,
         files=request.files,
         importance=request.importance,
-        scope="user" if request.about_person else None,
-        source="user_taught" if request.said_by_person else "agent_explicit",
+        scope="user" if request.about_person and not is_agent else None,
+        source="user_taught" if request.said_by_person and not is_agent else "agent_explicit",
         session=request.session or None,
     )
-    return stored(result)
+    claims = [name for name in ("said_by_person", "about_person") if getattr(request, name)]
+    ignored = f"{' and '.join(claims)} ignored: {_PROVED}" if claims and is_agent else ""
+    return stored(result, note=ignored)
 
 
-def stored(result: RememberResult) -> outputs.RememberOutput:
-    """What became of a statement."""
+def stored(result: RememberResult, *, note: str = "") -> outputs.RememberOutput:
+    """What became of a statement, and whose words it counts as."""
     old = result.previous
     return outputs.RememberOutput(
         id=result.memory.short,
         outcome=result.outcome.value,
         reason=result.reason,
         previous=old.short if old and old.id != result.memory.id else "",
+        told_by=result.memory.told_by,
+        note=note,
     )
 
 

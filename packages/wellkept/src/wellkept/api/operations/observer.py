@@ -110,6 +110,7 @@ class WhyOutput(Output):
     id: str
     content: str
     source: str
+    told_by: str = Field(default="", description="Whose words it holds.")
     rule: str = ""
     validated_by: str = ""
     score: float | None = None
@@ -140,7 +141,10 @@ class WhyOutput(Output):
     suspect: str = Field(default="", description="Why its text is cut: it speaks to the agent.")
 
     def text(self) -> str:
-        lines = [f"[m:{self.id}] {self.content}", f"source: {self.source}"]
+        lines = [
+            f"[m:{self.id}] {self.content}",
+            f"whose words: {self.told_by}; source: {self.source}",
+        ]
         lines += [f"from: {one}" for one in self.came_from]
         if self.rule:
             parts = (
@@ -220,6 +224,7 @@ def explain_memory(wk: Wellkept, request: WhyInput) -> WhyOutput:
         id=memory.short,
         content=quoted(memory.content),
         source=memory.source.value,
+        told_by=memory.told_by,
         sessions=list(memory.provenance_sessions),
         evidence=[f"{e.kind.value} {e.ref}" for e in memory.evidence],
         **_use_fields(wk, memory),

@@ -82,14 +82,19 @@ class Operation(Generic[_In, _Out]):
         require_access(access_of(self), what=self.title)
         return self.run(wk, request)
 
-    def read(self, arguments: Mapping[str, object]) -> _In:
-        """The arguments, checked; a UsageError names each one that does not fit."""
+    def read(
+        self, arguments: Mapping[str, object], *, unlisted: frozenset[str] = frozenset()
+    ) -> _In:
+        """The arguments, checked; a UsageError names each one that does not fit, and those that it
+        takes but for `unlisted` ones."""
         try:
             return self.takes.model_validate(dict(arguments))
         except ValidationError as error:
             raise UsageError(
                 f"{self.tool_name} cannot take these arguments: {self._problems(error)}.",
-                hint=f"It takes: {', '.join(self.takes.model_fields)}.",
+                hint="It takes: "
+                + ", ".join(name for name in self.takes.model_fields if name not in unlisted)
+                + ".",
             ) from None
 
     def accepts(self, field: str) -> bool:

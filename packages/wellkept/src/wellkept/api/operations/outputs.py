@@ -117,6 +117,7 @@ class MemoryOutput(Model):
     tags: list[str] = Field(default_factory=list)
     files: list[str] = Field(default_factory=list)
     source: str = ""
+    told_by: str = Field(default="", description="Whose words it holds.")
     session: str = ""
     evidence: list[str] = Field(default_factory=list)
     details: dict[str, Any] = Field(default_factory=dict)
@@ -137,6 +138,7 @@ class MemoryOutput(Model):
             files=list(memory.files),
             confidence=round(memory.confidence, 2),
             source=memory.source.value,
+            told_by=memory.told_by,
             session=memory.session_id or "",
             evidence=[f"{e.kind.value} {e.ref}" for e in memory.evidence],
             details=_details(memory),
@@ -157,7 +159,10 @@ class MemoryOutput(Model):
         )
         told = [f"{name}: {quoted(value)}" for name, value in facts if value]
         mark = ["stale: its files are gone"] if self.stale else []
-        known = [self.type, self.at[:10], f"confidence {self.confidence:g}", *mark, *told]
+        known = [
+            *(self.type, self.at[:10], self.told_by, f"confidence {self.confidence:g}"),
+            *(*mark, *told),
+        ]
         extra = [json.dumps(self.details, ensure_ascii=False)] if self.details else []
         return "\n".join([f"[m:{self.id}] {' | '.join(known)}", self.content, *extra])
 
@@ -214,12 +219,16 @@ class RememberOutput(Output):
     outcome: str = Field(description="inserted, merged, superseded, unchanged, noted or captured")
     reason: str
     previous: str = ""
+    told_by: str = Field(default="", description="Whose words it counts as.")
+    note: str = ""
 
     def text(self) -> str:
         if self.outcome in {"noted", "captured"}:
             return f"{self.outcome}: {self.reason}"
         instead = f" in place of m:{self.previous}" if self.previous else ""
-        return f"{self.outcome}: m:{self.id}{instead} ({self.reason})"
+        said = f", {self.told_by}" if self.told_by else ""
+        note = f" {self.note}" if self.note else ""
+        return f"{self.outcome}: m:{self.id}{instead} ({self.reason}{said}).{note}"
 
 
 class ForgetOutput(Output):

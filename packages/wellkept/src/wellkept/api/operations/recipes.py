@@ -140,11 +140,11 @@ def save_recipe(wk: Wellkept, request: SaveRecipeInput) -> outputs.RememberOutpu
 
 
 def remember_this(wk: Wellkept, request: inputs.RememberInput) -> outputs.RememberOutput:
-    """Note something for this session, to be kept once its work has held up; what a person said,
-    what has a key, and what comes from no known session, is kept at once."""
+    """Note something for this session, to be kept once its work has held up; what has a key, what
+    comes from no known session, and what somebody says a person said, is kept at once."""
     session = _open_session(wk, request.session)
-    personal = request.said_by_person or request.about_person or request.key
-    if session is None or personal:
+    claimed = request.said_by_person or request.about_person
+    if session is None or request.key or claimed:
         return memory.store(wk, request)
     note = wk.observer.note(
         session, request.content, type=parse_type(request.type), files=request.files

@@ -24,11 +24,13 @@ from wellkept.api.server.caller import PRINCIPAL
 from wellkept.api.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem, problem_of
 from wellkept.api.server.limits import BODY_LIMIT_S, SEND_LIMIT_S, ClientLimits
 from wellkept.api.server.page_session import has_session, is_own_page, set_cookie, token_in
-from wellkept.api.server.token_file import TOKEN_NAME
+from wellkept.api.server.peer_process import peer_environment
+from wellkept.api.server.token_file import TOKEN_NAME, agent_token
 from wellkept.api.telemetry.requests import LOGGER, FinishedRequest, OnFinished, log_request
+from wellkept.clients.agent_shell import agent_of
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
-from wellkept.core.team.people import LOCAL, Principal
+from wellkept.core.team.people import AGENT, LOCAL, Principal
 
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 MAX_BODY_BYTES: Final = 8 << 20
@@ -78,7 +80,9 @@ class AccessPolicy:
             return too_large(self.max_body_bytes)
         if self.people is not None:
             return None  # a token is looked up where that may wait
-        if self.token is None or self._is_open(scope["path"]) or self._has_token(scope):
+        if self.token is None or self._is_open(scope["path"]):
+            return None
+        if self._has_token(scope) or self._has_agent_token(scope):
             return None
         if self.takes_cookies and self._has_cookie(scope):
             if is_own_page(_headers(scope), method=scope["method"]):
@@ -92,8 +96,10 @@ class AccessPolicy:
 
     async def principal(self, scope: Scope) -> Principal | Problem:
         """Who asks, or why nobody is known by this token. Of a request that `refusal` let pass."""
-        if self.people is None or self._is_open(scope["path"]):
+        if self._is_open(scope["path"]):
             return LOCAL
+        if self.people is None:
+            return await self._local_principal(scope)
         scheme, _, given = _only(scope, b"authorization").partition(" ")
         found = None
         if scheme.lower() == "bearer" and given.strip():
@@ -103,6 +109,19 @@ class AccessPolicy:
             "This needs a token of yours that is valid.",
             hint="Send it as `Authorization: Bearer TOKEN`; an administrator issues another.",
         )
+
+    async def _local_principal(self, scope: Scope) -> Principal:
+        """The page is a person. So is the machine's token, but not from an agent's tool call; its
+        agents have a token of their own."""
+        if self.token is not None and self._has_agent_token(scope):
+            return AGENT
+        if "cookie" in _headers(scope) and self.takes_cookies and self._has_cookie(scope):
+            return LOCAL
+        if scope["method"] in ("GET", "HEAD"):
+            return LOCAL
+        theirs, ours = ((scope.get(side) or ("", 0))[1] for side in ("client", "server"))
+        peer = await anyio.to_thread.run_sync(peer_environment, theirs, ours)
+        return AGENT if agent_of(peer) else LOCAL
 
     def first_visit(self, scope: Scope) -> str | None:
         """The token that a browser brings in the address of the page; None for other requests."""
@@ -127,9 +146,16 @@ class AccessPolicy:
         return path in self.open_paths or (folder is not None and path.startswith(folder))
 
     def _has_token(self, scope: Scope) -> bool:
+        given = self._bearer(scope).encode("latin-1")
+        return hmac.compare_digest(given, self._wanted().encode())
+
+    def _has_agent_token(self, scope: Scope) -> bool:
+        given = self._bearer(scope).encode("latin-1")
+        return hmac.compare_digest(given, agent_token(self._wanted()).encode())
+
+    def _bearer(self, scope: Scope) -> str:
         scheme, _, given = _only(scope, b"authorization").partition(" ")
-        same = hmac.compare_digest(given.strip().encode("latin-1"), self._wanted().encode())
-        return same and scheme.lower() == "bearer"
+        return given.strip() if scheme.lower() == "bearer" else ""
 
     def _has_cookie(self, scope: Scope) -> bool:
         return has_session(_headers(scope), self._wanted(), path=scope["path"])

@@ -1,4 +1,4 @@
-"""Who asks during one request, and whether their role suffices.
+"""Who asks: a person or an agent, and whether their role suffices.
 
 The guard (`auth`) puts the principal into the ASGI scope. Each door (HTTP, MCP) hands it on with
 `asked_by`, and everything below asks `asking()`, in whatever thread it runs. Where nothing was

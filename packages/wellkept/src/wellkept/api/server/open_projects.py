@@ -13,6 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
+from wellkept.api.server.caller import asking
+
 if TYPE_CHECKING:
     from wellkept.api import Wellkept
 
@@ -35,7 +37,10 @@ class OpenProjects:
 
     @contextmanager
     def of(self, project: str, *, folder: Path | None = None) -> Generator[Wellkept]:
-        """The project of this name or folder; by default the project of `folder`."""
+        """The project of this name or folder; by default the project of `folder`. ForbiddenError
+        for an agent that names one."""
+        if project.strip():
+            asking().require_person("Looking into another project")
         key = self._project_key(project, folder or self._folder)
         wk, is_shared = self._get(key)
         try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import secrets
 import stat
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +15,7 @@ from wellkept.core.settings.paths import make_private_folder
 
 TOKEN_NAME: Final = "server.token"
 _TOKEN_BYTES = 32
+_FOR_AGENTS: Final = b"wellkept agent token"
 
 
 def token_of(folder: Path) -> str:
@@ -28,6 +31,11 @@ def token_of(folder: Path) -> str:
     if len(token) < _TOKEN_BYTES:
         raise UsageError(f"The token file {path} holds no token.", hint="Remove it.")
     return token
+
+
+def agent_token(token: str) -> str:
+    """The token for agents: it opens the server's own project only, and speaks for no person."""
+    return hmac.new(token.encode(), _FOR_AGENTS, sha256).hexdigest()
 
 
 class TokenFile:

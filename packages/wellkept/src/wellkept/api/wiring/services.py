@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from wellkept.api.server.caller import asking
 from wellkept.core.clock import Clock, to_ms
 from wellkept.core.errors import (
     ProviderError,
@@ -279,7 +280,14 @@ class Services:
     @property
     def requests(self) -> RequestBuilder:
         """Parses the arguments of a caller, as of now."""
-        return RequestBuilder(self.project, self.root, self.folder, self.clock(), _own_type)
+        return RequestBuilder(
+            self.project,
+            self.root,
+            self.folder,
+            self.clock(),
+            _own_type,
+            require_person=asking().require_person,
+        )
 
     # -- Models ---------------------------------------------------------------------------------
 

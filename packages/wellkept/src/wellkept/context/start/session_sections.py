@@ -32,14 +32,14 @@ def standing_memories(engine: Engine, project: str) -> Iterator[ContextCandidate
     """Pinned memories, rules, and facts that a person taught."""
     here = Filter(project=project, stale=False)
     for memory in engine.store.list(replace(here, pinned=True), limit=_MAX_OTHERS).items:
-        if memory.type not in _RECORDS:
+        if memory.type not in _RECORDS and not memory.is_agent_note:
             yield _rule(memory, 3.0, "pinned")
     rules = replace(here, types=RULE_TYPES)
     for memory in engine.store.list(rules, order=Order.IMPORTANCE, limit=_MAX_RULES).items:
-        if is_from_repository(memory):
+        if is_from_repository(memory) or memory.is_agent_note:
             continue
         where_from = "about you" if memory.scope is Scope.USER else "stands in this project"
-        first = 1.0 if memory.source is Source.USER_TAUGHT or memory.user_verified else 0.5
+        first = 1.0 if memory.has_persons_word else 0.5
         yield _rule(memory, first, f"{memory.type.value}, {where_from}")
     taught = replace(here, sources=(Source.USER_TAUGHT,))
     for memory in engine.store.list(taught, order=Order.UPDATED, limit=_MAX_TAUGHT).items:

@@ -38,7 +38,7 @@ _LADDER: Final = tuple(Role)
 
 @record(kw_only=True)
 class Principal:
-    """A person who asks, as the server knows them."""
+    """A person who asks, or an agent on their machine, as the server knows them."""
 
     tenant: str
     user: str
@@ -48,9 +48,21 @@ class Principal:
     credential: str = field(default="", repr=False)
     """Proves them to the database, which looks it up itself; empty on the local machine."""
 
+    is_agent: bool = False
+    """Whether an agent asks: it keeps to one project, and its word is not a person's."""
+
     def __post_init__(self) -> None:
         if not self.tenant or not self.user:
             raise UsageError("A person who asks needs a tenant and a name.")
+
+    def require_person(self, what: str) -> None:
+        """ForbiddenError when an agent asks for what takes a person's word."""
+        if self.is_agent:
+            raise ForbiddenError(
+                f"{what} takes a person, and this was asked by an agent.",
+                hint="The person can do it in their own terminal, on the page, or say it in their"
+                " next prompt.",
+            )
 
     @property
     def is_local(self) -> bool:
@@ -68,3 +80,5 @@ class Principal:
 
 LOCAL: Final = Principal(tenant=LOCAL_TENANT, user=LOCAL_USER, role=Role.ADMIN)
 """Whoever works on this machine: administrator of the local tenant."""
+AGENT: Final = Principal(tenant=LOCAL_TENANT, user=LOCAL_USER, role=Role.ADMIN, is_agent=True)
+"""An agent on this machine: over MCP, with an agent's token, or in a tool call."""

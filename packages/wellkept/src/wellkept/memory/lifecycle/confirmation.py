@@ -8,7 +8,7 @@ twice.
 from __future__ import annotations
 
 from wellkept.core.memory import Memory
-from wellkept.core.types import TYPE_RULES, EvidenceKind, Source
+from wellkept.core.types import TYPE_RULES, EvidenceKind, Scope, Source
 
 MIN_ACCESSES = 2
 _EXPLICIT_SOURCES = frozenset(
@@ -19,6 +19,8 @@ _EXPLICIT_SOURCES = frozenset(
 def may_be_injected(memory: Memory) -> bool:
     """Whether a memory may be injected without being asked for."""
     if not memory.is_open or memory.stale_at or memory.archived_at:
+        return False
+    if memory.scope is Scope.USER and memory.is_agent_note:
         return False
     if memory.user_verified or memory.source in _EXPLICIT_SOURCES:
         return not memory.needs_review

@@ -126,6 +126,10 @@ class _Planner:
             return "kept apart", f"repeats {better.short}, but each has a key of its own"
         if relation is TextRelation.REFINES and (better.user_verified or better.pinned):
             return "kept apart", f"says more than {better.short}, which a person verified or pinned"
+        words = {better.has_persons_word, other.has_persons_word}
+        is_note = better.is_agent_note or other.is_agent_note
+        if relation is not TextRelation.SAME and is_note and len(words) > 1:
+            return "kept apart", f"repeats {better.short}, but only one is a person's word"
         return None
 
     def _merge(self, gone: Memory, kept: Memory, why: str) -> None:

@@ -7,7 +7,7 @@ process ingests it and whenever the process dies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
 
@@ -15,9 +15,10 @@ from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPos
 from wellkept.core.clock import whole_ms
 from wellkept.core.errors import ConflictError, ProviderError, StoreError, UsageError, WellkeptError
 from wellkept.core.records import field, record
-from wellkept.core.session.events import Event, PromptSubmitted
+from wellkept.core.session.events import Event, PromptSubmitted, ToolCalled
 from wellkept.core.session.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
+from wellkept.memory.agent_notes import confirm_by_prompt, withdraw_claims
 from wellkept.memory.commands.execute import Speaker, apply_answers, apply_commands
 from wellkept.memory.engine import Engine
 from wellkept.observe.browser.facts import browser_changes
@@ -132,6 +133,7 @@ class EventIngester:
                 pad=self.engine.store.scratchpad(session_id),
             )
             self._apply_commands(update)
+            self._withdraw_claims(session, some)
             self._save_way_outs(update)
             self._log_for_model(update, some)
             taken = tuple(event.origin.event_id for event in some)
@@ -172,6 +174,19 @@ class EventIngester:
                 self._apply_one(result, said, earlier=tuple(earlier))
             if isinstance(said.event, PromptSubmitted):
                 earlier.append(whole_ms(origin.at))
+
+    def _withdraw_claims(self, session: SessionRecord | None, events: Sequence[Event]) -> None:
+        """What agents said in a person's name by a shell command, before the commit as well."""
+        before = session.last_event_at if session else None
+        for event in events:
+            if isinstance(event, ToolCalled) and event.command:
+                until = event.origin.at
+                if event.duration_ms is not None:
+                    before = until - timedelta(milliseconds=event.duration_ms)
+                if before is not None:
+                    since = before + timedelta(milliseconds=1)
+                    withdraw_claims(self.engine, event.command, since=since, until=until)
+            before = event.origin.at
 
     def _log_for_model(self, result: SessionUpdate, events: Sequence[Event]) -> None:
         """Before the commit, as commands are: an event is logged once, however often it comes."""
@@ -218,6 +233,13 @@ class EventIngester:
             if isinstance(event, PromptSubmitted):
                 apply_commands(
                     self.engine, event.text, project=project, speaker=speaker, remember_only=only
+                )
+                confirm_by_prompt(
+                    self.engine,
+                    event.text,
+                    project=project,
+                    session=session.id,
+                    at=whole_ms(event.origin.at),
                 )
             else:
                 apply_answers(

@@ -27,7 +27,6 @@ from wellkept.core.memory import Memory
 from wellkept.core.ports.injections import Injection, InjectionFilter, LineOutcome, SilentLine
 from wellkept.core.session.events import ContextInjected, Event
 from wellkept.core.session.sessions import SessionRecord
-from wellkept.core.types import Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.injections.outcomes import SessionOutcomes, TrackedLine, is_taught
 from wellkept.observe.injections.record import injection_of
@@ -149,4 +148,4 @@ def _ignored(
 
 
 def _is_of_a_person(memory: Memory) -> bool:
-    return memory.source is Source.USER_TAUGHT or memory.user_verified or memory.pinned
+    return memory.has_persons_word or memory.pinned

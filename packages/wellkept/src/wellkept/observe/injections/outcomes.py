@@ -253,7 +253,7 @@ def is_taught(line: TrackedLine) -> bool:
     memory = line.memory
     if memory is None:
         return False
-    by_person = memory.source is Source.USER_TAUGHT or memory.user_verified or memory.pinned
+    by_person = memory.has_persons_word or memory.pinned
     return by_person or memory.type in _RULES
 
 

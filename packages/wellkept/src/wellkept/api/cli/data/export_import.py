@@ -30,6 +30,10 @@ format_option = click.option(
 )
 
 
+# What a repository says about itself is no person's word, whoever asks to read it.
+_OF_REPOSITORY = frozenset({"git", "instructions"})
+
+
 @click.command()
 @click.argument("target", metavar="FILE|FOLDER|-", type=FILE)
 @format_option
@@ -124,7 +128,10 @@ def import_(
     Only the store is changed. A repeated or resumed import adds only new data.
     """
     from wellkept.api.cli.data.import_sources import NAMES, ImportRequest, import_from
+    from wellkept.api.server.caller import asking
 
+    if source not in _OF_REPOSITORY:
+        asking().require_person("Importing memories and transcripts")
     if source in NAMES:
         request = ImportRequest(
             paths=paths,

@@ -8,6 +8,7 @@ import click
 
 from wellkept.api.cli import options, output
 from wellkept.api.cli.names import SESSION
+from wellkept.api.server.caller import asking
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.core.types import SHOWN_TYPES, MemoryType, Scope, Source
@@ -103,6 +104,11 @@ def remember(
         output.print_memory_line(result.memory, mark=f"{outcome} ")
         if result.previous is not None:
             output.note(result.reason)
+    if result.memory.is_agent_note and asking().is_agent:
+        output.note(
+            "Kept as an agent's note, for this project only: this ran in an agent's tool call."
+            f" The person can confirm it: wellkept bulk confirm {result.memory.short}"
+        )
     if missing:
         output.note(
             f"Missing files: {', '.join(missing)}. Such memories are searched, not injected."

@@ -66,6 +66,7 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
         ("importance", f"{memory.importance:.2f}"),
         ("confidence", f"{memory.confidence:.2f}"),
         ("scope", memory.scope.value),
+        ("whose words", memory.told_by),
         ("source", memory.source.value),
         ("author", memory.author or ""),
         ("session", memory.session_id or ""),

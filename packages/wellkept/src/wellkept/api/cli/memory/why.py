@@ -82,7 +82,7 @@ def _print_reason(reason: MemoryReason) -> None:
     memory, explanation = reason.memory, reason.explanation
     click.echo(f"{click.style('m:' + memory.short, fg='cyan', bold=True)} {memory.type.value}")
     click.echo(output.indented(memory.content, by=2))
-    facts = [("source", memory.source.value)]
+    facts = [("whose words", memory.told_by), ("source", memory.source.value)]
     if explanation is not None:
         facts += [
             ("rule", explanation.rule),
@@ -94,7 +94,7 @@ def _print_reason(reason: MemoryReason) -> None:
     # List each session once.
     listed = set(explanation.sessions) if explanation is not None else set[str]()
     facts += [
-        ("evidence", f"{item.kind.value} {item.ref}")
+        ("evidence", f"{item.kind.value} {item.ref}{f': {item.note}' if item.note else ''}")
         for item in memory.evidence
         if item.ref not in listed
     ]

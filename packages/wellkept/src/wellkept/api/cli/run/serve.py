@@ -116,20 +116,28 @@ def serve(
 
 @click.command()
 @click.option("--rotate", is_flag=True, help="Replace the token; the old one is refused at once.")
+@click.option(
+    "--agent",
+    is_flag=True,
+    help="Print the token for agents: the server's own project only, and no person's word.",
+)
 @options.json_option
-def token(*, rotate: bool, as_json: bool) -> None:
+def token(*, rotate: bool, agent: bool, as_json: bool) -> None:
     """Show the file of the server's token, or replace the token.
 
     Servers that run take the new token without a restart.
     """
     require_extra()
-    from wellkept.api.server.token_file import TOKEN_NAME, rotate_token, token_of
+    from wellkept.api.server.token_file import TOKEN_NAME, agent_token, rotate_token, token_of
 
     data = paths.data_folder(os.environ)
     if rotate:
         rotate_token(data)
     else:
         token_of(data)
+    if agent:
+        click.echo(agent_token(token_of(data)))
+        return
     file = (data / TOKEN_NAME).absolute()
     if as_json:
         output.print_json({"file": file, "rotated": rotate})
