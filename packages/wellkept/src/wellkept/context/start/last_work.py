@@ -24,7 +24,7 @@ _HERE_WITHIN_ON_TRUNK = timedelta(hours=2)
 _TRUNKS = frozenset({"main", "master", "develop", "dev", "trunk", "default"})
 _TEAM_WITHIN = timedelta(minutes=3)
 _RUNNING_WITHIN = timedelta(minutes=10)
-_MAX_FILES = 3
+_MAX_FILES = 2
 _SHA = re.compile(r"(?<![\w/.:#@=-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?![\w-])")
 _PATH = re.compile(r"(?<![\w/.@:~+-])(?:[\w.@+-]+/)+[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}(?![\w/])")
 _GONE = re.compile(r"\b(?:delet|remov|renam|mov)ed\b", re.IGNORECASE)

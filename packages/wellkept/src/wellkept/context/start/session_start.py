@@ -159,13 +159,18 @@ def _told(
     from wellkept.context.start.last_work import at_work, digest_line, title_of
     from wellkept.project.named_in_tree import not_there
 
-    told = _digests(engine, known, here, options=options)
-    if not told:
-        return
-    last, *earlier = told
     unknown = partial(not_there, options.root)
-    lines = _lines(Section.LEFT_OFF, filter(None, [digest_line(last, unknown=unknown)]))
-    yield SectionLines(Section.LEFT_OFF, lines, title=title_of(last, branch=here.branch))
+    digests = _digests(engine, known, here, options=options)
+    lines = ((one, line) for one in digests if (line := digest_line(one, unknown=unknown)))
+    if options.sessions < 1 or (first := next(lines, None)) is None:
+        return
+    last, line = first
+    earlier = list(islice(digests, options.sessions - 1))
+    yield SectionLines(
+        Section.LEFT_OFF,
+        _lines(Section.LEFT_OFF, [line]),
+        title=title_of(last, branch=here.branch),
+    )
     yield SectionLines(
         Section.EARLIER,
         _lines(Section.EARLIER, _earlier(engine, known[0].project, earlier, options=options)),
@@ -177,13 +182,13 @@ def _told(
 
 def _digests(
     engine: Engine, known: Sequence[SessionRecord], here: Situation, *, options: StartOptions
-) -> list[SessionDigest]:
+) -> Iterator[SessionDigest]:
     """What there is to tell of earlier sessions, the one to go on from first."""
     from wellkept.context.start.last_work import to_go_on_from
 
     recent = [one for one in known if (here.now - one.last_event_at).days <= options.days]
     digests = (digest_now(engine, one) for one in to_go_on_from(recent, at=here))
-    return list(islice((one for one in digests if one.says_something), options.sessions))
+    return (one for one in digests if one.says_something)
 
 
 def last_digest(
@@ -192,7 +197,7 @@ def last_digest(
     """The digest of the session to go on from."""
     known = engine.store.sessions(project=request.project, limit=_RECENT_SESSIONS)
     here = _situation(engine, request, options=options)
-    return next(iter(_digests(engine, known, here, options=options)), None)
+    return next(_digests(engine, known, here, options=options), None)
 
 
 def digest_now(engine: Engine, session: SessionRecord) -> SessionDigest:

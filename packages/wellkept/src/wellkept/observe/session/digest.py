@@ -98,12 +98,15 @@ def _outcome(
 
 
 def closing_report(messages: Sequence[AgentMessage]) -> tuple[str, ...]:
-    """The longest of the last messages. One after it that only answers "commit" or "push" is how
-    the work stands, and belongs with it."""
+    """The latest of the last messages that says at least half as much as the longest. One after it
+    that only answers "commit" or "push" is how the work stands, and belongs with it."""
     read = [(one, sentences(one.text)) for one in messages]
-    if not any(said for _, said in read):
+    sizes = [len(" ".join(said)) for _, said in read]
+    longest = max(sizes, default=0)
+    if not longest:
         return ()
-    number, (_, report) = max(enumerate(read), key=lambda one: len(" ".join(one[1][1])))
+    number = max(number for number, size in enumerate(sizes) if 2 * size >= longest)
+    report = read[number][1]
     for later, said in read[number + 1 :]:
         if _COMMITS.match(later.asked) and len(" ".join(said)) <= _STATUS_CHARS:
             report = [*report, *said]
