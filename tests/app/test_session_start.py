@@ -199,3 +199,24 @@ def test_ahead_and_behind_are_as_git_looks_them_up(
     assert "ahead" not in text_of(wk)
     repo.commit("second")
     assert f"- 1 ahead of origin/{branch}\n" in text_of(wk)
+
+
+def test_what_was_said_in_passing_is_told_for_two_days_and_a_rule_always(
+    wk: wellkept.Wellkept,
+) -> None:
+    clock = wk.engine.clock
+    assert isinstance(clock, ManualClock)
+    for text, importance in (
+        ("Amounts are integer cents everywhere", 0.85),
+        ("Never push to main", 0.95),
+    ):
+        wk.remember(
+            text,
+            type="convention",
+            source="user_taught",
+            session="session-001",
+            importance=importance,
+        )
+    assert [words in text_of(wk) for words in ("integer cents", "push to main")] == [True, True]
+    clock.advance(days=3)
+    assert [words in text_of(wk) for words in ("integer cents", "push to main")] == [False, True]

@@ -1,7 +1,7 @@
 """Read what an agent wrote at the end of its work: its sentences, as they stand, in their order.
 
-Code, banners, targets of links and what the agent only announces ("Let me check …") are left out;
-rows of a table stay. Nothing is reworded.
+Code, banners, blocks of the client, targets of links and what the agent only announces ("Let me
+check …") are left out; rows of a table stay. Nothing is reworded.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from wellkept.core.text import estimate_tokens, shorten
 
 MAX_CHARS = 20_000
 _CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"<([a-z]+(?:[-_][a-z]+)+)(?:\s[^<>]*)?>.*?(?:</\1\s*>|\Z)", re.DOTALL)
 _RULE_ROW = re.compile(r"^\s*\|?[\s:|+-]*-{2,}[\s:|+-]*$")
 _ASIDE = re.compile(
     r"^[^\n]*★[^\n]*[─━═]{3}.*?^[^\w\n]*[─━═]{3}[^\w\n]*$", re.DOTALL | re.MULTILINE
@@ -46,7 +47,7 @@ def sentences(message: str) -> list[str]:
     """The sentences, bullets and table rows of a message that say something, as written."""
     found: list[str] = []
     text = _DIRECTIVE.sub(
-        "", _LINK.sub(r"\1", _CODE.sub("\n", _ASIDE.sub("", message[:MAX_CHARS])))
+        "", _LINK.sub(r"\1", _CODE.sub("\n", _BLOCK.sub("", _ASIDE.sub("", message[:MAX_CHARS]))))
     )
     for line in _lines(text):
         for sentence in _SENTENCE.split(line):

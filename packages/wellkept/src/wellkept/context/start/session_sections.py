@@ -6,6 +6,7 @@ Candidates only; `build` decides what may be injected, `packing` what fits.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 from wellkept.context.candidates import ContextCandidate, is_from_repository, weight
 from wellkept.context.sections import Section
@@ -26,11 +27,16 @@ _MAX_RULES, _MAX_TAUGHT, _MAX_OTHERS = 40, 8, 20
 _RECORDS = frozenset(
     {MemoryType.OBSERVATION, MemoryType.PROMPT, MemoryType.TIMELINE, MemoryType.WORK_STATE}
 )
+_UNTOLD = _RECORDS | {MemoryType.DECISION}
+FRESH = timedelta(days=2)
+_SAID_AS_RULE = 0.9
+"""The importance from which on a person's words were a command: always, never, remember."""
 
 
 def standing_memories(engine: Engine, project: str) -> Iterator[ContextCandidate]:
     """Pinned memories, rules, and facts that a person taught."""
     here = Filter(project=project, stale=False)
+    since = engine.clock() - FRESH
     for memory in engine.store.list(replace(here, pinned=True), limit=_MAX_OTHERS).items:
         if memory.type not in _RECORDS and not memory.is_agent_note:
             yield _rule(memory, 3.0, "pinned")
@@ -38,13 +44,23 @@ def standing_memories(engine: Engine, project: str) -> Iterator[ContextCandidate
     for memory in engine.store.list(rules, order=Order.IMPORTANCE, limit=_MAX_RULES).items:
         if is_from_repository(memory) or memory.is_agent_note:
             continue
+        if not _is_standing(memory, since):
+            continue
         where_from = "about you" if memory.scope is Scope.USER else "stands in this project"
         first = 1.0 if memory.has_persons_word else 0.5
         yield _rule(memory, first, f"{memory.type.value}, {where_from}")
     taught = replace(here, sources=(Source.USER_TAUGHT,))
     for memory in engine.store.list(taught, order=Order.UPDATED, limit=_MAX_TAUGHT).items:
-        if memory.type not in _RECORDS and memory.type is not MemoryType.DECISION:
+        if memory.type not in _UNTOLD and _is_standing(memory, since):
             yield _rule(memory, 0.6, "taught")
+
+
+def _is_standing(memory: Memory, since: datetime) -> bool:
+    """Whether a rule is told at every start. What a person said in passing is told for two days,
+    then where it is about the matter at hand, unless another session heard it too."""
+    is_noticed = memory.session_id is not None and memory.importance < _SAID_AS_RULE
+    is_heard_again = len(set(memory.provenance_sessions)) > 1
+    return not is_noticed or is_heard_again or memory.valid_from >= since
 
 
 def unfinished_work(engine: Engine, project: str) -> Iterator[ContextCandidate]:
