@@ -56,7 +56,7 @@ def test_after_a_fix_and_what_people_taught_the_start_has_all_of_it(
     take(wk, fix(3))
     wk.remember("The billing host is billing.internal:8443", type="fact", source="user_taught")
     wk.remember("Invoices are numbered per year", type="fact", source="user_taught")
-    wk.remember("Exports must stay below 10 MB", type="requirement")
+    wk.remember("Exports must stay below 10 MB", type="requirement", source="user_taught")
     pack = wk.context(moment="session")
     text = render_context(pack)
     for words in ("part 3", "billing.internal:8443", "numbered per year", "below 10 MB"):
@@ -71,7 +71,7 @@ def test_sections_come_in_order_and_only_with_content(
     take(wk, shipping(1))
     take(wk, shipping(2))
     repo.write("src/ledger.py", "1\n")
-    wk.remember("Never edit generated files", type="convention")
+    wk.remember("Never edit generated files", type="convention", source="user_taught")
     wk.remember("The gateway times out after three retries", type="gotcha", importance=0.9)
     wk.remember("We keep amounts in cents", type="decision")
     pack = wk.context(moment="session")
@@ -86,7 +86,7 @@ def test_sections_come_in_order_and_only_with_content(
 
 def test_what_was_shown_is_not_told_again(wk: wellkept.Wellkept) -> None:
     take(wk, fix(3))
-    wk.remember("Never edit generated files", type="convention")
+    wk.remember("Never edit generated files", type="convention", source="user_taught")
     first = wk.context(moment="session")
     assert wk.context(moment="session", shown=first.ids).used_tokens == 0
 
@@ -94,9 +94,19 @@ def test_what_was_shown_is_not_told_again(wk: wellkept.Wellkept) -> None:
 def test_of_two_rules_that_say_the_same_the_newest_is_told(wk: wellkept.Wellkept) -> None:
     clock = wk.engine.clock
     assert isinstance(clock, ManualClock)
-    wk.remember("Use port 3000 for the local preview server", type="convention", importance=0.9)
+    wk.remember(
+        "Use port 3000 for the local preview server",
+        type="convention",
+        source="user_taught",
+        importance=0.9,
+    )
     clock.advance(days=1)
-    wk.remember("Use port 3001 for the local preview server", type="convention", importance=0.3)
+    wk.remember(
+        "Use port 3001 for the local preview server",
+        type="convention",
+        source="user_taught",
+        importance=0.3,
+    )
     text = text_of(wk)
     assert "3001" in text
     assert "3000" not in text
@@ -144,7 +154,11 @@ def test_a_project_can_set_the_limits(repo: GitRepository) -> None:
 def test_a_small_budget_keeps_the_last_work(wk: wellkept.Wellkept) -> None:
     take(wk, fix(3))
     for number in range(30):
-        wk.remember(f"Rule number {number}: " + f"word{number} " * 30, type="convention")
+        wk.remember(
+            f"Rule number {number}: " + f"word{number} " * 30,
+            type="convention",
+            source="user_taught",
+        )
     for budget in (60, 150, 400, 800):
         pack = wk.context(moment="session", budget_tokens=budget, max_chars=2_000)
         assert pack.used_tokens <= budget
