@@ -1,4 +1,4 @@
-"""Learns from sessions beyond promotion: linked files, browser facts, renames.
+"""Learns from sessions beyond promotion: what plugins know, linked files, renames.
 
 Each part is independent and can be repeated. A failure in one project is reported and does not stop
 the others. Nothing crosses projects.
@@ -13,8 +13,6 @@ from wellkept.core.doors import each
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
-from wellkept.observe.browser.facts import learn_browser_facts
-from wellkept.observe.browser.sources import BrowserSources
 from wellkept.observe.learning.linked_files import link_sessions
 from wellkept.observe.upkeep.renames import follow_history
 from wellkept.project.folder_lookup import locate
@@ -22,9 +20,18 @@ from wellkept.project.folder_lookup import locate
 
 def learn_from_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> list[str]:
     """Learn from sessions of any project; returns problems."""
+    from wellkept.observe.methodology.plugins import installed_plugins
+
+    plugins, failed = installed_plugins(), list[str]()
     problems: list[str] = []
     for session in sessions:
-        problems += _attempt(session.project, lambda s=session: _learn_browser_facts(engine, s))
+
+        def ask(session: SessionRecord = session) -> None:
+            asked = plugins.call("wellkept_session_learned", engine=engine, session=session)
+            failed.extend(asked[1])
+
+        problems += _attempt(session.project, ask)
+    problems += failed
     for project in dict.fromkeys(session.project for session in sessions):
         problems += _attempt(project, lambda p=project: link_sessions(engine, p))
     return problems + follow_renames(engine, sessions)
@@ -58,13 +65,6 @@ def _attempt(project: str, step: Callable[[], object]) -> list[str]:
     except (UsageError, ConflictError) as error:
         return [f"Learning in {project} is incomplete: {error}"]
     return []
-
-
-def _learn_browser_facts(engine: Engine, session: SessionRecord) -> None:
-    sources = BrowserSources(session.cwd)
-    learn_browser_facts(
-        engine, project=session.project, session_id=session.id, find_files=sources.files_of
-    )
 
 
 def _follow_renames(engine: Engine, project: str, folder: Path) -> None:

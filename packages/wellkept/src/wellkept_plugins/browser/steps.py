@@ -17,7 +17,8 @@ from wellkept.core.clock import to_ms
 from wellkept.core.codec import Json
 from wellkept.core.records import field, record
 from wellkept.core.session.events import ToolCalled, ToolKind
-from wellkept.observe.browser.tool_results import (
+from wellkept.text.events.sanitize import safe_text
+from wellkept_plugins.browser.tool_results import (
     MAX_NAMES,
     NAME_CHARS,
     ErrorKind,
@@ -26,7 +27,6 @@ from wellkept.observe.browser.tool_results import (
     quotable,
     read_result,
 )
-from wellkept.text.events.sanitize import safe_text
 
 ActionKind: TypeAlias = Literal["open", "act", "look", "wait"]
 

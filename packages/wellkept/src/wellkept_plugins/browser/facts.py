@@ -26,8 +26,6 @@ from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.confidence import set_confidence
 from wellkept.memory.remember import remember
-from wellkept.observe.browser.rules import MAX_STEPS, BrowserFact, FactKind, facts, worked_at_once
-from wellkept.observe.browser.steps import BrowserState, BrowserStep, is_browser_call, read_step
 from wellkept.observe.learning.rules import digest
 from wellkept.observe.learning.save import (
     close_running_record,
@@ -35,6 +33,8 @@ from wellkept.observe.learning.save import (
     record_session_count,
     was_removed_by_user,
 )
+from wellkept_plugins.browser.rules import MAX_STEPS, BrowserFact, FactKind, facts, worked_at_once
+from wellkept_plugins.browser.steps import BrowserState, BrowserStep, is_browser_call, read_step
 
 FindFiles: TypeAlias = Callable[[str, str, Sequence[str]], tuple[str, ...]]
 """Maps a page, an action and files named by the tool to files of the project."""

@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 
 from wellkept.graph.index.source_files import list_files
-from wellkept.observe.browser.page_files import MAX_FILES, files_of_page
 from wellkept.project.folder_lookup import locate
+from wellkept_plugins.browser.page_files import MAX_FILES, files_of_page
 
 _MAX_FILES_READ, _MAX_FILE_BYTES = 3_000, 300_000
 _MIN_LABEL_CHARS = 4

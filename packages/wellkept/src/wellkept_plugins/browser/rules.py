@@ -17,8 +17,8 @@ from typing import Literal, TypeAlias
 
 from wellkept.core.records import record
 from wellkept.core.text import shorten
-from wellkept.observe.browser.steps import BrowserStep
-from wellkept.observe.browser.tool_results import ErrorKind
+from wellkept_plugins.browser.steps import BrowserStep
+from wellkept_plugins.browser.tool_results import ErrorKind
 
 FactKind: TypeAlias = Literal[
     "precondition", "timing", "ui_behavior", "test_sequence", "mcp_gotcha"
