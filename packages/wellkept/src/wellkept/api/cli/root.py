@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import MappingProxyType, ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,6 +19,9 @@ from wellkept import __version__
 from wellkept.api.cli import exit_codes
 from wellkept.api.cli.groups import environment_colour
 from wellkept.core.errors import WellkeptError
+
+if TYPE_CHECKING:
+    from wellkept.api.plugins import HasCommands
 
 SECTIONS: Final = MappingProxyType(
     {
@@ -266,10 +269,10 @@ class _LazyGroup(click.Group):
 def _module(command: str, name: str) -> ModuleType:
     if not name.startswith("+"):
         return import_module(f"wellkept.api.cli.{name}")
-    from wellkept.core.doors import the
+    from wellkept.core.doors import require_plugin
 
-    found: ModuleType = the("command", extra=name[1:])(command)
-    return found
+    plugin: HasCommands = require_plugin(name[1:])
+    return plugin.command(command)
 
 
 _NAME = "wellkept"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.api.maintenance.reindex import index_version, vector_coverage
 from wellkept.api.maintenance.text_model_health import text_model_health
-from wellkept.core.doors import each
+from wellkept.core.doors import find_plugin
 from wellkept.core.errors import ProviderError, StoreCorruptError, StoreError, UsageError
 from wellkept.core.query import Finding
 from wellkept.core.records import record, replace
@@ -25,6 +25,7 @@ from wellkept.observe.observer.spool_folder import SpoolFileStatus, SpoolFolder
 from wellkept.store.spool import MAX_TOTAL_BYTES
 
 if TYPE_CHECKING:
+    from wellkept.api.plugins import TeamPlugin
     from wellkept.api.wiring.services import Services
     from wellkept.core.types import Progress
     from wellkept.models.embedders.settings import TierStatus
@@ -104,8 +105,10 @@ def _with_store(
         *_index_findings(services, model),
         *_project_findings(services),
         *_spool_findings(services),
-        *(one for some in each("findings", services.store, services.clock()) for one in some),
     ]
+    team: TeamPlugin | None = find_plugin("team")
+    if team is not None:
+        findings += team.findings(services.store, services.clock())
     findings += _reranker_findings(services, deep=deep)
     findings += _code_findings(services, deep=deep)
     health_of_model = text_model_health(services)

@@ -31,6 +31,7 @@ from wellkept.memory.request_builder import RequestBuilder
 if TYPE_CHECKING:
     from wellkept.api.views.client_setup import ClientSetup
     from wellkept.core.ports.models import ChatModel, Embedder, Reranker, TextModel
+    from wellkept.core.ports.plugins import TeamStoreDoors
     from wellkept.core.ports.store import Store
     from wellkept.core.ports.team import TeamView
     from wellkept.core.settings.model import Settings
@@ -168,12 +169,13 @@ class Services:
     def policy(self) -> TeamPolicy | None:
         """The team's policy for the project: as of now on its server, elsewhere as of the last
         sync; None where there is no team."""
-        from wellkept.core.doors import each
+        from wellkept.core.doors import find_plugin
 
         team = self._team
         if team is not None:
             return team.policy(self.project)
-        return next(iter(each("policy", self.store, self.project)), None)
+        plugin: TeamStoreDoors | None = find_plugin("team")
+        return None if plugin is None else plugin.policy(self.store, self.project)
 
     @property
     def injected_types(self) -> frozenset[MemoryType] | None:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
@@ -28,6 +28,9 @@ from wellkept.core.settings.model import (
     rules,
 )
 from wellkept.core.settings.toml_file import Scalar, TomlEntry, read_entries
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.plugins import AgentSettingDoors
 
 AGENT_PREFIX = "agent."
 """Keys of the agent's own table. A process that runs no agent does not check them."""
@@ -129,13 +132,11 @@ def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[TomlEntry
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """Variables with our prefix that are not settings."""
-    from wellkept.core.doors import each
+    from wellkept.core.doors import find_plugin
 
-    known = (
-        {rule.variable for rule in rules()}
-        | set(SWITCHES)
-        | {one for some in each("setting_variables") for one in some}
-    )
+    agent: AgentSettingDoors | None = find_plugin("agent")
+    known = {rule.variable for rule in rules()} | set(SWITCHES)
+    known |= set(agent.setting_variables() if agent else ())
     return sorted(v for v in environment if v.startswith(VARIABLE_PREFIX) and v not in known)
 
 

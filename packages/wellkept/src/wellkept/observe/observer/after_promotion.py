@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
 
-from wellkept.core.doors import each
+from wellkept.core.doors import find_plugin
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.linked_files import link_sessions
 from wellkept.observe.upkeep.renames import follow_history
 from wellkept.project.folder_lookup import locate
+
+
+class SharedFilesDoor(Protocol):
+    """What a team keeps in the project's repository."""
+
+    def take_in_shared(self, engine: Engine, project: str, root: Path) -> None:
+        """Take in what was merged since the last time, where sharing is on."""
+        ...
 
 
 def learn_from_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> list[str]:
@@ -51,10 +60,14 @@ def follow_renames(engine: Engine, sessions: Iterable[SessionRecord]) -> list[st
 def take_in_shared_files(engine: Engine, sessions: Iterable[SessionRecord]) -> list[str]:
     """Take in what a team merged into its shared folders. Cheap when nothing is new, or nothing
     is shared. Returns problems."""
+    team: SharedFilesDoor | None = find_plugin("team")
+    if team is None:
+        return []
+    take_in = team.take_in_shared
     problems: list[str] = []
     for project, folder in _folders(sessions):
         problems += _attempt(
-            project, lambda p=project, f=folder: each("after_learning", engine, p, locate(f).root)
+            project, lambda p=project, f=folder: take_in(engine, p, locate(f).root)
         )
     return problems
 
