@@ -356,17 +356,17 @@ def _invoke(arguments: list[str]) -> int:
             arguments = ["--version"]
         case _:
             pass
-    with root.make_context(_NAME, arguments) as ctx, _asked_by_its_caller(ctx):
+    with root.make_context(_NAME, arguments) as ctx, _asked_by_its_caller(arguments):
         code = root.invoke(ctx)
     sys.stdout.flush()
     return code if isinstance(code, int) else exit_codes.OK
 
 
-def _asked_by_its_caller(ctx: click.Context) -> AbstractContextManager[None]:
+def _asked_by_its_caller(arguments: Sequence[str]) -> AbstractContextManager[None]:
     """A command in an agent's tool call is the agent's; events that clients bring are nobody's."""
     from wellkept.clients.agent_shell import agent_of
 
-    name = ctx.protected_args[0] if ctx.protected_args else ""
+    name = next((one for one in arguments if one in COMMANDS), "")
     if agent_of(os.environ) is None or name in _OF_CLIENTS:
         return nullcontext()
     from wellkept.api.server.caller import asked_by
