@@ -14,7 +14,6 @@ from wellkept.api.cli import output
 from wellkept.api.cli.client_setup import InstalledClients
 from wellkept.api.cli.groups import environment_colour
 from wellkept.api.cli.names import PROJECT, SESSION
-from wellkept.api.server.caller import asking
 from wellkept.core.query import Order
 from wellkept.core.settings.paths import current_folder
 from wellkept.core.settings.sources import SettingSources, inspect_settings, load_settings
@@ -211,6 +210,8 @@ def open_wellkept(project: str | None = None, *, lenient: bool = False) -> wellk
     `lenient` ignores invalid settings instead of failing, so that `doctor` can report them.
     """
     if project:
+        from wellkept.api.server.caller import asking
+
         asking().require_person("Looking into another project")
     ctx = click.get_current_context()
     sources = SettingSources.of(os.environ, cwd=current_folder())

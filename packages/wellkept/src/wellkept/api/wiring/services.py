@@ -234,7 +234,7 @@ class Services:
 
     def _identity_by_folder(self) -> ProjectIdentity:
         """A remote is only a claim, so the store is asked whose memory it is."""
-        from wellkept.project.project_decision import (
+        from wellkept.project.folder_lookup import (
             known_project_at,
             project_at,
             undecided_project_at,
@@ -269,7 +269,7 @@ class Services:
             return False
         if self._project is not None or "project" not in self.__dict__:
             return True
-        from wellkept.project.project_decision import known_project_at
+        from wellkept.project.folder_lookup import known_project_at
 
         known = known_project_at(self.store, self.folder)
         return known is not None and (known.identity, known.root) == (self.project, self.root)
@@ -354,6 +354,10 @@ class Services:
     def _with_kept_vectors(self, *, documents: bool) -> Embedder | None:
         embedder = self.embedder
         if embedder is None or self._given_embedder is not None or self.read_only:
+            return embedder
+        from wellkept.models.embedders.bundled_models import STATIC
+
+        if embedder.model_id == STATIC.model_id:
             return embedder
         from wellkept.api.wiring.local_models import with_kept_vectors
 

@@ -27,7 +27,9 @@ from wellkept.core.settings.model import (
     nearest,
     rules,
 )
-from wellkept.core.settings.toml_file import Scalar, TomlEntry, read_entries
+
+if TYPE_CHECKING:
+    from wellkept.core.settings.toml_file import Scalar, TomlEntry
 
 if TYPE_CHECKING:
     from wellkept.core.ports.plugins import AgentSettingDoors
@@ -122,6 +124,10 @@ def _values(
 
 
 def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[TomlEntry, str]]:
+    if not path.exists():
+        return []
+    from wellkept.core.settings.toml_file import read_entries
+
     try:
         entries = read_entries(path)
     except UsageError as error:
