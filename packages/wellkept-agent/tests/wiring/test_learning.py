@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.app.agent.conftest import MakeAgent, run_session
 from tests.support.embedding_server import Behaviour, FakeEmbeddingServer
+from tests.wiring.conftest import MakeAgent, run_session
 from wellkept.core.chat.messages import Message
 from wellkept.core.errors import ProviderError
 from wellkept.core.session.scratchpad import QaIssue

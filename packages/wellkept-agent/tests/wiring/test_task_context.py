@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.app.agent.conftest import MakeAgent, run_session
+from tests.wiring.conftest import MakeAgent, run_session
 from wellkept.core.changes import PutSignals
 from wellkept.core.chat.messages import ModelInfo
 from wellkept.core.errors import UsageError

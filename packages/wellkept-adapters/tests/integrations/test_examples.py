@@ -17,7 +17,7 @@ from wellkept.testing.scripted_model import call, calls
 
 pytestmark = pytest.mark.feature("I2")
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 DEPLOY = "We deploy to the staging cluster first"
 Run = Callable[..., tuple[str, list[Any]]]
 

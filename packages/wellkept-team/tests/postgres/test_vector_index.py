@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.store.postgres.tenants import open_tenant
+from tests.postgres.tenants import open_tenant
 from tests.support.samples import Samples
 from wellkept.core.changes import Close, Delete, Insert
 from wellkept.core.query import Filter, Validity

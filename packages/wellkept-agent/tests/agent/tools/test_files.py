@@ -265,7 +265,8 @@ print(bench.use("Write", file_path="b.txt", content="x" * 5000).content)
 """
     done = subprocess.run(
         [sys.executable, "-c", script, str(bench.root), str(bench.root.parent / "s")],
-        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3],
+        capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert done.stdout.count("Not written.") == 2, done.stdout
     assert path.read_text() == "old\n"

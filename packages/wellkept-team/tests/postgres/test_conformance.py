@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.postgres.tenants import open_tenant
+from tests.postgres.tenants import open_tenant
 from tests.support.conformance import StoreConformance
 from wellkept.core.ports.store import Store
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.app.agent.conftest import MakeAgent, run_session
 from tests.support.chat_server import ChatServer, Fault
+from tests.wiring.conftest import MakeAgent, run_session
 from wellkept.core.chat.messages import (
     Message,
     MessageKind,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.app.agent.conftest import MakeAgent, run_session
+from tests.wiring.conftest import MakeAgent, run_session
 from wellkept.core.chat.messages import ModelRequest
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
 from wellkept_agent import Decision, PermissionRequest, Question

@@ -18,7 +18,7 @@ from tests.postgres_nodes import Node, Nodes, postgres_nodes
 
 pytestmark = pytest.mark.feature("T4")
 
-DEPLOY = Path(__file__).parents[3] / "deploy"
+DEPLOY = Path(__file__).parents[4] / "deploy"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from tests.app.agent.conftest import MakeAgent, run_session
+from tests.wiring.conftest import MakeAgent, run_session
 from wellkept.context.moment import ContextLimits
 from wellkept.core.chat.messages import MessageKind
 from wellkept.testing.scripted_model import call, calls

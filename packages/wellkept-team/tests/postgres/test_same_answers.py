@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.postgres.tenants import open_tenant
+from tests.postgres.tenants import open_tenant
 from tests.support.samples import Samples
 from wellkept.core.changes import Close, Delete, IndexEntry, Replace
 from wellkept.core.ports.store import Store

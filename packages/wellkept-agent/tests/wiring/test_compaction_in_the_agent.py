@@ -8,7 +8,7 @@ import pytest
 
 import wellkept
 from tests.agent.compaction.conversations import is_whole
-from tests.app.agent.conftest import MakeAgent, run_session
+from tests.wiring.conftest import MakeAgent, run_session
 from wellkept.core.chat.messages import MessageKind, ModelInfo, ModelRequest
 from wellkept.testing.scripted_model import Answer, ScriptedModel, call, calls
 from wellkept_agent.compaction import Compaction

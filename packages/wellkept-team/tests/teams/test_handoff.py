@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.test_sharing import Laptop, hub, team
 from tests.observe.telling import Teller
+from tests.teams.test_sharing import Laptop, hub, team
 from wellkept.context.start.handoff import handoff_path, read_handoff, write_handoff
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.records import replace

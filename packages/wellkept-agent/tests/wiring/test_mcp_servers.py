@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.agent.conftest import MakeAgent
+from tests.wiring.conftest import MakeAgent
 from wellkept.core.errors import UsageError
 from wellkept.core.records import replace
 from wellkept.testing.scripted_model import call, calls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import wellkept
-from tests.app.agent.conftest import MakeAgent, run_session
+from tests.wiring.conftest import MakeAgent, run_session
 from wellkept.core.chat.messages import MessageKind
 from wellkept.testing.scripted_model import call, calls
 from wellkept_agent.events import MemoryInjected

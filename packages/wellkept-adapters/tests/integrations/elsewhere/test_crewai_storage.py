@@ -18,7 +18,7 @@ WHY = "CrewAI has an environment of its own: make test-integrations"
 backend: Any = pytest.importorskip("crewai.memory.storage.backend", reason=WHY)
 crew_types: Any = pytest.importorskip("crewai.memory.types", reason=WHY)
 pytestmark = pytest.mark.feature("I2")
-EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "crewai_storage.py"
+EXAMPLE = Path(__file__).resolve().parents[5] / "examples" / "crewai_storage.py"
 
 
 @pytest.fixture

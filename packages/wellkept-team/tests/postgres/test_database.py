@@ -14,7 +14,7 @@ import pytest
 
 import wellkept
 from bench.crash_scene import wait_until
-from tests.store.postgres.tenants import open_tenant
+from tests.postgres.tenants import open_tenant
 from tests.support.samples import Samples
 from wellkept.core.changes import Insert
 from wellkept.core.clock import system_clock

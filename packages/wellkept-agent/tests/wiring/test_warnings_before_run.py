@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wellkept
-from tests.app.agent.conftest import MakeAgent, run_session
+from tests.wiring.conftest import MakeAgent, run_session
 from wellkept.core.chat.messages import ToolResultPart
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
 from wellkept_agent import Agent
