@@ -49,7 +49,7 @@ _RULE_SAID = r"pnpm"
 class Scene:
     """A project with a store. Speaks and works in sessions; then asks as a hook would."""
 
-    def __init__(self, home: Path, project: str = "shop") -> None:
+    def __init__(self, home: Path, project: str = "shop", *, number: int = 0) -> None:
         self.root = home / project
         self.root.mkdir(parents=True)
         self.clock = ManualClock(_START)
@@ -77,8 +77,12 @@ class Scene:
                 named=machine_view.named,
             ),
         )
-        self._session = 0
-        self._event = 0
+        self._session = self._event = number
+
+    @property
+    def number(self) -> int:
+        """A number that neither a session nor an event has had."""
+        return max(self._session, self._event) + 1
 
     # -- What happened ----------------------------------------------------------------------------
 

@@ -267,7 +267,9 @@ def test_secrets_in_documents_and_commits_are_not_kept(engine: Engine, repositor
 # -- History --------------------------------------------------------------------------------------
 
 
-def test_a_commit_that_says_why_becomes_a_dated_decision(engine: Engine, repository: GitRepository):
+def test_a_commit_with_a_body_is_kept_whole_without_its_trailers(
+    engine: Engine, repository: GitRepository
+):
     sha = repository.commit(
         "Oil the handle\n\nIt squeaked because the axle was dry.\n\n"
         "Signed-off-by: Example Author <author@example.com>",
@@ -276,12 +278,9 @@ def test_a_commit_that_says_why_becomes_a_dated_decision(engine: Engine, reposit
     report = take(engine, repository.root)
     assert report.commits == 2
     record = found(engine)[f"repo:commit:{sha}"]
-    assert record.content == (
-        f"Decided in commit {sha[:9]} (2025-03-01): Oil the handle."
-        " It squeaked because the axle was dry. It changed handle.txt."
-    )
+    assert record.content == "Oil the handle\n\nIt squeaked because the axle was dry."
     assert (record.type, record.commit_sha, record.author, record.files) == (
-        MemoryType.DECISION,
+        MemoryType.EPISODE,
         sha,
         "Example Author",
         ("handle.txt",),
@@ -299,8 +298,8 @@ def test_a_revert_is_kept_with_its_reason(engine: Engine, repository: GitReposit
     )
     take(engine, repository.root)
     text = found(engine)[f"repo:commit:{sha}"].content
-    assert "“Grease everything with butter” was undone" in text
-    assert "Reason: Mice came in because of the smell." in text
+    assert text.startswith('Revert "Grease everything with butter"')
+    assert text.endswith("Mice came in because of the smell.")
 
 
 def test_bumps_merges_releases_and_plain_work_are_no_statements(
@@ -342,10 +341,7 @@ def test_only_the_latest_commits_are_read(engine: Engine, repository: GitReposit
     report = import_repository(engine, PROJECT, repository.root, limit_commits=2)
     assert report.commits == 2
     decided = [m.content for k, m in found(engine).items() if k.startswith("repo:commit:")]
-    assert [text.partition(": ")[2].partition(".")[0] for text in decided] == [
-        "Require step 2",
-        "Require step 3",
-    ]
+    assert decided == ["Require step 2", "Require step 3"]
     assert import_repository(engine, PROJECT, repository.root, limit_commits=0).commits == 0
 
 

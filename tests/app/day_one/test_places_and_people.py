@@ -10,7 +10,7 @@ import pytest
 from wellkept.core.query import FileLink
 from wellkept.graph.history.git_log import Commit
 from wellkept.project.repository.conventions import convention_statements
-from wellkept.project.repository.history import MAX_DECISIONS, history_statements
+from wellkept.project.repository.history import MAX_COMMITS, history_statements
 from wellkept.project.repository.module_facts import (
     MAX_FILES,
     Places,
@@ -146,8 +146,10 @@ def test_what_a_newcomer_asks_first_is_answered_from_the_manifests(tmp_path: Pat
 
 
 def test_however_long_the_history_and_large_the_tree_the_statements_are_bounded(tmp_path: Path):
-    commits = [commit(n, "Ada", message=f"Drop part {n}, because it broke") for n in range(900)]
-    assert len(list(history_statements(commits))) == MAX_DECISIONS
+    commits = [
+        commit(n, "Ada", message=f"Drop part {n}, because it broke") for n in range(MAX_COMMITS + 9)
+    ]
+    assert len(list(history_statements(commits))) == MAX_COMMITS
     made = places(tmp_path, {f"src/a{n}.py": f"class A{n}:\n    pass\n" for n in range(300)})
     assert len(list(file_statements(made, {}, []))) == MAX_FILES
 

@@ -27,7 +27,7 @@ from wellkept.context.candidates import (
 )
 from wellkept.context.instruction_filter import harmless_candidates, harmless_sections
 from wellkept.context.matching import Prompt
-from wellkept.context.packing import ContextItem, ContextPack, ExtraLine, pack_items
+from wellkept.context.packing import ITEM_CHARS, ContextItem, ContextPack, ExtraLine, pack_items
 from wellkept.context.sections import Section, SectionLines
 from wellkept.context.start.session_sections import (
     RULE_TYPES,
@@ -51,6 +51,8 @@ MAX_CANDIDATES = 60
 _MIN_UNASKED = 0.1
 """A prompt or an output is no question: an answer to it scores low. What it is about decides."""
 _MIN_JACCARD = 0.8
+WHOLE_CHARS, WHOLE_BUDGET_TOKENS = 1_200, 320
+"""Room for one record that is told alone and uncut, with its frame."""
 MAX_AT_FILE = 4
 _PLANNING = (
     MemoryType.WORKFLOW_RECIPE,
@@ -133,6 +135,11 @@ def build_context(
     for certain: they come first, also when only one session has shown them. `is_loaded` tells
     whether the client has a text in its own instruction files."""
     _check(request)
+    alone = next((one for one in vouched if one.whole), None)
+    if alone is not None:
+        budget = max(request.budget_tokens, WHOLE_BUDGET_TOKENS)
+        request = replace(request, quiet=True, budget_tokens=budget)
+        vouched, sections, extras = (alone,), (), ()
     sections = harmless_sections(_not_shown(sections, request.shown))
     chosen = _chosen(engine, request, exists=exists, vouched=vouched)
     if is_loaded is not None:
@@ -201,6 +208,7 @@ def _item(engine: Engine, candidate: ContextCandidate) -> ContextItem:
         reason=candidate.reason,
         text=candidate.text,
         section=candidate.section,
+        limit=WHOLE_CHARS if candidate.whole else ITEM_CHARS,
     )
     item = replace(item, weight=round(candidate.weight, 4))
     if candidate.text is not None:

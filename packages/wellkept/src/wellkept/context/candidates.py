@@ -52,7 +52,8 @@ class ContextCandidate:
     """A memory that a source proposes, its weight, and the reason.
 
     `is_session_note` marks a note of the current session, which is not stored as a memory yet.
-    `text` replaces the content of the memory. `section` is where it is told.
+    `text` replaces the content of the memory. `section` is where it is told. `whole`: told alone
+    and uncut.
     """
 
     memory: Memory
@@ -61,6 +62,7 @@ class ContextCandidate:
     is_session_note: bool = False
     text: str | None = None
     section: Section = Section.KNOWN
+    whole: bool = False
 
 
 def is_from_repository(memory: Memory) -> bool:

@@ -46,6 +46,23 @@ _COMMON = frozenset(
 )
 
 
+_OF_ANY_BUG = frozenset(
+    map(
+        stem,
+        """actual actually already anything behavior behaviour break broken cause correct currently
+        different end even every exist existing expect got happen instead keep match nothing once
+        properly really reason regression report repro reproduce reproduction right same something
+        still stop twice without""".split(),
+    )
+)
+
+
+def is_telling(word: str) -> bool:
+    """Whether a word can tell what a request is about."""
+    base = stem(word)
+    return len(word) > 1 and not word.isdigit() and base not in _COMMON and base not in _OF_ANY_BUG
+
+
 @record
 class Prompt:
     """The words of a prompt that can tell what it is about."""
@@ -89,9 +106,11 @@ def _stems(found: list[str]) -> frozenset[str]:
 
 
 def _names(text: str) -> frozenset[str]:
-    """Names from code; versions and numbers are none."""
+    """Names from code; versions, numbers and kinds of errors are none."""
     return frozenset(
         name.casefold()
         for name in identifiers(text)
-        if len(name) >= _MIN_NAME_CHARS and any(part.isalpha() for part in name[:2])
+        if len(name) >= _MIN_NAME_CHARS
+        and any(part.isalpha() for part in name[:2])
+        and not name.endswith(("Error", "Exception"))
     )

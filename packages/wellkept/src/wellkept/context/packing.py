@@ -68,12 +68,13 @@ class ContextItem:
         reason: str,
         text: str | None = None,
         section: Section = Section.KNOWN,
+        limit: int = ITEM_CHARS,
     ) -> ContextItem:
-        """The item for a memory; a long text is shortened, with a mark."""
+        """The item for a memory; a text over the limit is shortened, with a mark."""
         return cls(
             memory,
             TYPE_RULES[memory.type].badge,
-            shorten(quoted(text or memory.content), limit=ITEM_CHARS),
+            shorten(quoted(text or memory.content), limit=limit),
             reason,
             f"m:{memory.short}",
             index_row(engine, memory),

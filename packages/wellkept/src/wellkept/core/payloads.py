@@ -28,10 +28,12 @@ class KeptItem(Payload):
 
 @record
 class Decision(Payload):
-    """Why a choice was made, and its alternatives."""
+    """Why a choice was made, and its alternatives. `subject` are the words of the whole exchange
+    that led to it: it is found by them."""
 
     rationale: str | None = None
     alternatives: tuple[str, ...] = ()
+    subject: str = ""
 
 
 @record

@@ -11,10 +11,11 @@ from pathlib import PurePosixPath
 
 from wellkept.core.clock import date_words
 from wellkept.core.memory import Memory
+from wellkept.core.payloads import Decision
 from wellkept.core.text import cjk_pairs, cjk_runs, identifiers, split_identifier
 from wellkept.core.types import Source
 
-INDEX_VERSION = 1
+INDEX_VERSION = 2
 EMBEDDED_CHARS = 8_000
 _NAMED_FILES = 5
 
@@ -28,6 +29,7 @@ def extra_text(memory: Memory) -> str:
         *memory.tags,
         *_path_terms(memory),
         *(part for name in identifiers(memory.content) for part in split_identifier(name)),
+        memory.payload.subject if isinstance(memory.payload, Decision) else "",
         *(pair for run in cjk_runs(memory.content) for pair in cjk_pairs(run)),
     )
     return " ".join(dict.fromkeys(part for part in parts if part))

@@ -44,7 +44,7 @@ class InstalledClients:
                 parts=tuple(part.value for part in one.parts),
                 path=str(one.path),
                 client_seen=one.client_seen,
-                problem=" ".join(filter(None, (one.problem, *one.warnings))),
+                problem=one.problem,
             )
             for one in found
         )

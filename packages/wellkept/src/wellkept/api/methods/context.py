@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from wellkept.api.wiring.services import Services
     from wellkept.context.build import ContextRequest
+    from wellkept.context.candidates import ContextCandidate
     from wellkept.context.packing import ContextPack, ExtraLine
     from wellkept.context.skill_lines import SkillContextSource
     from wellkept.context.start.handoff import Handoff
@@ -140,6 +141,7 @@ class ContextMethods:
             is_loaded=loaded.has,
             extras=extras,
             vouched=(
+                *self._decision(request),
                 *way_outs(self.engine, request, command=query, output=output),
                 *open_failures(self.engine, request),
             ),
@@ -148,6 +150,22 @@ class ContextMethods:
                 *foreign_files(self.engine, request, root=self.root, read_tree=options.read_tree),
             ),
         )
+
+    def _decision(self, request: ContextRequest) -> tuple[ContextCandidate, ...]:
+        """The decision that a prompt needs."""
+        from wellkept.context.build import Moment
+        from wellkept.context.decisions import decision_for
+
+        if request.moment is not Moment.PROMPT or request.quiet:
+            return ()
+        found = decision_for(
+            self.engine,
+            project=request.project,
+            prompt=request.query,
+            shown=request.shown,
+            session=request.session,
+        )
+        return (found,) if found else ()
 
     def handoff(self, branch: str | None = None) -> Handoff:
         """What the next person's agent needs to go on with the work on a branch; the default is

@@ -33,8 +33,8 @@ from wellkept.memory.lifecycle.report import (
     write_each,
 )
 
-# Text written by a person is never changed; rules write file names in backticks.
-_RULE_SOURCES = (Source.OBSERVER_INFERRED, Source.QA_AUTO, Source.COMMIT_AUTO)
+# Text written by a person and quotations are never changed; rules write file names in backticks.
+_RULE_SOURCES = (Source.OBSERVER_INFERRED, Source.QA_AUTO)
 _QUOTED = re.compile(r"`([^`\s]+)`")
 
 StaleReason = Callable[[Memory], str | None]
@@ -180,7 +180,7 @@ def _moved(memory: Memory, moves: Mapping[str, str], now: datetime) -> Memory | 
         fields = {k: _moved_json(v, moves) for k, v in record_to_json(payload).items()}
         payload = record_from_json(type(payload), fields)
     content = memory.content
-    if memory.source in _RULE_SOURCES:
+    if memory.source in _RULE_SOURCES and memory.type is not MemoryType.DECISION:
         content = _QUOTED.sub(lambda name: f"`{_new_path(name[1], moves)}`", content)
     moved = replace(memory, content=content, files=files, relations=relations, payload=payload)
     return None if moved == memory else replace(moved, updated_at=max(now, memory.updated_at))

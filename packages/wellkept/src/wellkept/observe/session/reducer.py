@@ -37,10 +37,10 @@ from wellkept.observe.failures.episodes import Before, looked, way_outs_of
 from wellkept.observe.failures.way_out import WayOut
 from wellkept.observe.failures.working_commands import CommandRun, runs_of_step
 from wellkept.observe.session.drafts import EventRef, observation_draft, prompt_draft, summary_draft
+from wellkept.observe.session.exchange import Settlement, answered, heard
 from wellkept.observe.session.observation_rules import (
     ObservationNote,
     PromptContext,
-    decision_note,
 )
 from wellkept.observe.session.observations import StepObserver, open_agents
 from wellkept.observe.session.state import (
@@ -54,10 +54,10 @@ from wellkept.observe.session.state import (
 )
 from wellkept.observe.session.summary import summarize
 from wellkept.observe.signals.collector import SignalCollector
-from wellkept.text.events.prompt_rules import decisions, intent_of, request_of, tells
+from wellkept.text.events.prompt_rules import intent_of, request_of, tells
 from wellkept.text.events.sanitize import cleaned, cleaned_call
 from wellkept.text.events.tool_steps import call_tokens, needs_output, read_step
-from wellkept.text.own_words import MASK, agent_task, own_sentences, own_words, slash_command
+from wellkept.text.own_words import agent_task, own_words, slash_command
 from wellkept.text.shell.environment import (
     Environment,
     ToolContext,
@@ -90,7 +90,7 @@ class SessionUpdate:
     `trigger` is why a summary is due. `said` is what a person said, in order: prompts, and calls of
     a tool that asked them. `pad` is the scratchpad, None when it did not change. `way_outs` are
     failures that came to an end, with the time; `failed` are failed commands and why;
-    `runs` are commands with a form.
+    `runs` are commands with a form; `settled` is what was agreed.
     """
 
     session: SessionRecord
@@ -102,6 +102,7 @@ class SessionUpdate:
     way_outs: tuple[tuple[WayOut, datetime], ...] = ()
     failed: tuple[tuple[ShellCommand, str], ...] = ()
     runs: tuple[CommandRun, ...] = ()
+    settled: tuple[tuple[Settlement, datetime], ...] = ()
 
 
 def apply_events(
@@ -166,6 +167,7 @@ class _Reducer:
         self._way_outs: list[tuple[WayOut, datetime]] = []
         self._failed: list[tuple[ShellCommand, str]] = []
         self._runs: list[CommandRun] = []
+        self._settled: list[tuple[Settlement, datetime]] = []
         self._trigger: Trigger | None = None
         self._has_turned = False
         self._event_id = session.id
@@ -197,6 +199,7 @@ class _Reducer:
             tuple(self._way_outs),
             tuple(self._failed),
             tuple(self._runs),
+            tuple(self._settled),
         )
 
     def close(self, trigger: Trigger) -> None:
@@ -273,8 +276,7 @@ class _Reducer:
         self._summarise(requests=(request,))
         self._drafts.append(prompt_draft(text, number=number, ref=self._next_ref()))
         self._said.append(Said(replace(event, text=text), self._state.summary.last_message))
-        spoken = " ".join(one.masked for one in own_sentences(text) if MASK not in one.masked)
-        self._observe_decisions(spoken, agent=None, said_by="the person")
+        self._state = replace(self._state, exchange=heard(self._state.exchange, text))
 
     def _call(self, call: ToolCalled, *, tokens: int) -> None:
         state = self._state
@@ -328,7 +330,10 @@ class _Reducer:
             self._read_git(event.origin)
         self._count_tokens(event.usage)
         self._finish(event.origin.agent)
-        self._observe_decisions(event.last_message, agent=event.origin.agent, said_by="the agent")
+        if event.last_message and event.origin.agent is None:
+            exchange, settled = answered(self._state.exchange, event.last_message)
+            self._state = replace(self._state, exchange=exchange)
+            self._settled += [(settled, self._at)] if settled else []
         if event.last_message:
             self._signals.message(event.last_message, at=self._at)
             if event.origin.agent is None:
@@ -436,14 +441,6 @@ class _Reducer:
         observer.finish()
         self._state = observer.state
         self._keep(observer.notes)
-
-    def _observe_decisions(self, text: str | None, *, agent: str | None, said_by: str) -> None:
-        for sentence in decisions(text):
-            work, note = decision_note(
-                self._state.work_of(agent), sentence, said_by=said_by, prompt=self._prompt_context()
-            )
-            self._state = self._state.with_work(work)
-            self._keep([note])
 
     def _keep(self, notes: Sequence[ObservationNote]) -> None:
         for note in notes:

@@ -12,6 +12,7 @@ from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record, replace
 from wellkept.core.session.steps import SessionStep
+from wellkept.observe.session.exchange import Exchange
 from wellkept.observe.signals.state import SignalState
 
 MAX_LISTED = 40
@@ -146,6 +147,7 @@ class SessionState:
     summary: SummaryInput = SummaryInput()
     signals: SignalState = SignalState()
     calls: tuple[str, ...] = ()
+    exchange: Exchange = Exchange()
     model_failures: int = 0
     captured_from: str | None = None
     imported: bool = False

@@ -48,7 +48,7 @@ class Statement:
             confidence=self.confidence,
             half_life_days=_HALF_LIFE_DAYS,
             scope=Scope.MODULE if self.module else Scope.GLOBAL,
-            source=Source.IMPORTED,
+            source=Source.COMMIT_AUTO if self.commit else Source.IMPORTED,
             author=self.author,
             commit_sha=self.commit,
             evidence=(evidence,),

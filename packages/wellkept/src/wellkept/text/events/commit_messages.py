@@ -59,6 +59,12 @@ def commit_points(body: str) -> list[str]:
     return [point for point in points if point.strip(" -*#")]
 
 
+def without_trailers(message: str) -> str:
+    """A commit message without the lines that tools add at its end."""
+    lines = [line for line in message.strip().splitlines() if not _TRAILER.fullmatch(line.strip())]
+    return "\n".join(lines).strip()
+
+
 def says_something(subject: str, body: str = "") -> bool:
     """Whether a commit message tells what was done or why."""
     if _EMPTY.fullmatch(subject.strip()) is None:

@@ -1,0 +1,198 @@
+"""The one decision that a prompt needs: agreed in conversation, or written in a commit.
+
+Searched by the words of the whole exchange that led to it (`Decision.subject`), of a commit by its
+message. Told whole or not at all, so the gate asks for much: the record covers a good part of what
+the prompt says, far better than any other record does. Its features are shares, never sums, so that
+they do not grow with the store. Words of everyday work say nothing about a subject and never count.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from wellkept.context.candidates import ContextCandidate
+from wellkept.context.matching import is_telling
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import Decision
+from wellkept.core.query import Filter, RetrieverHit
+from wellkept.core.records import record
+from wellkept.core.text import content_words, estimate_tokens, identifiers, shorten
+from wellkept.core.types import MemoryType, RelationType
+from wellkept.memory.engine import Engine
+from wellkept.observe.session.exchange import is_firm
+
+TOLD_TOKENS = 250
+MAX_TERMS = 60
+_PER_TERM = 60
+_RARE_SHARE, _RARE_CHARS = 0.04, 4
+_SMALL_STORE = 100
+_MIN_WORDS = 3
+_OF_ONE_SUBJECT = 12
+_NAME_CHARS = 5
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_POOLS = (
+    (MemoryType.DECISION, ()),
+    (MemoryType.EPISODE, ("commit",)),
+)
+
+
+@record
+class Match:
+    """How well the best record answers a prompt."""
+
+    memory: Memory
+    asked: int
+    """Telling words of the prompt."""
+    found: int
+    rare: int
+    covered: float
+    """Share of the prompt's word weight."""
+    lead: float
+    """Share of its score by which it is ahead of the next."""
+    names: int
+    """Names from code that both have."""
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is about the prompt beyond doubt."""
+        return any(
+            self.asked <= row.asked
+            and self.found >= row.found
+            and self.rare >= row.rare
+            and self.names >= row.names
+            and self.covered > row.covered
+            and self.lead > row.lead
+            for row in _CLEAR
+        )
+
+
+@record
+class _Clear:
+    """One way to be clear: at most `asked` words, and of everything else at least this."""
+
+    found: int
+    covered: float
+    lead: float
+    asked: float = math.inf
+    rare: int = 0
+    names: int = 0
+
+
+_CLEAR = (
+    _Clear(3, 0.15, 0.2, names=1),
+    _Clear(3, 0.2, 0.4, rare=3),
+    _Clear(2, 0.4, 0.49, asked=6, rare=2),
+    _Clear(3, 0.9, 0.3, asked=10),
+    _Clear(3, 0.5, 0.3, asked=10, rare=1),
+    _Clear(5, 0.27, 0.3, asked=45, rare=1),
+    _Clear(5, 0.3, 0.3, rare=5),
+)
+"""Set on development decisions (`bench.decisions`)."""
+
+
+def decision_for(
+    engine: Engine, *, project: str, prompt: str, shown: frozenset[str], session: str | None
+) -> ContextCandidate | None:
+    """The decision to tell at a prompt; None when none is clearly meant."""
+    terms = _terms(prompt)
+    if len(terms) < _MIN_WORDS:
+        return None
+    for kind, tags in _POOLS:
+        where = Filter(project=project, types=(kind,), tags=tags, stale=False)
+        match = best_match(engine, where, terms, prompt)
+        if match is None or not match.is_clear:
+            continue
+        memory = match.memory
+        is_new = memory.id not in shown and (session is None or memory.session_id != session)
+        lays_down = kind is MemoryType.DECISION or is_firm(memory.content)
+        if is_new and lays_down and not memory.needs_review:
+            told = fitting(memory.content, tokens=TOLD_TOKENS)
+            reason = f"decided {memory.valid_from:%Y-%m-%d}"
+            return ContextCandidate(memory, 4.0, reason, text=told, whole=True)
+        return None
+    return None
+
+
+def best_match(engine: Engine, where: Filter, terms: Sequence[str], prompt: str) -> Match | None:
+    """The record that shares most with a prompt, by words that are rare among such records."""
+    found = {term: engine.store.search_fulltext([term], where, limit=_PER_TERM) for term in terms}
+    total = engine.store.stats(where).total
+    weights = {term: _weight(len(some), total) for term, some in found.items()}
+    scores = _summed(found, weights)
+    if not scores:
+        return None
+    # Records of one session are one subject: they do not compete.
+    groups = {hit.id: hit.candidate.session_id or hit.id for some in found.values() for hit in some}
+    first, *others = sorted(scores, key=lambda one: (-scores[one], one))
+    mine = [term for term, some in found.items() if any(hit.id == first for hit in some)]
+    most = max(2.0, _RARE_SHARE * total)
+    memory = _settled(engine, [one for one in (first, *others) if groups[one] == groups[first]])
+    same = {groups[first], *_amended_sessions(engine, memory)}
+    second = next((scores[one] for one in others if groups[one] not in same), 0.0)
+    return Match(
+        memory,
+        asked=len(terms),
+        found=len(mine),
+        rare=sum(len(found[term]) <= most and len(term) >= _RARE_CHARS for term in mine),
+        covered=sum(weights[term] for term in mine) / sum(weights.values()),
+        lead=(scores[first] - second) / scores[first],
+        names=len(_names(prompt) & _names(memory.content)),
+    )
+
+
+def _settled(engine: Engine, ids: Sequence[str]) -> Memory:
+    """Of the records of one subject, best first, what was settled; else the best."""
+    found = engine.store.get(ids[:_OF_ONE_SUBJECT])
+    by_id = {memory.id: memory for memory in found}
+    ordered = [by_id[one] for one in ids if one in by_id]
+    agreed = (one for one in ordered if isinstance(one.payload, Decision) and one.payload.subject)
+    return next(agreed, ordered[0])
+
+
+def _amended_sessions(engine: Engine, memory: Memory) -> set[str]:
+    """The sessions whose decision it amends."""
+    older = [one.target_id for one in memory.relations if one.type is RelationType.SUPERSEDES]
+    found = engine.store.get([one for one in older if one])
+    return {one.session_id for one in found if one.session_id}
+
+
+def fitting(text: str, *, tokens: int) -> str:
+    """A text that fits: of a long one the end, where the rule stands; the story goes first."""
+    if estimate_tokens(text) <= tokens:
+        return text
+    parts = [part for part in _SENTENCE.split(text) if part.strip()]
+    while len(parts) > 1 and estimate_tokens(" ".join(parts)) > tokens:
+        del parts[0]
+    return shorten(" ".join(parts), limit=4 * tokens)
+
+
+def _terms(prompt: str) -> list[str]:
+    found = [word for word in dict.fromkeys(content_words(prompt)) if is_telling(word)]
+    return found[:MAX_TERMS]
+
+
+def _summed(
+    found: Mapping[str, Sequence[RetrieverHit]], weights: Mapping[str, float]
+) -> dict[str, float]:
+    """The score of each record: the weights of its words, by how much it speaks of each."""
+    scores = defaultdict[str, float](float)
+    for term, some in found.items():
+        most = max((hit.score for hit in some), default=0.0)
+        for hit in some:
+            scores[hit.id] += weights[term] * (hit.score / most if most else 1.0)
+    return scores
+
+
+def _weight(count: int, total: int) -> float:
+    """How much a word in so many records tells. In a small store all words tell about the same."""
+    return math.log(1 + max(total, _SMALL_STORE) / (max(count, 1) + 0.5))
+
+
+def _names(text: str) -> frozenset[str]:
+    found = (name.casefold() for name in identifiers(text))
+    return frozenset(
+        name for name in found if len(name) >= _NAME_CHARS and "/" not in name and "." not in name
+    )
