@@ -33,7 +33,11 @@ _HINT = re.compile(
 
 def _files() -> Iterator[Path]:
     yield from (ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"))
-    for pattern in ("docs/**/*.md", *(f"packages/**/*.{kind}" for kind in KINDS)):
+    for pattern in (
+        "docs/**/*.md",
+        "packages/*/*.md",
+        *(f"packages/*/src/**/*.{kind}" for kind in KINDS),
+    ):
         for path in sorted(ROOT.glob(pattern)):
             if not path.relative_to(ROOT).as_posix().startswith(PARSERS):
                 yield path
