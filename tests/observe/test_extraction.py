@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.observe.model_sessions import PROJECT, ModelSession, item, memories
+from tests.observe.model_sessions import PROJECT, ModelSession, ScriptedModel, item, memories
 from tests.observe.spooling import Spooler
 from tests.observe.telling import ROOT, START, Teller
 from wellkept.core.errors import ProviderError
@@ -17,6 +17,7 @@ from wellkept.core.session.events import ToolKind
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.edit import forget, revise
 from wellkept.memory.engine import Engine
+from wellkept.memory.lifecycle.confirmation import may_be_injected
 from wellkept.observe.model.consolidation import archived_material
 from wellkept.testing.fakes import ManualClock
 
@@ -100,17 +101,16 @@ def test_a_timeline_entry_is_kept_at_the_time_of_its_event(shop: ModelSession) -
 @pytest.mark.parametrize(
     ("said", "content", "quote"),
     [
-        ("Die Tabelle kunden gehört dem Vertrieb, nicht uns", "Die Tabelle kunden gehört nicht uns, sie gehört dem Vertrieb.", "Tabelle kunden gehört dem Vertrieb, nicht uns"),
-        ("不要直接修改客户表，请使用迁移脚本", "不要直接修改客户表，使用迁移脚本", "不要直接修改客户表"),
-        ("Ne modifiez jamais la table clients à la main", "Ne jamais modifier la table clients à la"
-         " main.", "jamais la table clients"),
+        ("Die Tabelle kunden gehört dem Vertrieb", "Vertrieb", "Tabelle kunden gehört dem Vertrieb"),
+        ("客户表归销售部门管理", "销售", "客户表归销售部门"),
+        ("La table clients appartient aux ventes", "Ventes", "table clients appartient"),
     ],
 )  # fmt: skip
 def test_other_languages_are_kept_too(
     shop: ModelSession, said: str, content: str, quote: str
 ) -> None:
     shop.ends(shop.say.prompt(said), answer=memories(item(content, quote, type="convention")))
-    assert shop.contents() == [content]
+    assert shop.contents() == [said]
 
 
 # -- What is dropped ------------------------------------------------------------------------------
@@ -119,14 +119,6 @@ def test_other_languages_are_kept_too(
 @pytest.mark.parametrize(
     "invented",
     [
-        item("The shop was deployed to prod.", "an invoice number stays with its customer"),
-        item("An invoice number stays with its customer, and the shop was deployed to prod.",
-             "an invoice number stays with its customer", type="convention"),
-        item("The login test passed.", "The login test fails because the clock"),
-        item("An invoice number does not stay with its customer.",
-             "invoice number stays with its customer", type="convention"),
-        item("An invoice number stays with its customer in billing/numbers.py.",
-             "an invoice number stays with its customer", type="convention"),
         item("An invoice number stays with its customer.", "invoice numbers stay with the customers",
              type="convention"),
         item("An invoice number stays with its customer.", type="convention"),
@@ -134,8 +126,6 @@ def test_other_languages_are_kept_too(
         item("The clock of the container is an hour behind.",
              "the clock of the container is an hour behind", type="preference"),
         item("3 failed, 40 passed in tests/test_login.py.", "3 failed, 40 passed"),
-        item("x", "an invoice number stays with its customer"),
-        {"type": "fact", "content": 5, "evidence": [{"quote": "an invoice number stays with its customer"}]},
         {"type": "law", "content": "An invoice number stays with its customer.",
          "evidence": [{"quote": "an invoice number stays with its customer"}]},
     ],
@@ -147,6 +137,25 @@ def test_what_the_events_do_not_say_changes_nothing(
     report = shop.ends(*_told(shop), answer=memories(invented))  # type: ignore[arg-type]
     assert (report.memories, report.dropped, before) == (0, 1, 0)
     assert shop.by_model() == []
+
+
+@pytest.mark.parametrize(
+    "worded",
+    [
+        "The shop was deployed to prod.",
+        "An invoice number does not stay with its customer.",
+        "An invoice number stays with its customer in billing/numbers.py.",
+        "x",
+        5,
+    ],
+)
+def test_a_model_points_and_the_person_s_words_are_kept(shop: ModelSession, worded: object) -> None:
+    pointed = item(str(worded), "invoice number stays with its", type="convention")
+    shop.ends(*_told(shop), answer=memories(pointed | {"content": worded}))  # type: ignore[arg-type]
+    (made,) = shop.by_model()
+    assert "invoice number stays with its customer" in made.content
+    assert str(worded) not in made.content or worded in (5, "x")
+    assert may_be_injected(made)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +233,7 @@ def test_what_is_known_or_was_removed_does_not_come_again(shop: ModelSession) ->
     shop.ends(*_told(shop), answer=again)  # type: ignore[arg-type]
     (made,) = shop.by_model()
     assert taught.short in shop.model.asked[0]
-    assert made.content.startswith("The clock")
+    assert "clock of the container" in made.content
     forget(shop.engine, [made.id])
     shop.say = Teller("session-two")
     shop.ends(*_told(shop), answer=again)  # type: ignore[arg-type]
@@ -445,7 +454,7 @@ def test_a_huge_session_is_cut_to_what_matters(shop: ModelSession) -> None:
     shop.ends(shop.say.prompt(RULE), *noise, shop.say.turn_end(FINDING), answer=GOOD)
     assert len(shop.model.asked[0]) < 50_000
     assert RULE in shop.model.asked[0]
-    assert shop.contents() == ["An invoice number stays with its customer."]
+    assert shop.contents() == ["An invoice number stays with its customer, also after a refund."]
 
 
 @pytest.mark.parametrize("garbage", ["[]", "{", "null", '{"memories": "all"}', "x" * 9_000])
@@ -481,3 +490,24 @@ def test_edits_are_logged_by_name_and_reads_not_at_all(shop: ModelSession) -> No
     events = shop.model.asked[0].partition("Events:")[2]
     assert "shop/codes.py" in events
     assert "hidden.py" not in events
+
+
+def test_two_drains_at_once_pay_once(shop: ModelSession) -> None:
+    first = shop.model
+
+    class WhileAsked(ScriptedModel):
+        """Another process drains while the model answers."""
+
+        def complete(self, prompt: str, *, max_tokens: int) -> str:
+            if not self.asked:
+                self.asked.append(prompt)
+                shop.read(due)
+                return first.complete(prompt, max_tokens=max_tokens)
+            return super().complete(prompt, max_tokens=max_tokens)
+
+    due = shop.drain(shop.say.prompt("An invoice number stays with its customer"), shop.say.end())
+    pointed = item("It stays.", "invoice number stays with its customer", type="convention")
+    first.answers.append(json.dumps(memories(pointed)))
+    shop.model = model = WhileAsked()
+    shop.read(due)
+    assert (len(first.asked), len(model.asked), len(shop.by_model())) == (1, 1, 1)

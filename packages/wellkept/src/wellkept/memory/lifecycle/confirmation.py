@@ -1,7 +1,7 @@
 """Which memories may be told unasked.
 
-What a person, an agent or QA stated explicitly may be. What only an automated source has seen waits
-for a second session or a person's confirmation; a warning also counts as confirmed once it was used
+What a person, an agent or QA stated explicitly may be, and so may a quotation. What only an
+automated source has seen waits for a second session or a person's confirmation; a warning also counts as confirmed once it was used
 twice.
 """
 
@@ -11,6 +11,8 @@ from wellkept.core.memory import Memory
 from wellkept.core.types import TYPE_RULES, EvidenceKind, Scope, Source
 
 MIN_ACCESSES = 2
+QUOTED_TAG = "quoted"
+"""Words of the session as they were said, found by a model: told from the next session on."""
 _EXPLICIT_SOURCES = frozenset(
     {Source.USER_TAUGHT, Source.AGENT_EXPLICIT, Source.QA_AUTO, Source.IMPORTED}
 )
@@ -24,7 +26,9 @@ def may_be_injected(memory: Memory) -> bool:
         return False
     if memory.user_verified or memory.source in _EXPLICIT_SOURCES:
         return not memory.needs_review
-    # Inferred memories wait for review until a second session confirms them.
+    if QUOTED_TAG in memory.tags:
+        return not memory.needs_review
+    # What rules inferred waits for review until a second session confirms it.
     return is_confirmed(memory) or (memory.pinned and not memory.needs_review)
 
 

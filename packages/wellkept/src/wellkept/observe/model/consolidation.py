@@ -19,6 +19,7 @@ from wellkept.core.ports.models import TextModel
 from wellkept.core.records import record, replace
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.passages import fingerprint
 from wellkept.memory.model_budget import refund_tokens, spend_tokens
 from wellkept.observe.model import event_log
 from wellkept.observe.model.event_log import LoggedEvent
@@ -43,7 +44,7 @@ MAX_FAILURES = 3
 MAX_SESSIONS = 5
 ANSWER_TOKENS, EXTRACTION_TOKENS, MAX_ANSWER_TOKENS = 700, 900, 2_000
 TOKENS_PER_OBSERVATION = 90
-_ARCHIVE = "raw_archive"
+_ARCHIVE, _CLAIMS = "raw_archive", "model_claims"
 
 
 @record
@@ -139,14 +140,18 @@ class _Run:
         engine = self._engine
         prompt = redact(reading.prompt).text
         cost = engine.count_tokens(prompt) + reading.answer_tokens
+        if not self._claim(reading):
+            return ""
         # Spend before the call, atomically: other processes share the budget.
         if not spend_tokens(engine, cost, daily_tokens=self._daily_tokens):
+            self._claim(reading, release=True)
             self.report = replace(self.report, over_budget=self.report.over_budget + 1)
             return None
         try:
             answer = self._model.complete(prompt, max_tokens=reading.answer_tokens)
             parse_answer(answer)
         except ProviderError as error:
+            self._claim(reading, release=True)
             if error.cause == "wait":
                 refund_tokens(engine, cost)
                 self.report = replace(self.report, waiting=self.report.waiting + 1)
@@ -154,12 +159,27 @@ class _Run:
             self._failed(reading)
             return ""
         except UsageError:
+            self._claim(reading, release=True)
             self._failed(reading)
             return ""
         if reading.events:
             upto = reading.events[-1].number
             event_log.save_answer(engine.store, reading.session.id, upto, redact(answer).text)
         return answer
+
+    def _claim(self, reading: _Reading, *, release: bool = False) -> bool:
+        """Whether this process asks about these events: another drain must not pay again. A claim
+        ends with its hour, so that a killed process holds nothing up for long."""
+        store, hour = self._engine.store, f"{self._engine.clock():%Y%m%d%H}"
+        upto = reading.events[-1].number if reading.events else fingerprint(reading.prompt)
+        key = f"{reading.session.id}:{upto}"
+        if release:
+            store.put_value(_CLAIMS, key, None)
+            return False
+        held = store.get_value(_CLAIMS, key)
+        if isinstance(held, int) and held != int(hour):
+            store.put_value(_CLAIMS, key, None)
+        return store.try_increment(_CLAIMS, key, int(hour), limit=int(hour))
 
     def _apply(self, reading: _Reading, answer: str) -> None:
         engine, session = self._engine, reading.session

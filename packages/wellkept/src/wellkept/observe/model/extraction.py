@@ -1,7 +1,7 @@
 """Turns what a model extracted from a session into memories, and closes what it shows to be wrong.
 
-Invariants: nothing is stored without a quotation from the session's events and without every word
-of it standing in the events quoted; what a model says is marked as such and ranks below what a
+Invariants: a model points, the words of the session speak: a statement is stored as it was said,
+whole, and never in the model's wording; what a model found is marked as such and ranks below what a
 person taught; a memory that a person confirmed or pinned is never closed, only put up for review;
 nothing is stored twice, and nothing comes back that was removed.
 """
@@ -15,13 +15,15 @@ from typing import cast
 from wellkept.core.changes import Change, Close, PutExplanation, Replace
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
+from wellkept.core.payloads import Decision
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import record, replace
 from wellkept.core.session.scratchpad import Explanation
 from wellkept.core.session.sessions import SessionRecord
-from wellkept.core.text import content_words, shorten, stem
+from wellkept.core.text import cjk_runs, content_words, shorten, stem
 from wellkept.core.types import EvidenceKind, MemoryType, Source
 from wellkept.memory.engine import Engine
+from wellkept.memory.lifecycle.confirmation import QUOTED_TAG
 from wellkept.memory.remember import remember
 from wellkept.observe.model.event_log import LoggedEvent, Speaker
 from wellkept.observe.model.grounding import (
@@ -40,7 +42,7 @@ from wellkept.text.secrets.redaction import redact
 
 MODEL_TAG = "model"
 MAX_MEMORIES, MAX_TIMELINE, MAX_INVALID = 8, 3, 5
-MIN_CHARS, MAX_CHARS = 12, 400
+MIN_CHARS, MAX_CHARS, MAX_QUOTED_CHARS = 12, 400, 700
 _SAVED = "model_saved"
 _STATEMENTS = (
     MemoryType.PREFERENCE,
@@ -117,20 +119,24 @@ class _Work:
         self._author = f"model:{extraction.model_id}"
 
     def memory(self, item: dict[str, object]) -> None:
-        """Store a statement, if its evidence holds."""
-        content, quotations = self._checked(item)
+        """Store the words that a model points at, whole and as they were said."""
         kind = _kind(item.get("type"))
-        if content is None or kind is None:
-            self._drop()
-            return
+        quotations = [
+            one for one in self._quotations(item) if one.event.who is not Speaker.USER or one.own
+        ]
         stated = [one for one in quotations if one.is_statement_of_user]
+        asked = _asked_corrections(kind, quotations)
         # The output of a tool can say anything: somebody in the session has to have taken it up.
         others = [one for one in quotations if one.event.who in (Speaker.ASSISTANT, Speaker.AGENT)]
-        if not (stated or _is_asked_correction(kind, quotations)) and (
-            kind in _BY_USER_ONLY or not others
-        ):
+        spoken = stated or asked or ([] if kind in _BY_USER_ONLY else others)
+        content = spoken[0].whole if spoken else ""
+        # A character of Chinese or Japanese says as much as three letters.
+        told = len(content) + 2 * sum(map(len, cjk_runs(content)))
+        is_long_enough = told >= MIN_CHARS and len(content) <= MAX_QUOTED_CHARS
+        if kind is None or not is_long_enough or redact(content).changed or is_permission(content):
             self._drop()
             return
+        account = shorten(" ".join(str(item.get("content") or "").split()), limit=MAX_CHARS)
         band = _band(kind, is_asked_for=bool(stated))
         self._save(
             MemoryDraft(
@@ -140,6 +146,8 @@ class _Work:
                 confidence=0.7 if stated else 0.5,
                 needs_review=not stated,
                 files=self._files(item.get("files")),
+                tags=(QUOTED_TAG,),
+                payload=_found_by(kind, account),
             ),
             quotations,
         )
@@ -237,7 +245,7 @@ class _Work:
             draft,
             source=Source.OBSERVER_INFERRED,
             author=self._author,
-            tags=(MODEL_TAG,),
+            tags=(MODEL_TAG, *draft.tags),
             session_id=session.id,
             evidence=tuple(_evidence(session.id, one) for one in quotations),
         )
@@ -306,12 +314,22 @@ def _items(value: object, *, limit: int) -> Iterable[dict[str, object]]:
     return [cast("dict[str, object]", row) for row in rows if isinstance(row, dict)][:limit]
 
 
-def _is_asked_correction(kind: MemoryType, quotations: Sequence[Quotation]) -> bool:
-    """Whether a person corrected something with a question: "should that not be X?"."""
-    return kind is MemoryType.CORRECTION and any(
-        one.event.who is Speaker.USER and one.own and one.asks and is_negated(one.text)
+def _asked_corrections(kind: MemoryType | None, quotations: Sequence[Quotation]) -> list[Quotation]:
+    """What a person corrected with a question: "should that not be X?"."""
+    if kind is not MemoryType.CORRECTION:
+        return []
+    return [
+        one
         for one in quotations
-    )
+        if one.event.who is Speaker.USER and one.own and one.asks and is_negated(one.text)
+    ]
+
+
+def _found_by(kind: MemoryType, account: str) -> Decision | None:
+    """The model's own wording, for search only."""
+    if kind is not MemoryType.DECISION or redact(account).changed:
+        return None
+    return Decision(subject=account)
 
 
 def _kind(said: object) -> MemoryType | None:

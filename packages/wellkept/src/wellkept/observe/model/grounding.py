@@ -82,6 +82,17 @@ class Quotation:
     own: bool
 
     @property
+    def whole(self) -> str:
+        """The sentences that hold the words, as they were said."""
+        text = _spaced(self.event.text)
+        holding = [
+            one
+            for one in sentences(text)
+            if _overlap(text[one.start : one.end].lower(), self.text.lower())
+        ]
+        return text[holding[0].start : holding[-1].end] if holding else self.text
+
+    @property
     def is_statement_of_user(self) -> bool:
         """Whether the person said this and meant it."""
         return self.event.who is Speaker.USER and self.own and not self.asks
