@@ -34,10 +34,8 @@ def _is_drawn(name: str) -> bool:
 
 
 def folder(name: str) -> Path:
-    """The sources of a room, or of another distribution."""
-    if name.startswith("wellkept_"):
-        return ROOT / "packages" / name.replace("_", "-") / "src" / name
-    return ROOMS / name
+    """The sources of a room, or of a package beside `wellkept`."""
+    return next(ROOT.glob(f"packages/*/src/{name}"), ROOMS / name)
 
 
 def imports(name: str) -> list[str]:

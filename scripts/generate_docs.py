@@ -119,7 +119,7 @@ JSON_FIELDS = {
         *("session", "kind_of_work", "phase", "summary", "entries", "files", "given", "learned"),
         "truncated",
     ),
-    "observer status": ("sessions", "signals", "latest", "rules"),
+    "observer status": ("sessions", "signals", "latest", "rules", "statistics"),
     "observer prefetch": ("items",),
     "observer commands": ("items",),
     "observer recipe": ("items",),

@@ -38,6 +38,14 @@ class Failing:
         return [1 / 0]
 
 
+class Deaf:
+    """Fails when it is told of events."""
+
+    @hookimpl
+    def wellkept_session_events(self) -> list[object]:
+        raise RuntimeError("too late")
+
+
 class Moody:
     """A methodology that looks fine and fails whenever it is asked something."""
 
@@ -68,3 +76,4 @@ class Moody:
 
 
 twice, odd, failing, moody = Twice(), Odd(), Failing(), Moody()
+deaf = Deaf()

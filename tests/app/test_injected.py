@@ -124,7 +124,7 @@ def test_a_flag_silences_at_once_and_marks_where_the_damage_was_done(
     tmp_path: Path, clock: ManualClock
 ) -> None:
     with open_in(tmp_path, clock=clock) as wk:
-        memory = wk.remember(TRAP, type="convention").memory
+        memory = wk.remember(TRAP, type="convention", source="user_taught").memory
         given(wk, memory, 1)
         given(wk, memory, 2)
         assert memory.id in wk.context(moment="session").ids
@@ -170,7 +170,7 @@ def test_what_was_ignored_still_speaks_at_its_own_file_and_failure(
     (tmp_path / "pay.py").write_text("pass")
     kind = "convention" if moment == "session" else "gotcha"
     with open_in(tmp_path) as wk:
-        memory = wk.remember(TRAP, type=kind, files=("pay.py",)).memory
+        memory = wk.remember(TRAP, type=kind, files=("pay.py",), source="user_taught").memory
 
         def told() -> bool:
             query = TRAP if moment == "failure" else ""

@@ -25,7 +25,7 @@ from wellkept.core.memory import WorkUnitRef
 from wellkept.core.payloads import WorkUnitOutcome
 from wellkept.core.settings.model import Settings
 from wellkept.core.types import Phase
-from wellkept.observe.methodology.builtin import AGILE, BMAD, BUILTIN, NATIVE, TDD
+from wellkept.observe.methodology.builtin import NATIVE
 from wellkept.observe.methodology.plugins import installed_plugins, load_plugins
 from wellkept.observe.methodology.protocol import (
     CompletesWorkUnits,
@@ -33,11 +33,13 @@ from wellkept.observe.methodology.protocol import (
     WorkContext,
 )
 from wellkept.observe.observer.plugin_guard import forgiving
+from wellkept_plugins.methodologies import AGILE, BMAD, TDD
 
 pytestmark = pytest.mark.feature("D9")
 
 STRANGERS = Path(__file__).parent / "plugin_package"
 BROKEN = Path(__file__).parent / "broken_plugin"
+BUILTIN = (NATIVE, BMAD, TDD, AGILE)
 
 
 def run(home: Path, *arguments: str, plugins: Path = STRANGERS) -> subprocess.CompletedProcess[str]:
@@ -281,6 +283,14 @@ def test_a_plugin_that_breaks_its_promise_is_told_about_and_left_out() -> None:
     assert "which wellkept has brought already" in told
     assert "brings something that is no methodology" in told
     assert "The plugin failing failed: ZeroDivisionError" in told
+
+
+def test_a_plugin_that_fails_at_an_event_is_named_and_the_others_are_asked() -> None:
+    plugins = load_plugins([EntryPoint("deaf", "tests.app.promise_breakers:deaf", "wellkept")])
+    names = {name for name, _ in plugins.manager.list_name_plugin()}
+    assert {"deaf", "wellkept-browser", "wellkept-methodologies"} <= names
+    answers, problems = plugins.call("wellkept_session_events", store=None, session=None, events=())
+    assert (answers, problems) == ([], ["The plugin deaf failed: RuntimeError: too late"])
 
 
 def _completed(methodology: Methodology) -> object:

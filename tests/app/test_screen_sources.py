@@ -11,10 +11,10 @@ from tests.app.opening import open_in
 from tests.codegraph.trees import write
 from tests.observe.telling import START, Teller
 from wellkept.core.session.events import ToolKind
-from wellkept.observe.browser.sources import BrowserSources, labels
 from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.observe.observer.drain import machine_environment
 from wellkept.testing.fakes import ManualClock
+from wellkept_plugins.browser.sources import BrowserSources, labels
 
 pytestmark = pytest.mark.feature("D8")
 

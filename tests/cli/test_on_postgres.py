@@ -86,10 +86,10 @@ def test_without_the_distribution_the_missing_package_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "wellkept_team", None)
-    doors.plugin.cache_clear()
+    doors.find_plugin.cache_clear()
     with (
         wellkept.open("postgresql://localhost/x", project="p", embedder="none") as wk,
         pytest.raises(UsageError, match=r"wellkept\[team\]"),
     ):
         wk.stats()
-    doors.plugin.cache_clear()
+    doors.find_plugin.cache_clear()

@@ -13,6 +13,7 @@ from wellkept.clients import detached_drain
 from wellkept.clients.answers.server import AnswerServer
 from wellkept.clients.hook_process import MODES
 from wellkept.clients.hook_spec import HookMode
+from wellkept.store import spool
 
 pytestmark = [
     pytest.mark.feature("C2", "C4"),
@@ -42,6 +43,17 @@ def test_an_end_starts_a_drain_away_from_the_client(
 ) -> None:
     assert machine.hook("claude-code", event, payload=machine.payload()).is_silent
     assert len(machine.caught()) == 1
+    assert drained.read_text() == f"{machine.home} True b'' 2"
+
+
+def test_a_beginning_drains_what_a_dead_session_left(machine: Machine, drained: Path) -> None:
+    machine.hook("claude-code", "UserPromptSubmit", payload=machine.payload())
+    (left,) = machine.spool.glob("*.spool")
+    assert spool.waiting_files(str(machine.spool), longer_than_s=300) == 0
+    os.utime(left, (1, 1))
+    assert spool.waiting_files(str(machine.spool), longer_than_s=300) == 1
+    payload = machine.payload(session_id="another-session")
+    assert machine.hook("claude-code", "SessionStart", payload=payload).is_silent
     assert drained.read_text() == f"{machine.home} True b'' 2"
 
 

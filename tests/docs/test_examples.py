@@ -82,7 +82,7 @@ def test_a_python_example_is_whole_or_at_least_python(
 ) -> None:
     ast.parse(body)
     if "import wellkept" not in body.splitlines() or CALLS_A_MODEL.search(body):
-        return  # a fragment, or it would call a service; tests/integrations runs such adapters
+        return  # a fragment, or it would call a service; packages/wellkept-adapters/tests runs such adapters
     done = subprocess.run(
         [sys.executable, "-W", "error::DeprecationWarning:wellkept", "-c", body],
         cwd=tmp_path,

@@ -102,7 +102,7 @@ def test_a_command_in_an_agents_tool_call_is_no_persons_word(
     assert "Rules people gave" not in shell(ours, "context")
     (kept,) = json.loads(shell(ours, "list", "--json"))["items"]
     assert kept["source"] == "agent_explicit"
-    confirm = ("bulk", "confirm", kept["id"])
+    confirm = ("bulk", "confirm", kept["id"], "--yes")
     assert "takes a person" in shell(ours, *confirm, marks=IN_A_TOOL_CALL)
     shell(ours, *confirm)
     assert "example.test" in shell(ours, "context")

@@ -17,11 +17,11 @@ from wellkept.core.session.events import ToolCalled, ToolKind
 from wellkept.core.session.scratchpad import SignalKind
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
-from wellkept.observe.browser.facts import learn_browser_facts
-from wellkept.observe.browser.page_files import files_of_page
-from wellkept.observe.browser.rules import BrowserFact, facts
-from wellkept.observe.browser.steps import BrowserState, BrowserStep, read_step
 from wellkept.observe.ingest.ingest import EventIngester
+from wellkept_plugins.browser.facts import learn_browser_facts
+from wellkept_plugins.browser.page_files import files_of_page
+from wellkept_plugins.browser.rules import BrowserFact, facts
+from wellkept_plugins.browser.steps import BrowserState, BrowserStep, read_step
 
 pytestmark = pytest.mark.feature("D8")
 

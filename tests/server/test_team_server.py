@@ -20,7 +20,6 @@ from wellkept.core.clock import system_clock
 from wellkept.core.errors import ForbiddenError, UsageError
 from wellkept.core.settings.model import Settings
 from wellkept.core.team.people import Role
-from wellkept.store import open_teams
 from wellkept_team.people.memories import TeamMemories
 from wellkept_team.postgres.team.team_database import PostgresTeams
 from wellkept_team.server.projects import MAX_OPEN, TeamProjects
@@ -31,7 +30,7 @@ pytestmark = pytest.mark.feature("T2")
 def projects_of(url: str, folder: Path) -> TeamProjects:
     folder.mkdir(exist_ok=True)
     memories = TeamMemories(
-        open_teams(url, max_connections=4, clock=system_clock),
+        PostgresTeams(url, max_connections=4, clock=system_clock),
         settings=Settings(),
         folder=folder,
         environment=os.environ,

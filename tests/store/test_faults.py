@@ -35,13 +35,14 @@ from wellkept.store import open_store
 
 pytestmark = pytest.mark.feature("A1")
 
-WRITER = Path(__file__).with_name("write_rows.py")
+ROOT = Path(__file__).parents[2]
 NOBODY = 65_534
 
 
 def start_writer(path: Path, project: str, count: int, *limits: int) -> subprocess.Popen[str]:
-    command = [sys.executable, str(WRITER), str(path), project, str(count), *map(str, limits)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    words = (str(path), project, str(count), *map(str, limits))
+    command = [sys.executable, "-m", "tests.store.write_rows", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
 
 
 def said_lines(writer: subprocess.Popen[str], count: int) -> list[str]:

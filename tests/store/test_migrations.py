@@ -15,6 +15,7 @@ from wellkept.core.errors import StoreError, StoreVersionError
 from wellkept.store import open_store
 from wellkept.store.sqlite.connection.database import Connection, Database, require_sqlite
 from wellkept.store.sqlite.migrations import STEPS, Migration, migrate, pending, schema_version
+from wellkept.store.sqlite.opening import NEWEST
 
 pytestmark = pytest.mark.feature("A1")
 
@@ -154,3 +155,7 @@ def test_an_sqlite_that_is_too_old_is_named() -> None:
     require_sqlite((3, 37, 0))
     with pytest.raises(StoreError, match=r"3\.36\.5"):
         require_sqlite((3, 36, 5))
+
+
+def test_a_file_counts_as_up_to_date_at_the_last_migration() -> None:
+    assert STEPS[-1].number == NEWEST

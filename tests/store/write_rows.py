@@ -1,6 +1,6 @@
 """A process that writes memories one by one and says each id once it is kept.
 
-Run as a script: DATABASE PROJECT COUNT [MAX_FILE_BYTES]. A count of 0 writes until it is killed.
+Run as a module: DATABASE PROJECT COUNT [MAX_FILE_BYTES]. A count of 0 writes until it is killed.
 With a limit on file sizes it stops at the first StoreFullError, as on a full disk.
 """
 

@@ -16,7 +16,8 @@ def open_team_database(
     url: str | None, settings: Settings, *, clock: Clock = system_clock
 ) -> TeamDatabase:
     """The database at an address, or the one of the settings."""
-    from wellkept.store import open_teams
+    from wellkept.store import is_address
+    from wellkept_team.postgres.team.team_database import PostgresTeams
 
     address = url or settings.team_database
     if not address:
@@ -24,7 +25,12 @@ def open_team_database(
             "No database of a team is named.",
             hint="Give --database postgresql://user@host:5432/database, or set team.database.",
         )
-    return open_teams(
+    if not is_address(address):
+        raise UsageError(
+            "A team needs a PostgreSQL database.",
+            hint="Name it by its address: postgresql://user@host:5432/database.",
+        )
+    return PostgresTeams(
         address,
         busy_timeout_ms=settings.store_busy_timeout_ms,
         max_connections=settings.team_max_connections,

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from wellkept.api.learning import learn_skills
-from wellkept.core.doors import each
+from wellkept.core.doors import find_plugin
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
 from wellkept.observe.observer.drain import drain_spool
@@ -23,6 +23,7 @@ from wellkept.observe.observer.learn import summarize_and_learn
 from wellkept.observe.observer.spool_folder import SpoolFolder
 
 if TYPE_CHECKING:
+    from wellkept.api.plugins import TeamPlugin
     from wellkept.api.wellkept import Wellkept
     from wellkept.observe.ingest.drain import DrainReport, Translate
 
@@ -170,15 +171,11 @@ class BackgroundWorker:
 
     def _sync_on(self, wk: Wellkept) -> None:
         """Share with teams' servers. A server that does not answer holds up nothing else."""
-        while not self._stopping.wait(self._pace.sync_every_s):
+        team: TeamPlugin | None = find_plugin("team")
+        while team is not None and not self._stopping.wait(self._pace.sync_every_s):
             if not wk.services.is_there:
                 continue
             try:
-                each(
-                    "after_drain",
-                    wk.engine,
-                    environment=self._environment,
-                    stop=self._stopping.is_set,
-                )
+                team.sync_due(wk.engine, environment=self._environment, stop=self._stopping.is_set)
             except (WellkeptError, OSError) as error:
                 self._on_error(error)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wellkept.core.doors import each
+from wellkept.core.doors import find_plugin
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
 from wellkept.observe.ingest.drain import DrainReport, Translate
@@ -21,6 +21,7 @@ from wellkept.observe.observer.learn import summarize_and_learn
 from wellkept.observe.observer.spool_folder import SpoolFolder, SpoolStatus
 
 if TYPE_CHECKING:
+    from wellkept.api.plugins import TeamPlugin
     from wellkept.api.wellkept import Wellkept
     from wellkept.core.session.sessions import SessionRecord
     from wellkept.skills.library.api import Skills
@@ -41,7 +42,9 @@ def drain_and_learn(
     learned = learn_skills(wk, summarize_and_learn(wk, report), environment=environment)
     env = os.environ if environment is None else environment
     # What an ended session taught is shared now: perhaps nothing runs here for days.
-    each("after_drain", wk.engine, environment=env, at_once=bool(report.due))
+    team: TeamPlugin | None = find_plugin("team")
+    if team is not None:
+        team.sync_due(wk.engine, environment=env, at_once=bool(report.due))
     return learned
 
 

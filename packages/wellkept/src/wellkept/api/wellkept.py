@@ -39,6 +39,7 @@ from wellkept.store import is_address
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from wellkept.api.plugins import TeamPlugin
     from wellkept.context.injection_log import InjectedLines
     from wellkept.core.memory import Memory, MemoryDraft
     from wellkept.core.ports.models import Embedder
@@ -462,23 +463,17 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
     @cached_property
     def sharing(self) -> Any:
         """The team's memories as files in the project's repository."""
-        from wellkept.core.doors import the
-
-        return the("part", extra="team")("sharing", self._services)
+        return _team().sharing(self._services)
 
     @cached_property
     def team_memory(self) -> Any:
         """What a team shares, on its server."""
-        from wellkept.core.doors import the
-
-        return the("part", extra="team")("team_memory", self._services)
+        return _team().team_memory(self._services)
 
     @cached_property
     def remote(self) -> Any:
         """The team's server that this project is shared through."""
-        from wellkept.core.doors import the
-
-        return the("part", extra="team")("remote", self._services)
+        return _team().remote(self._services)
 
     @cached_property
     def injected(self) -> InjectedLines:
@@ -486,3 +481,9 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         from wellkept.context.injection_log import InjectedLines
 
         return InjectedLines(self)
+
+
+def _team() -> TeamPlugin:
+    from wellkept.core.doors import require_plugin
+
+    return require_plugin("team")

@@ -30,7 +30,7 @@ HOOKS: Final = (
     Hook("SubagentStop"),
     Hook("PostCompact"),
     Hook("Stop"),
-    Hook("SessionEnd"),
+    Hook("SessionEnd", timeout_s=3),  # more is an error in every session
 )
 
 _REPORT = re.compile(

@@ -44,6 +44,21 @@ _DRAIN_EVENTS = frozenset(
         "session_end",
     }
 )
+# Beginnings: what a session left that ended without one of those events is drained then.
+_START_EVENTS = frozenset(
+    {
+        "sessionstart",
+        "session_start",
+        "event:session.created",
+        "userpromptsubmit",
+        "userpromptsubmitted",
+        "beforesubmitprompt",
+        "beforeagent",
+        "chat.message",
+        "prompt",
+    }
+)
+_ABANDONED_S = 300.0
 
 
 def main(arguments: list[str]) -> None:
@@ -124,7 +139,10 @@ def _capture(state: str, client: str, event: str, payload: bytes) -> None:
     else:
         if event_id is None:
             debug("not captured: the spool is full")
-        if event.lower() in _DRAIN_EVENTS:
+        name = event.lower()
+        if name in _DRAIN_EVENTS or (
+            name in _START_EVENTS and spool.waiting_files(folder, longer_than_s=_ABANDONED_S)
+        ):
             from wellkept.clients.detached_drain import start
 
             start(state)

@@ -47,12 +47,14 @@ class Shell(StrEnum):
 @record
 class Hook:
     """One event to hook. `matcher` limits it to some tools. A hook `before` a tool delays it, so it
-    is installed only when enabled in the settings."""
+    is installed only when enabled in the settings. `timeout_s` where the client allows less than
+    usual."""
 
     event: str
     mode: HookMode = HookMode.CAPTURE
     matcher: str | None = None
     before: bool = False
+    timeout_s: int | None = None
 
 
 @record(kw_only=True)

@@ -26,7 +26,6 @@ from wellkept.project.folder_lookup import (
     Location,
     Place,
     all_places,
-    known_place,
     locate,
     put_place,
     recorded_place,
@@ -51,31 +50,6 @@ _MAX_SESSIONS = 200
 _MAX_FOLDERS = 8
 # A read must not fail because the decision cannot be recorded.
 _NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
-
-
-def project_at(store: Store, start: Path) -> ProjectIdentity:
-    """The project of a folder, decided and recorded if it was not yet."""
-    location = locate(start)
-    place = known_place(store, location)
-    if place is None or _may_have_changed(place, location):
-        place = decide(store, location)
-    return _identity(store, place, location)
-
-
-def known_project_at(store: Store, start: Path) -> ProjectIdentity | None:
-    """The project of a folder by files and the store alone; None when that takes a decision."""
-    location = locate(start)
-    place = known_place(store, location)
-    if place is None and recorded_place(store, location) is None:
-        place = _legacy_place(store, location)
-    return None if place is None else _identity(store, place, location)
-
-
-def undecided_project_at(start: Path) -> ProjectIdentity:
-    """Stands for a folder whose project is not known yet: nothing was ever written under it."""
-    location = locate(start)
-    identity = f"{location.key}#undecided"
-    return ProjectIdentity(identity, location.name, location.root, ProjectKind.PATH, location.note)
 
 
 @record
@@ -255,7 +229,7 @@ def _was_used_in(store: Store, project: str, location: Location) -> bool:
     return False
 
 
-def _legacy_place(store: Store, location: Location) -> Place | None:
+def legacy_place(store: Store, location: Location) -> Place | None:
     """The place of a folder in a store from before places, as far as files can tell."""
     claim = claimed_identity(location.root)
     if claim is None:
@@ -310,29 +284,3 @@ def move_project(store: Store, alias: str, *, into: str) -> int:
     moved = store.merge_projects(alias, into=target)
     add_history(store, target, recorded_history(store, alias))
     return moved
-
-
-def _may_have_changed(place: Place, location: Location) -> bool:
-    """Whether to decide again: a repository kept apart may have fetched the history that it lacked,
-    and one without commits may have some now."""
-    unsettled = place.apart_from is not None or identity_kind(place.project) is ProjectKind.PATH
-    return bool(location.git_mark) and unsettled and place.refs != refs_stamp(location.root)
-
-
-def _identity(store: Store, place: Place, location: Location) -> ProjectIdentity:
-    project = store.canonical_project(place.project)
-    kind = identity_kind(project) or ProjectKind.NAME
-    note = _apart_note(place, location) if place.apart_from else location.note
-    return ProjectIdentity(project, place.name, location.root, kind, note)
-
-
-def _apart_note(place: Place, location: Location) -> str:
-    reason = (
-        "it names that project but does not share its history"
-        if location.git_mark
-        else "another folder was at this path before"
-    )
-    return (
-        f"{location.home} is kept apart from {place.apart_from}: {reason}."
-        " `wellkept project join` shows what it would see, and joins it."
-    )

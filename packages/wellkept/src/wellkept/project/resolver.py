@@ -2,7 +2,7 @@
 
 In this order: an explicit name from the settings, the normalized git remote, the root commit, the
 path. Worktrees and clones share an identity; a submodule is its own project. A remote is a claim:
-whether a folder may use the project is decided in `placement`.
+whether a folder may use the project is decided in `project_decision`.
 
 Rules where git leaves a choice:
 - remotes: `origin`, then `upstream`, then the others by name; the first that names a hosted
@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
 from wellkept.core.git.repository import BrokenRepository, Repository, find_repository
-from wellkept.core.git.run import ask_git
 from wellkept.core.records import record
 from wellkept.core.text import fold
 from wellkept.memory.file_presence import real_path
@@ -163,6 +162,8 @@ def _remote_urls(repository: Repository, *, ask: bool) -> dict[str, str]:
         return urls
     if not ask:
         return {}
+    from wellkept.core.git.run import ask_git
+
     names = ask_git(repository.root, ["remote"])
     if names is None:
         return urls
@@ -171,6 +172,8 @@ def _remote_urls(repository: Repository, *, ask: bool) -> dict[str, str]:
 
 
 def _expanded(repository: Repository, remote: str) -> str:
+    from wellkept.core.git.run import ask_git
+
     answer = ask_git(repository.root, ["remote", "get-url", "--", remote])
     return _text(answer or b"").split("\n", 1)[0]
 
@@ -192,6 +195,8 @@ def _root_commit(repository: Repository) -> tuple[str | None, str | None]:
     """The first commit, or why it is not known."""
     if repository.is_shallow:
         return None, "a shallow clone does not know its first commit"
+    from wellkept.core.git.run import ask_git
+
     answer = ask_git(repository.root, [*_ROOTS, "--branches", "--"])
     if answer is None:
         return None, "git is not there or could not read the repository"

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from wellkept.core.codec import Json
     from wellkept.core.ports.code_search import CodeSearchStore
     from wellkept.core.ports.graph import GraphStore
+    from wellkept.core.ports.plugins import TeamStoreDoors
     from wellkept.core.ports.store import Store
-    from wellkept.core.ports.team import TeamDatabase
     from wellkept.core.ports.transcripts import Transcripts
     from wellkept.core.query import Finding, StoreContents
     from wellkept.core.types import Progress
@@ -32,7 +32,6 @@ __all__ = [
     "open_code_search",
     "open_graph",
     "open_store",
-    "open_teams",
     "open_transcripts",
     "restore_store",
     "short_list",
@@ -66,12 +65,16 @@ def open_store(
     from wellkept.core.clock import system_clock
 
     if isinstance(path, str) and is_address(path):
-        return _open_postgres(
+        from wellkept.core.doors import require_plugin
+        from wellkept.core.team.people import LOCAL_TENANT
+
+        plugin: TeamStoreDoors = require_plugin("team")
+        return plugin.open_store(
             path,
             busy_timeout_ms=busy_timeout_ms,
             read_only=read_only,
             clock=clock or system_clock,
-            tenant=tenant,
+            tenant=tenant or LOCAL_TENANT,
         )
     from wellkept.store.sqlite.store import SqliteStore
 
@@ -87,47 +90,6 @@ def open_store(
 def is_address(text: str) -> bool:
     """Whether a text is the address of a database server and not a path."""
     return text.startswith(("postgresql://", "postgres://"))
-
-
-def open_teams(
-    url: str,
-    *,
-    busy_timeout_ms: int = 5_000,
-    max_connections: int = 8,
-    clock: "Clock | None" = None,
-) -> "TeamDatabase":
-    """Open a PostgreSQL database of organisations; migrate it as needed, where the user may."""
-    from wellkept.core.clock import system_clock
-    from wellkept.core.errors import UsageError
-
-    if not is_address(url):
-        raise UsageError(
-            "A team needs a PostgreSQL database.",
-            hint="Name it by its address: postgresql://user@host:5432/database.",
-        )
-    from wellkept.core.doors import the
-
-    return the("open_teams", extra="team")(
-        url,
-        busy_timeout_ms=busy_timeout_ms,
-        max_connections=max_connections,
-        clock=clock or system_clock,
-    )
-
-
-def _open_postgres(
-    url: str, *, busy_timeout_ms: int, read_only: bool, clock: "Clock", tenant: str | None
-) -> "Store":
-    from wellkept.core.doors import the
-    from wellkept.core.team.people import LOCAL_TENANT
-
-    return the("open_store", extra="team")(
-        url,
-        busy_timeout_ms=busy_timeout_ms,
-        read_only=read_only,
-        clock=clock,
-        tenant=tenant or LOCAL_TENANT,
-    )
 
 
 def open_graph(

@@ -16,6 +16,7 @@ microseconds. Payloads are opaque here; `spool_reader` is the reading side.
 
 import os
 import sys
+import time
 import zlib
 
 try:
@@ -200,6 +201,19 @@ def total_bytes(directory: str) -> int:
                 except FileNotFoundError:
                     continue
     return total
+
+
+def waiting_files(directory: str, *, longer_than_s: float) -> int:
+    """How many sessions have events that nobody took in for so long."""
+    oldest = time.time() - longer_than_s
+    try:
+        with os.scandir(directory) as found:
+            return sum(
+                one.name.endswith(SUFFIX) and one.stat(follow_symlinks=False).st_mtime < oldest
+                for one in found
+            )
+    except OSError:
+        return 0
 
 
 def record_drop(directory: str, *, client: str, event: str, size: int, now_ms: int) -> None:

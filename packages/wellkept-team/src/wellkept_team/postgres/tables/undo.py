@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from wellkept.core.ports.undo import UndoStep
     from wellkept_team.postgres.connection.database import Connection
+    from wellkept_team.postgres.tables.activity import ActivityEntry
 
 _LINES: Final = "project, injection, number, text, reason, outcome, outcome_by, outcome_ms"
 _OF_STEP: Final = "WHERE tenant = %(tenant)s AND id = %(id)s"
@@ -138,7 +139,9 @@ class PostgresUndo(Component):
             db.run(f"UPDATE undo_steps SET undone_ms = %(at)s {_OF_STEP}", at=at_ms, id=step_id)
             news = [(ActivityKind.MEMORY_DELETED, one) for one in body.get("made", ())]
             news += [(ActivityKind.MEMORY_CHANGED, one["id"]) for one in body["before"]]
-            entries = [(kind, project, False, one, None, None) for kind, one in news]
+            entries: list[ActivityEntry] = [
+                (kind, project, False, one, None, None) for kind, one in news
+            ]
             if archived := body.get("archived"):
                 told = restored_subject(step_id, len(archived))
                 entries.append((ActivityKind.MEMORY_CHANGED, project, False, None, None, told))

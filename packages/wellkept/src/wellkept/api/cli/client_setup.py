@@ -44,7 +44,7 @@ class InstalledClients:
                 parts=tuple(part.value for part in one.parts),
                 path=str(one.path),
                 client_seen=one.client_seen,
-                problem=one.problem,
+                problem=" ".join(filter(None, (one.problem, *one.warnings))),
             )
             for one in found
         )

@@ -32,6 +32,9 @@ def print_greeting(version: str, store: str | None) -> None:
     _line("This project", known)
     for text in _pauses():
         _line("Off", text)
+    for one in clients:
+        for warning in one.warnings:
+            _line("Attention", f"{one.client}: {warning}")
     _line("Next", _next_step(clients, count, waiting), bold=True)
     output.note("\n`wellkept --help` lists every command.")
 

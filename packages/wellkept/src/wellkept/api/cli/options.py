@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -14,14 +15,17 @@ from wellkept.api.cli import output
 from wellkept.api.cli.client_setup import InstalledClients
 from wellkept.api.cli.groups import environment_colour
 from wellkept.api.cli.names import PROJECT, SESSION
-from wellkept.api.server.caller import asking
 from wellkept.core.query import Order
 from wellkept.core.settings.paths import current_folder
 from wellkept.core.settings.sources import SettingSources, inspect_settings, load_settings
+from wellkept.core.text import counted
 from wellkept.core.types import MemoryType, Phase, Scope, Source
+from wellkept.store import spool
 
 if TYPE_CHECKING:
     from wellkept.memory.arguments import FilterArgs
+
+_LATE_S = 3600.0
 
 Command: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Command], Command]
@@ -205,12 +209,28 @@ def filter_options(command: Command) -> Command:
     return wrapped
 
 
+def waiting_note(environment: Mapping[str, str]) -> str | None:
+    """That captured events wait and nothing drains them; None when all is well or nobody reads."""
+    state = spool.state_folder(environment)
+    if state is None or not sys.stderr.isatty():
+        return None
+    late = spool.waiting_files(f"{state}/{spool.FOLDER_NAME}", longer_than_s=_LATE_S)
+    if not late:
+        return None
+    return (
+        f"Captured events of {counted(late, 'session')} wait, and nothing drains them. Run"
+        " `wellkept spool drain`; `wellkept doctor` tells more."
+    )
+
+
 def open_wellkept(project: str | None = None, *, lenient: bool = False) -> wellkept.Wellkept:
     """Open Wellkept with the store, project and settings of this command line.
 
     `lenient` ignores invalid settings instead of failing, so that `doctor` can report them.
     """
     if project:
+        from wellkept.api.server.caller import asking
+
         asking().require_person("Looking into another project")
     ctx = click.get_current_context()
     sources = SettingSources.of(os.environ, cwd=current_folder())
@@ -219,6 +239,8 @@ def open_wellkept(project: str | None = None, *, lenient: bool = False) -> wellk
     ctx.color = environment_colour() if colour == "auto" else colour == "always"
     for warning in settings.warnings:
         output.note(f"Ignored: {warning}")
+    if note := waiting_note(os.environ):
+        output.note(note)
     store = cast("str | None", ctx.find_root().obj)
     wk = wellkept.open(store, project=project, settings=settings)
     wk.services.client_setup = InstalledClients(current_folder())

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import MappingProxyType, ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,6 +19,9 @@ from wellkept import __version__
 from wellkept.api.cli import exit_codes
 from wellkept.api.cli.groups import environment_colour
 from wellkept.core.errors import WellkeptError
+
+if TYPE_CHECKING:
+    from wellkept.api.plugins import HasCommands
 
 SECTIONS: Final = MappingProxyType(
     {
@@ -266,10 +269,10 @@ class _LazyGroup(click.Group):
 def _module(command: str, name: str) -> ModuleType:
     if not name.startswith("+"):
         return import_module(f"wellkept.api.cli.{name}")
-    from wellkept.core.doors import the
+    from wellkept.core.doors import require_plugin
 
-    found: ModuleType = the("command", extra=name[1:])(command)
-    return found
+    plugin: HasCommands = require_plugin(name[1:])
+    return plugin.command(command)
 
 
 _NAME = "wellkept"
@@ -353,17 +356,17 @@ def _invoke(arguments: list[str]) -> int:
             arguments = ["--version"]
         case _:
             pass
-    with root.make_context(_NAME, arguments) as ctx, _asked_by_its_caller(ctx):
+    with root.make_context(_NAME, arguments) as ctx, _asked_by_its_caller(arguments):
         code = root.invoke(ctx)
     sys.stdout.flush()
     return code if isinstance(code, int) else exit_codes.OK
 
 
-def _asked_by_its_caller(ctx: click.Context) -> AbstractContextManager[None]:
+def _asked_by_its_caller(arguments: Sequence[str]) -> AbstractContextManager[None]:
     """A command in an agent's tool call is the agent's; events that clients bring are nobody's."""
     from wellkept.clients.agent_shell import agent_of
 
-    name = ctx.protected_args[0] if ctx.protected_args else ""
+    name = next((one for one in arguments if one in COMMANDS), "")
     if agent_of(os.environ) is None or name in _OF_CLIENTS:
         return nullcontext()
     from wellkept.api.server.caller import asked_by

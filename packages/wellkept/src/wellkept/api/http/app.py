@@ -41,12 +41,14 @@ from wellkept.api.server.open_projects import OpenProjects
 from wellkept.api.server.threads import Span, WorkerThreads
 from wellkept.api.telemetry.metrics import ServerMetrics
 from wellkept.api.telemetry.requests import OnFinished
-from wellkept.core.doors import each
+from wellkept.core.doors import find_plugin, not_installed
 from wellkept.core.errors import MemoryChangedError, WellkeptError
 from wellkept.core.team.people import Principal
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
+
+    from wellkept.api.plugins import TeamPlugin
 
 PREFIX: Final = "/api"
 OPENAPI_PATH: Final = f"{PREFIX}/openapi.json"
@@ -123,7 +125,11 @@ def make_http_app(
     add_readiness(api, workers, metrics=metrics, stopping=stopping)
     api.include_router(page_routes(workers, feed))
     api.include_router(operation_routes(workers))
-    each("routes", api, workers, projects)
+    team: TeamPlugin | None = find_plugin("team")
+    if team is not None:
+        team.add_routes(api, workers, projects)
+    else:
+        _add_missing(app, "/team", "/sync", extra="team")
     app.include_router(api)
     app.include_router(metrics_route(metrics), dependencies=[Depends(_let_in)])
     if mcp is not None:
@@ -162,6 +168,17 @@ def openapi_document() -> dict[str, Any]:
         raise AssertionError(f"{folder} {project} is not asked for anything")
 
     return make_http_app(OpenProjects(never, folder=Path())).openapi()
+
+
+def _add_missing(app: FastAPI, *prefixes: str, extra: str) -> None:
+    """Routes of a distribution that is not installed say what to install."""
+
+    async def missing(_: Request) -> Response:
+        raise not_installed(extra)
+
+    for prefix in prefixes:
+        path = f"{PREFIX}{prefix}/{{rest:path}}"
+        app.add_route(path, missing, ["GET", "POST", "PUT", "DELETE"], include_in_schema=False)
 
 
 async def _let_in(request: Request) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.api.maintenance.reindex import index_version, vector_coverage
 from wellkept.api.maintenance.text_model_health import text_model_health
-from wellkept.core.doors import each
+from wellkept.core.doors import find_plugin
 from wellkept.core.errors import ProviderError, StoreCorruptError, StoreError, UsageError
 from wellkept.core.query import Finding
 from wellkept.core.records import record, replace
@@ -25,12 +25,14 @@ from wellkept.observe.observer.spool_folder import SpoolFileStatus, SpoolFolder
 from wellkept.store.spool import MAX_TOTAL_BYTES
 
 if TYPE_CHECKING:
+    from wellkept.api.plugins import TeamPlugin
     from wellkept.api.wiring.services import Services
     from wellkept.core.types import Progress
     from wellkept.models.embedders.settings import TierStatus
 
 _LITTLE_ROOM_BYTES = 16 << 20
 _LATE = timedelta(hours=1)
+_LATEST_SESSIONS = 500
 
 
 @record
@@ -80,6 +82,7 @@ def examine(
             *_settings_findings(services),
             *_plugin_findings(services),
             *_pause_findings(services),
+            *_client_findings(services),
         ),
         tiers=tuple(detect(services.embedding_choice, services.environment)),
     )
@@ -104,10 +107,14 @@ def _with_store(
         *_index_findings(services, model),
         *_project_findings(services),
         *_spool_findings(services),
-        *(one for some in each("findings", services.store, services.clock()) for one in some),
     ]
+    team: TeamPlugin | None = find_plugin("team")
+    if team is not None:
+        findings += team.findings(services.store, services.clock())
     findings += _reranker_findings(services, deep=deep)
     findings += _code_findings(services, deep=deep)
+    heard = _last_events(services)
+    findings += _unheard_findings(services, heard)
     health_of_model = text_model_health(services)
     findings += [_warning("text model", told) for told in health_of_model.warnings()]
     if deep:
@@ -118,6 +125,7 @@ def _with_store(
         "memories": f"{sum(count for _, count in services.store.projects()):,}",
         "index version": str(index_version(services.store)),
         "project": services.project,
+        **heard,
         **health_of_model.facts(),
     }
     return replace(health, facts=facts, findings=tuple(findings), mended=mended, model=model)
@@ -229,6 +237,38 @@ def _pause_findings(services: Services) -> list[Finding]:
     return [_warning("off", one.text) for one in Pauses.of(services.environment).list()]
 
 
+def _client_findings(services: Services) -> list[Finding]:
+    """Clients that have Wellkept and cannot use it; those of another version."""
+    found: list[Finding] = []
+    for one in services.client_setup.states() if services.client_setup else ():
+        if one.problem:
+            found.append(_warning("clients", f"{one.client}: {one.problem}"))
+        if one.state == "outdated":
+            message = f"{one.client}: run `wellkept install {one.client}` again; what is in"
+            found.append(_warning("clients", f"{message} {one.path} is of another version."))
+    return found
+
+
+def _last_events(services: Services) -> dict[str, str]:
+    """When each client was last heard, as facts."""
+    found: dict[str, str] = {}
+    for session in services.store.sessions(project=None, limit=_LATEST_SESSIONS):
+        told = f"{session.last_event_at:%Y-%m-%d %H:%M} UTC"
+        found.setdefault(f"last event of {session.client}", told)
+    return found
+
+
+def _unheard_findings(services: Services, heard: dict[str, str]) -> list[Finding]:
+    """Clients with hooks from which no event ever came."""
+    states = services.client_setup.states() if services.client_setup else ()
+    names = dict.fromkeys(one.client for one in states if "hooks" in one.parts)
+    return [
+        _warning("clients", f"{name}: its hooks are installed, but no event came from it yet.")
+        for name in names
+        if f"last event of {name}" not in heard
+    ]
+
+
 def _spool_findings(services: Services) -> list[Finding]:
     """Events that are waiting, set aside or lost; without a home folder there is no spool."""
     try:
@@ -254,8 +294,9 @@ def _spool_findings(services: Services) -> list[Finding]:
     late = [f for f in status.files if f.waiting_bytes and _age(services, f) > _LATE]
     if late:
         message = (
-            f"Events of {len(late):,} sessions wait for more than an hour; `wellkept spool drain`"
-            " takes them in, or says why it cannot."
+            f"Events of {len(late):,} sessions wait for more than an hour: nothing drains them, and"
+            " their text lies in the spool as it was captured. `wellkept spool drain` takes them"
+            " in, or says why it cannot; `wellkept install CLIENT` lets hooks do it."
         )
         found.append(_warning("spool", message, count=len(late)))
     if status.waiting_bytes > MAX_TOTAL_BYTES // 2:

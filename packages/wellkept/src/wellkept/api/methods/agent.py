@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from wellkept.api.plugins import AgentPlugin
     from wellkept.core.ports.agent_model import AgentModel
     from wellkept.core.ports.transcripts import AgentSessionInfo
 
@@ -41,9 +42,12 @@ class AgentMethods:
         that are started beside the user's and the project's, without a question. Sessions come
         from `agent.session()`, earlier ones from `agent.session(resume="last")`.
         """
-        from wellkept.core.doors import the
+        from wellkept.core.doors import require_plugin
 
-        options = dict(
+        plugin: AgentPlugin = require_plugin("agent")
+        return plugin.build_agent(
+            self,
+            model,
             tools=None if tools is None else tuple(tools),
             capabilities=tuple(capabilities),
             permission_mode=permission_mode,
@@ -56,10 +60,10 @@ class AgentMethods:
             complexity=complexity,
             mcp_config=tuple(mcp_config),
         )
-        return the("build_agent", extra="agent")(self, model, **options)
 
     def agent_sessions(self, *, limit: int = 50) -> Sequence[AgentSessionInfo]:
         """The agent sessions of this project that can be resumed, latest first."""
-        from wellkept.core.doors import the
+        from wellkept.core.doors import require_plugin
 
-        return the("agent_sessions", extra="agent")(self, limit=limit)
+        plugin: AgentPlugin = require_plugin("agent")
+        return plugin.agent_sessions(self, limit=limit)

@@ -19,6 +19,7 @@ from wellkept.core.types import MemoryType
 from wellkept.memory.recall.requests import CLEAR_SCORE, NOTHING_KNOWN
 
 if TYPE_CHECKING:
+    from wellkept.api.plugins import AgentPlugin
     from wellkept.api.wiring.services import Services
     from wellkept.core.ports.agent_model import AgentModel
     from wellkept.memory.recall.requests import RecallResult
@@ -116,9 +117,10 @@ def notes(wk: Recalls, question: str) -> list[Citation]:
 
 def chat_model(wk: Recalls) -> AgentModel | None:
     """The model that the settings name for agents; None when none is chosen."""
-    from wellkept.core.doors import each
+    from wellkept.core.doors import find_plugin
 
-    return next(iter(each("chat_model", wk)), None)
+    agent: AgentPlugin | None = find_plugin("agent")
+    return None if agent is None else agent.chat_model(wk)
 
 
 async def streamed_answer(

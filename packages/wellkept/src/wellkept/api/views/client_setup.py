@@ -26,6 +26,7 @@ class ClientState:
     client_seen: bool
     """Whether the client's folder exists, so that it is probably installed."""
     problem: str = ""
+    """Why it cannot be read, or why the client stays silent although it is there."""
 
 
 @record(kw_only=True)

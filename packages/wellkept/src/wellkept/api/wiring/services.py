@@ -31,6 +31,7 @@ from wellkept.memory.request_builder import RequestBuilder
 if TYPE_CHECKING:
     from wellkept.api.views.client_setup import ClientSetup
     from wellkept.core.ports.models import ChatModel, Embedder, Reranker, TextModel
+    from wellkept.core.ports.plugins import TeamStoreDoors
     from wellkept.core.ports.store import Store
     from wellkept.core.ports.team import TeamView
     from wellkept.core.settings.model import Settings
@@ -168,12 +169,13 @@ class Services:
     def policy(self) -> TeamPolicy | None:
         """The team's policy for the project: as of now on its server, elsewhere as of the last
         sync; None where there is no team."""
-        from wellkept.core.doors import each
+        from wellkept.core.doors import find_plugin
 
         team = self._team
         if team is not None:
             return team.policy(self.project)
-        return next(iter(each("policy", self.store, self.project)), None)
+        plugin: TeamStoreDoors | None = find_plugin("team")
+        return None if plugin is None else plugin.policy(self.store, self.project)
 
     @property
     def injected_types(self) -> frozenset[MemoryType] | None:
@@ -232,7 +234,7 @@ class Services:
 
     def _identity_by_folder(self) -> ProjectIdentity:
         """A remote is only a claim, so the store is asked whose memory it is."""
-        from wellkept.project.project_decision import (
+        from wellkept.project.folder_lookup import (
             known_project_at,
             project_at,
             undecided_project_at,
@@ -267,7 +269,7 @@ class Services:
             return False
         if self._project is not None or "project" not in self.__dict__:
             return True
-        from wellkept.project.project_decision import known_project_at
+        from wellkept.project.folder_lookup import known_project_at
 
         known = known_project_at(self.store, self.folder)
         return known is not None and (known.identity, known.root) == (self.project, self.root)
@@ -352,6 +354,10 @@ class Services:
     def _with_kept_vectors(self, *, documents: bool) -> Embedder | None:
         embedder = self.embedder
         if embedder is None or self._given_embedder is not None or self.read_only:
+            return embedder
+        from wellkept.models.embedders.bundled_models import STATIC
+
+        if embedder.model_id == STATIC.model_id:
             return embedder
         from wellkept.api.wiring.local_models import with_kept_vectors
 

@@ -40,6 +40,8 @@ class HookLayout:
         """The entry for a hook."""
         matcher: Handler = {} if hook.matcher is None else {"matcher": hook.matcher}
         handler = self.handler(command)
+        if hook.timeout_s is not None:
+            handler |= {"timeout": hook.timeout_s}
         body: Handler = {_HOOKS: [handler]} if self.grouped else handler
         return matcher | body
 

@@ -26,6 +26,7 @@ from wellkept.clients.install.files import (
     remove_file,
     write_file,
 )
+from wellkept.clients.install.liveness import problems
 from wellkept.clients.install.plugins import PluginInstall, installed_plugin
 from wellkept.clients.install.target import InstallTarget
 from wellkept.core.errors import ConflictError, UsageError, WellkeptError
@@ -75,7 +76,8 @@ class InstallPlan:
 
 @record(kw_only=True)
 class InstallStatus:
-    """The installation in a client; `problem` when a file cannot be parsed."""
+    """The installation in a client; `problem` when a file cannot be parsed, `warnings` say why it
+    stays silent although it is there."""
 
     client: str
     scope: InstallScope
@@ -84,6 +86,7 @@ class InstallStatus:
     parts: tuple[InstallPart, ...]
     client_seen: bool
     problem: str = ""
+    warnings: tuple[str, ...] = ()
     plugin: PluginInstall | None = None
     takes_hooks: bool = True
 
@@ -137,15 +140,19 @@ class Installer:
             except (UsageError, ConflictError) as error:
                 problem = problem or error.message
             found.append((target.part, state))
+        parts = tuple(part for part in InstallPart if _has(part, found))
+        plugin = installed_plugin(client, scope=scope, folders=self.folders)
+        silent = problems(client, targets, parts, plugin=plugin, folders=self.folders)
         return InstallStatus(
             client=client,
             scope=scope,
             path=targets[0].path,
             state=_worst([state for _, state in found]),
-            parts=tuple(part for part in InstallPart if _has(part, found)),
+            parts=parts,
             client_seen=targets[0].path.parent.is_dir() or self._has_program(client),
             problem=problem,
-            plugin=installed_plugin(client, scope=scope, folders=self.folders),
+            warnings=tuple(silent),
+            plugin=plugin,
             takes_hooks=any(target.part is InstallPart.HOOKS for target in targets),
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wellkept.context.build import ContextRequest, Moment
 from wellkept.context.sections import Section, SectionLine, SectionLines
@@ -19,6 +19,8 @@ from wellkept.core.records import record
 from wellkept.memory.engine import Engine
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from wellkept.context.client_files import ClientFiles
     from wellkept.context.start.last_work import Situation
     from wellkept.core.session.sessions import SessionRecord
@@ -32,6 +34,16 @@ _NOTED_KINDS = ("decision", "bugfix", "feature")
 _PURPOSES = ("test", "one test", "lint", "types", "format", "build", "run", "setup")
 ReadTree: TypeAlias = "Callable[[Path, Sequence[str]], WorkTree | None]"
 """Folder and the paths that matter most -> what git says now."""
+
+
+class HandoffDoor(Protocol):
+    """What colleagues hand over."""
+
+    def handed_over(
+        self, engine: Engine, project: str, root: Path, branch: str, *, seen_until: datetime | None
+    ) -> SectionLines | None:
+        """What was handed over on a branch, unless by this person or before `seen_until`."""
+        ...
 
 
 @record(kw_only=True)
@@ -99,22 +111,17 @@ def _handed_over(
     spaces = ("sharing", "handoffs")
     if all(engine.store.get_value(one, request.project) is None for one in spaces):
         return None
-    from wellkept.core.doors import each
+    from wellkept.core.doors import find_plugin
     from wellkept.core.git.repository import current_branch
 
+    team: HandoffDoor | None = find_plugin("team")
     branch = options.branch or current_branch(options.root)
-    if branch is None:
+    if team is None or branch is None:
         return None
     mine = [one.last_event_at for one in known if one.branch == branch]
-    found = each(
-        "start_section",
-        engine,
-        request.project,
-        options.root,
-        branch,
-        seen_until=max(mine, default=None),
+    return team.handed_over(
+        engine, request.project, options.root, branch, seen_until=max(mine, default=None)
     )
-    return next(iter(found), None)
 
 
 def _with_lines(*found: SectionLines | None) -> tuple[SectionLines, ...]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import field, fields, record, replace
 from wellkept.core.settings import paths
-from wellkept.core.settings.toml_file import Scalar
+
+if TYPE_CHECKING:
+    from wellkept.core.settings.toml_file import Scalar
 
 _T = TypeVar("_T")
 VARIABLE_PREFIX: Final = "WELLKEPT_"

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
@@ -27,7 +27,12 @@ from wellkept.core.settings.model import (
     nearest,
     rules,
 )
-from wellkept.core.settings.toml_file import Scalar, TomlEntry, read_entries
+
+if TYPE_CHECKING:
+    from wellkept.core.settings.toml_file import Scalar, TomlEntry
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.plugins import AgentSettingDoors
 
 AGENT_PREFIX = "agent."
 """Keys of the agent's own table. A process that runs no agent does not check them."""
@@ -119,6 +124,10 @@ def _values(
 
 
 def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[TomlEntry, str]]:
+    if not path.exists():
+        return []
+    from wellkept.core.settings.toml_file import read_entries
+
     try:
         entries = read_entries(path)
     except UsageError as error:
@@ -129,13 +138,11 @@ def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[TomlEntry
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """Variables with our prefix that are not settings."""
-    from wellkept.core.doors import each
+    from wellkept.core.doors import find_plugin
 
-    known = (
-        {rule.variable for rule in rules()}
-        | set(SWITCHES)
-        | {one for some in each("setting_variables") for one in some}
-    )
+    agent: AgentSettingDoors | None = find_plugin("agent")
+    known = {rule.variable for rule in rules()} | set(SWITCHES)
+    known |= set(agent.setting_variables() if agent else ())
     return sorted(v for v in environment if v.startswith(VARIABLE_PREFIX) and v not in known)
 
 

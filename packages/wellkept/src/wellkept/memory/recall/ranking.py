@@ -19,7 +19,6 @@ from wellkept.core.records import record, replace
 from wellkept.core.types import Phase
 from wellkept.memory.recall.answer_probability import Question, probability
 from wellkept.memory.recall.features import Feature, FeatureTable, Form, Weights
-from wellkept.memory.recall.phase_weights import STRONGEST_PHASE_WEIGHT, phase_weight
 from wellkept.memory.recall.query_plan import QueryPlan
 from wellkept.memory.recall.requests import ScorePart
 from wellkept.memory.recall.retrievers import CandidateSet
@@ -219,6 +218,8 @@ def _special_priors(c: Candidate, setting: RankingContext) -> list[ScorePart]:
     """Priors that apply only to some memories or requests."""
     found: list[ScorePart] = []
     if setting.phase is not None:
+        from wellkept.memory.recall.phase_weights import STRONGEST_PHASE_WEIGHT, phase_weight
+
         weight = phase_weight(setting.phase, c.type)
         share = (weight / STRONGEST_PHASE_WEIGHT) ** _PHASE_POWER
         found.append(ScorePart(f"phase {setting.phase.value}", weight, _PHASE_POWER, share))

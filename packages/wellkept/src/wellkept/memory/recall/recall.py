@@ -23,10 +23,14 @@ from wellkept.core.records import field, record, replace
 from wellkept.memory.engine import Engine, is_zero_vector
 from wellkept.memory.recall.diversify import spread_out
 from wellkept.memory.recall.event_time import window_before_change
-from wellkept.memory.recall.hyde_and_rerank import hypothetical_vector, needs_second_pass, reranked
 from wellkept.memory.recall.query_plan import QueryPlan, plan_query
-from wellkept.memory.recall.ranking import Matches, Ranked, RankedCandidates, RankingContext
-from wellkept.memory.recall.ranking_profiles import Profile, profile_named
+from wellkept.memory.recall.ranking import (
+    Matches,
+    Ranked,
+    RankedCandidates,
+    RankingContext,
+    rank_by_weights,
+)
 from wellkept.memory.recall.requests import (
     BESIDE_A_CLEAR_ONE,
     BESIDE_SHARE,
@@ -46,12 +50,12 @@ from wellkept.memory.recall.retrievers import (
     QueryVector,
     gather,
 )
-from wellkept.memory.recall.time_filters import time_filter
 from wellkept.text.dates import BEGINNING
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Embedder
     from wellkept.core.ports.store import Store
+    from wellkept.memory.recall.ranking_profiles import Profile
 
 MAX_LIMIT = 1_000
 MAX_OFFSET = 1_000_000
@@ -146,9 +150,9 @@ class _Search:
 
 def recall(engine: Engine, request: RecallRequest) -> RecallResult:
     """Answer one query from memory."""
-    profile = profile_named(request.profile)
+    profile = _profile(request.profile)
     _check(request)
-    where = time_filter(engine, request)
+    where = _where(engine, request)
     if where is None:
         return RecallResult(hits=(), considered=0, notes=("There are no sessions yet.",))
     if not request.query.strip():
@@ -166,6 +170,23 @@ def recall(engine: Engine, request: RecallRequest) -> RecallResult:
         pool, ranking = _hyde_pass(search, embedder, pool, ranking, notes)
         ranking = _reranked(search, ranking, notes)
     return _result(search, pool, ranking, notes)
+
+
+def _profile(name: str) -> Profile:
+    if name == DEFAULT_PROFILE:
+        return rank_by_weights
+    from wellkept.memory.recall.ranking_profiles import profile_named
+
+    return profile_named(name)
+
+
+def _where(engine: Engine, request: RecallRequest) -> Filter | None:
+    """The filter, narrowed by the time modes if there are any; None when nothing can match."""
+    if request.around is None and request.recent_sessions is None:
+        return request.where
+    from wellkept.memory.recall.time_filters import time_filter
+
+    return time_filter(engine, request)
 
 
 def _plan(engine: Engine, request: RecallRequest, where: Filter) -> QueryPlan:
@@ -295,10 +316,12 @@ def _hyde_pass(
     notes: list[str],
 ) -> tuple[CandidateSet, RankedCandidates]:
     """Too few clear hits: search again with a hypothetical answer, if there is a text model."""
-    if embedder is None or not needs_second_pass(ranked.score for ranked in ranking.order):
+    model = None if embedder is None else search.engine.query_model()
+    if embedder is None or model is None:
         return pool, ranking
-    model = search.engine.query_model()
-    if model is None:
+    from wellkept.memory.recall.hyde_and_rerank import hypothetical_vector, needs_second_pass
+
+    if not needs_second_pass(ranked.score for ranked in ranking.order):
         return pool, ranking
     try:
         vector = hypothetical_vector(search.plan.query, model=model, embedder=embedder)
@@ -315,6 +338,8 @@ def _reranked(search: _Search, ranking: RankedCandidates, notes: list[str]) -> R
     reranker = search.engine.reranker()
     if reranker is None or not ranking.order:
         return ranking
+    from wellkept.memory.recall.hyde_and_rerank import reranked
+
     try:
         query = search.request.query
         return reranked(ranking, query, reranker=reranker, contents=search.reader.contents)

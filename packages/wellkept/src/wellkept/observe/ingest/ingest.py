@@ -15,13 +15,12 @@ from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPos
 from wellkept.core.clock import whole_ms
 from wellkept.core.errors import ConflictError, ProviderError, StoreError, UsageError, WellkeptError
 from wellkept.core.records import field, record
-from wellkept.core.session.events import Event, PromptSubmitted, ToolCalled
+from wellkept.core.session.events import Event, PromptSubmitted, ToolCalled, ToolKind
 from wellkept.core.session.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
 from wellkept.memory.agent_notes import confirm_by_prompt, withdraw_claims
 from wellkept.memory.commands.execute import Speaker, apply_answers, apply_commands
 from wellkept.memory.engine import Engine
-from wellkept.observe.browser.facts import browser_changes
 from wellkept.observe.failures.declared_commands import verify_declared
 from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
 from wellkept.observe.failures.working_commands import count_runs
@@ -141,12 +140,25 @@ class EventIngester:
             taken = tuple(event.origin.event_id for event in some)
             changes += [*memory_changes(self.engine, update), PutSession(update.session, taken)]
             changes += [PutScratchpad(update.pad)] if update.pad is not None else []
-            changes += browser_changes(self.engine.store, update.session, some)
+            changes += self._plugin_changes(update.session, some)
             changes += self._injections(update.session, some)
             updates.append(update)
         self.engine.store.apply([*changes, *map(SaveReadPosition, marks)])
         self.count(updates, events=len(fresh), repeated=len(events) - len(fresh))
         return updates
+
+    def _plugin_changes(self, session: SessionRecord, events: Sequence[Event]) -> list[Change]:
+        """What plugins store. They are loaded for a tool that is not the client's own."""
+        foreign = (ToolKind.MCP, ToolKind.OTHER)
+        if not any(isinstance(one, ToolCalled) and one.kind in foreign for one in events):
+            return []
+        from wellkept.observe.methodology.plugins import installed_plugins
+
+        changes, problems = installed_plugins().call(
+            "wellkept_session_events", store=self.engine.store, session=session, events=events
+        )
+        self.counts.problems.extend(problems)
+        return changes
 
     def _injections(
         self, session: SessionRecord, events: Sequence[Event], *, is_over: bool = False

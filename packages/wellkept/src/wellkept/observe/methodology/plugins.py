@@ -1,7 +1,7 @@
 """Loads plugins and collects the methodologies they register.
 
-Packages register under the entry point group `wellkept`; the built-in plugin uses the same hooks.
-A plugin that fails to load or is invalid is reported and skipped; memory keeps working. It loads
+Packages register under the entry point group `wellkept`; what comes with Wellkept uses the same hooks
+and is loaded in the same way. A plugin that fails to load or is invalid is reported and skipped; memory keeps working. It loads
 pluggy and every plugin, so recall and hooks must not import this module.
 """
 
@@ -11,27 +11,36 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import cast
+from typing import Any, cast
 
 import pluggy
 
-from wellkept.core.errors import NotFoundError
+from wellkept.core.errors import NotFoundError, WellkeptError
 from wellkept.core.records import record
 from wellkept.core.types import MemoryType, Phase
-from wellkept.observe.methodology import builtin_plugins
+from wellkept.observe.methodology import builtin
 from wellkept.observe.methodology.hookspecs import GROUP, Hooks
 from wellkept.observe.methodology.protocol import CustomType, Methodology
 from wellkept.observe.observer.plugin_guard import GuardedMethodology
 
+SHIPPED = tuple(
+    EntryPoint(name, value, GROUP)
+    for name, value in (
+        ("wellkept-browser", "wellkept_plugins.browser"),
+        ("wellkept-methodologies", "wellkept_plugins.methodologies"),
+    )
+)
+"""The plugins in the wheel of Wellkept itself, which need no entry in its metadata."""
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
 @record
 class Plugins:
-    """Methodologies by id, the plugin each came from, and problems."""
+    """Methodologies by id, the plugin each came from, problems, and the manager of all hooks."""
 
     methodologies: dict[str, Methodology]
     origins: dict[str, str]
+    manager: pluggy.PluginManager
     problems: tuple[str, ...] = ()
 
     def methodology(self, id: str) -> Methodology:
@@ -54,6 +63,14 @@ class Plugins:
                     return custom, custom.tag(one.id)
         return None
 
+    def call(self, hook: str, **arguments: object) -> tuple[list[Any], list[str]]:
+        """What each plugin answers at a hook, and the problems of those that failed."""
+        answers: list[Any] = []
+        problems: list[str] = []
+        for name, plugin in self.manager.list_name_plugin():
+            answers += _answers(self.manager, name, plugin, hook, problems, **arguments)
+        return answers, problems
+
 
 @cache
 def installed_plugins() -> Plugins:
@@ -62,12 +79,12 @@ def installed_plugins() -> Plugins:
 
 
 def load_plugins(found: Iterable[EntryPoint] = ()) -> Plugins:
-    """The built-in plugin, and those of the entry points."""
+    """The plugins of Wellkept, and those of the entry points."""
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(Hooks)
-    manager.register(builtin_plugins, name=GROUP)
+    manager.register(builtin, name=GROUP)
     problems: list[str] = []
-    for entry in sorted(found, key=lambda entry: entry.name):
+    for entry in (*SHIPPED, *sorted(found, key=lambda entry: entry.name)):
         problems += _register(manager, entry)
     return _gathered(manager, problems)
 
@@ -86,25 +103,33 @@ def _gathered(manager: pluggy.PluginManager, problems: Sequence[str]) -> Plugins
     origins: dict[str, str] = {}
     wrong = list(problems)
     for name, plugin in manager.list_name_plugin():
-        for offered in _offered(manager, name, plugin, wrong):
+        answers = _answers(manager, name, plugin, "wellkept_methodologies", wrong)
+        for offered in cast("list[Methodology]", answers):
             fault = _fault(offered) or _taken(offered, origins)
             if fault:
                 wrong.append(f"The plugin {name} {fault}, so it is left out.")
             else:
                 kept = offered if name == GROUP else GuardedMethodology(offered)
                 methodologies[offered.id], origins[offered.id] = kept, name
-    return Plugins(methodologies, origins, tuple(wrong))
+    return Plugins(methodologies, origins, manager, tuple(wrong))
 
 
-def _offered(
-    manager: pluggy.PluginManager, name: str, plugin: object, wrong: list[str]
-) -> list[Methodology]:
-    """The methodologies of one plugin, called alone so that its failure affects no other."""
+def _answers(
+    manager: pluggy.PluginManager,
+    name: str,
+    plugin: object,
+    hook: str,
+    wrong: list[str],
+    **arguments: object,
+) -> list[Any]:
+    """What one plugin answers, called alone so that its failure affects no other."""
     others = [one for _, one in manager.list_name_plugin() if one is not plugin]
-    ask = manager.subset_hook_caller("wellkept_methodologies", remove_plugins=others)
+    ask = manager.subset_hook_caller(hook, remove_plugins=others)
     try:
-        answers = cast("list[Iterable[Methodology]]", ask())
-        return [one for answer in answers for one in answer]
+        # A generator runs, and may fail, here.
+        return [one for answer in ask(**arguments) for one in answer or ()]
+    except WellkeptError:
+        raise
     except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
         wrong.append(f"The plugin {name} failed: {type(error).__name__}: {error}")
         return []

@@ -1,4 +1,4 @@
-"""Learns from sessions beyond promotion: linked files, browser facts, renames.
+"""Learns from sessions beyond promotion: what plugins know, linked files, renames.
 
 Each part is independent and can be repeated. A failure in one project is reported and does not stop
 the others. Nothing crosses projects.
@@ -8,23 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
 
-from wellkept.core.doors import each
+from wellkept.core.doors import find_plugin
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
-from wellkept.observe.browser.facts import learn_browser_facts
-from wellkept.observe.browser.sources import BrowserSources
 from wellkept.observe.learning.linked_files import link_sessions
 from wellkept.observe.upkeep.renames import follow_history
 from wellkept.project.folder_lookup import locate
 
 
+class SharedFilesDoor(Protocol):
+    """What a team keeps in the project's repository."""
+
+    def take_in_shared(self, engine: Engine, project: str, root: Path) -> None:
+        """Take in what was merged since the last time, where sharing is on."""
+        ...
+
+
 def learn_from_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> list[str]:
     """Learn from sessions of any project; returns problems."""
+    from wellkept.observe.methodology.plugins import installed_plugins
+
+    plugins, failed = installed_plugins(), list[str]()
     problems: list[str] = []
     for session in sessions:
-        problems += _attempt(session.project, lambda s=session: _learn_browser_facts(engine, s))
+
+        def ask(session: SessionRecord = session) -> None:
+            asked = plugins.call("wellkept_session_learned", engine=engine, session=session)
+            failed.extend(asked[1])
+
+        problems += _attempt(session.project, ask)
+    problems += failed
     for project in dict.fromkeys(session.project for session in sessions):
         problems += _attempt(project, lambda p=project: link_sessions(engine, p))
     return problems + follow_renames(engine, sessions)
@@ -44,10 +60,14 @@ def follow_renames(engine: Engine, sessions: Iterable[SessionRecord]) -> list[st
 def take_in_shared_files(engine: Engine, sessions: Iterable[SessionRecord]) -> list[str]:
     """Take in what a team merged into its shared folders. Cheap when nothing is new, or nothing
     is shared. Returns problems."""
+    team: SharedFilesDoor | None = find_plugin("team")
+    if team is None:
+        return []
+    take_in = team.take_in_shared
     problems: list[str] = []
     for project, folder in _folders(sessions):
         problems += _attempt(
-            project, lambda p=project, f=folder: each("after_learning", engine, p, locate(f).root)
+            project, lambda p=project, f=folder: take_in(engine, p, locate(f).root)
         )
     return problems
 
@@ -58,13 +78,6 @@ def _attempt(project: str, step: Callable[[], object]) -> list[str]:
     except (UsageError, ConflictError) as error:
         return [f"Learning in {project} is incomplete: {error}"]
     return []
-
-
-def _learn_browser_facts(engine: Engine, session: SessionRecord) -> None:
-    sources = BrowserSources(session.cwd)
-    learn_browser_facts(
-        engine, project=session.project, session_id=session.id, find_files=sources.files_of
-    )
 
 
 def _follow_renames(engine: Engine, project: str, folder: Path) -> None:

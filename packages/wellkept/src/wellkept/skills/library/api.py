@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from wellkept.core.doors import each
+from wellkept.core.doors import find_plugin
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import record
 from wellkept.core.settings import paths
@@ -36,6 +36,7 @@ from wellkept.skills.sources.stored import TEAM_SOURCE, PromptScanner, StoredSki
 if TYPE_CHECKING:
     from wellkept.core.generated_skills import GeneratedSkill
     from wellkept.core.ports.models import Embedder
+    from wellkept.core.ports.plugins import TeamStoreDoors
     from wellkept.core.ports.skills import PromptSource, SkillFetcher, StoredSkills
     from wellkept.memory.workspace import Workspace
     from wellkept.skills.commands.table import Command
@@ -105,12 +106,12 @@ class Skills:
             copies=self.copies,
             managed=services.settings.skills_managed,
         )
-        team = [
-            StoredSkillScanner(one, TEAM_SOURCE)
-            for one in each("skill_stores", services.store, services.project)
-        ]
+        team: TeamStoreDoors | None = find_plugin("team")
+        if team is not None:
+            managed = team.managed_skills(services.store, services.project)
+            scanners.append(StoredSkillScanner(managed, TEAM_SOURCE))
         self._catalogue = SkillCatalog(
-            [*scanners, *team, StoredSkillScanner(stored)], switches=self._switches
+            [*scanners, StoredSkillScanner(stored)], switches=self._switches
         )
         engine = services.engine
         self._chooser = chooser = SkillChooser(

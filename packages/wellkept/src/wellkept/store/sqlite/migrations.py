@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wellkept.core.clock import Clock, to_ms
-from wellkept.core.errors import StoreCorruptError, StoreVersionError
+from wellkept.core.errors import StoreVersionError
 from wellkept.store.sqlite.checksums import add_checksums
 from wellkept.store.sqlite.connection.database import Connection, Database
+from wellkept.store.sqlite.opening import APPLICATION_ID, schema_version
 from wellkept.store.sqlite.schema import (
     CHANGED_ROWS,
     FIRST_SCHEMA,
@@ -32,9 +33,6 @@ from wellkept.store.sqlite.schema import (
     TEXT_EDITS,
     WORD_PLACES,
 )
-
-# "Well" in ASCII: tells a Wellkept file from any other SQLite database.
-APPLICATION_ID = 0x57656C6C
 
 
 class Migration(NamedTuple):
@@ -70,18 +68,6 @@ STEPS: tuple[Migration, ...] = (
     Migration(14, "counts by facet, scores of lines given, undo", _execute(REPORTS)),
     Migration(15, "what a team shares", _execute(SHARED_RECORDS)),
 )
-
-
-def schema_version(db: Connection, application_id: int = APPLICATION_ID) -> int:
-    """Number of the last applied migration; 0 for an empty file."""
-    if int(db.execute("PRAGMA application_id").fetchone()[0]) != application_id:
-        if db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            raise StoreCorruptError(
-                "The file is an SQLite database, but not one of Wellkept's.",
-                hint="Choose another path for the database.",
-            )
-        return 0
-    return int(db.execute("SELECT coalesce(max(number), 0) FROM schema_steps").fetchone()[0])
 
 
 def pending(

@@ -1,7 +1,7 @@
 """Opens an SQLite file of Wellkept: for writing where possible, otherwise for reading.
 
-Creates or migrates the file. A file with a newer schema, or of another program, raises and stays
-unchanged.
+Creates or migrates the file; one that is up to date needs no migration to be loaded. A file with a
+newer schema, or of another program, raises and stays unchanged.
 """
 
 from __future__ import annotations
@@ -10,14 +10,32 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wellkept.core.clock import Clock
-from wellkept.core.errors import StoreBusyError, StoreError, StoreReadOnlyError, StoreVersionError
+from wellkept.core.errors import (
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreReadOnlyError,
+    StoreVersionError,
+)
 from wellkept.core.query import Finding
 from wellkept.core.types import Severity
-from wellkept.store.sqlite.connection.database import Database, Durability, require_sqlite
-from wellkept.store.sqlite.migrations import APPLICATION_ID, STEPS, Migration, migrate, pending
+from wellkept.store.sqlite.connection.database import (
+    Connection,
+    Database,
+    Durability,
+    require_sqlite,
+)
 
+if TYPE_CHECKING:
+    from wellkept.store.sqlite.migrations import Migration
+
+# "Well" in ASCII: tells a Wellkept file from any other SQLite database.
+APPLICATION_ID = 0x57656C6C
+NEWEST = 15
+"""The number of the last migration of a store."""
 _READING = ("?mode=ro", "?mode=ro&immutable=1")
 
 
@@ -28,10 +46,10 @@ def open_file(
     clock: Clock,
     durability: Durability = "normal",
     read_only: bool = False,
-    steps: Sequence[Migration] = STEPS,
+    steps: Sequence[Migration] | None = None,
     application_id: int = APPLICATION_ID,
 ) -> Database:
-    """Open a file; create or migrate it as needed."""
+    """Open a file; create or migrate it as needed. Without `steps` it is a store."""
     require_sqlite(sqlite3.sqlite_version_info)
     if read_only or not _may_write(path):
         return _open_for_reading(path, busy_timeout_ms, steps, application_id)
@@ -39,7 +57,7 @@ def open_file(
     database = Database(path, busy_timeout_ms=busy_timeout_ms, durability=durability)
     try:
         database.use_wal()
-        migrate(database, clock=clock, steps=steps, application_id=application_id)
+        _bring_up_to_date(database, steps, application_id, clock)
     except StoreReadOnlyError:
         database.close()
         return _open_for_reading(path, busy_timeout_ms, steps, application_id)
@@ -47,6 +65,42 @@ def open_file(
         database.close()
         raise
     return database
+
+
+def schema_version(db: Connection, application_id: int = APPLICATION_ID) -> int:
+    """Number of the last applied migration; 0 for an empty file."""
+    if int(db.execute("PRAGMA application_id").fetchone()[0]) != application_id:
+        if db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            raise StoreCorruptError(
+                "The file is an SQLite database, but not one of Wellkept's.",
+                hint="Choose another path for the database.",
+            )
+        return 0
+    return int(db.execute("SELECT coalesce(max(number), 0) FROM schema_steps").fetchone()[0])
+
+
+def _is_up_to_date(db: Connection, steps: Sequence[Migration] | None, application_id: int) -> bool:
+    newest = NEWEST if steps is None else steps[-1].number
+    return schema_version(db, application_id) == newest
+
+
+def _bring_up_to_date(
+    database: Database, steps: Sequence[Migration] | None, application_id: int, clock: Clock
+) -> None:
+    with database.snapshot() as db:
+        if _is_up_to_date(db, steps, application_id):
+            return
+    from wellkept.store.sqlite.migrations import STEPS, migrate
+
+    migrate(database, clock=clock, steps=steps or STEPS, application_id=application_id)
+
+
+def _has_pending(db: Connection, steps: Sequence[Migration] | None, application_id: int) -> bool:
+    if _is_up_to_date(db, steps, application_id):
+        return False
+    from wellkept.store.sqlite.migrations import STEPS, pending
+
+    return bool(pending(db, steps or STEPS, application_id))
 
 
 def check_file(
@@ -87,7 +141,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _open_for_reading(
-    path: Path, busy_timeout_ms: int, steps: Sequence[Migration], application_id: int
+    path: Path, busy_timeout_ms: int, steps: Sequence[Migration] | None, application_id: int
 ) -> Database:
     """Open read-only. Without permission to create the WAL files, open as immutable.
 
@@ -102,7 +156,7 @@ def _open_for_reading(
         )
         try:
             with database.reading() as db:
-                pending_steps = pending(db, steps, application_id)
+                is_older = _has_pending(db, steps, application_id)
         except (StoreBusyError, StoreVersionError):
             # Another process is writing, or the schema is newer: immutable would not help.
             database.close()
@@ -111,7 +165,7 @@ def _open_for_reading(
             database.close()
             refused = refused or error
             continue
-        if not pending_steps:
+        if not is_older:
             return database
         database.close()
         refused = StoreReadOnlyError(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -21,6 +21,9 @@ from wellkept.api.cli.background import ServerProcess, background_services
 from wellkept.api.cli.client_setup import InstalledClients
 from wellkept.core.errors import UsageError
 from wellkept.core.settings import paths
+
+if TYPE_CHECKING:
+    from wellkept.api.plugins import TeamPlugin
 
 DEFAULT_PORT = 7437
 
@@ -86,10 +89,11 @@ def serve(
     _log_requests(verbose=verbose, as_json=log_format == "json")
     data, folder = paths.data_folder(os.environ), paths.current_folder()
     if database or team:
-        from wellkept.core.doors import the
+        from wellkept.core.doors import require_plugin
 
         is_json = log_format == "json"
-        the("serve", extra="team")(
+        plugin: TeamPlugin = require_plugin("team")
+        plugin.serve(
             database, host=host, port=port, hosts=hosts, folder=data / "team", is_json=is_json
         )
         return

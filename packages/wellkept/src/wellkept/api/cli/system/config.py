@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from wellkept.api.cli import options, output
 from wellkept.api.cli.groups import Group
 from wellkept.api.wiring.settings_file import write_entry
+from wellkept.core.doors import find_plugin, require_plugin
 from wellkept.core.errors import UsageError
 from wellkept.core.settings import paths
 from wellkept.core.settings.model import SettingRule, rule_of, rules
@@ -22,6 +23,7 @@ from wellkept.core.settings.sources import (
 )
 
 if TYPE_CHECKING:
+    from wellkept.core.ports.plugins import AgentSettingDoors, SettingKey
     from wellkept.core.settings.model import Settings
     from wellkept.core.settings.toml_file import Scalar
 
@@ -45,21 +47,20 @@ def _sources() -> SettingSources:
     return SettingSources.of(os.environ, cwd=paths.current_folder())
 
 
-def _shown(rule: SettingRule | Any, value: object) -> object:
+def _shown(rule: SettingRule | SettingKey, value: object) -> object:
     """Hide the value of a secret."""
     return "(set)" if rule.secret and value not in (None, "") else value
 
 
-def _rule(key: str) -> SettingRule | Any:
+def _rule(key: str) -> SettingRule | SettingKey:
     """The rule of a key; the agent's are loaded only when one is named."""
     if not key.startswith(AGENT_PREFIX):
         return rule_of(key)
-    from wellkept.core.doors import the
+    agent: AgentSettingDoors = require_plugin("agent")
+    return agent.setting_key(key)
 
-    return the("setting_key", extra="agent")(key)
 
-
-def _current(rule: SettingRule | Any, known: Settings) -> tuple[object, str]:
+def _current(rule: SettingRule | SettingKey, known: Settings) -> tuple[object, str]:
     """The value in force, as it may be shown, and its origin."""
     if isinstance(rule, SettingRule):
         return _shown(rule, known.value(rule.key)), known.origin(rule.key)
@@ -71,15 +72,16 @@ def _agent_rows(
     known: Settings, *, only_set: bool
 ) -> tuple[list[tuple[str, object, str]], list[UsageError]]:
     """The agent's settings; a value that does not fit is a problem, not a row."""
-    from wellkept.core.doors import each
-
     rows: list[tuple[str, object, str]] = []
     problems: list[UsageError] = []
+    agent: AgentSettingDoors | None = find_plugin("agent")
+    if agent is None:
+        return rows, problems
     try:
-        each("check_settings", known, os.environ)
+        agent.check_settings(known, os.environ)
     except UsageError as error:
         problems.append(error)
-    for one in (key for keys in each("setting_keys") for key in keys):
+    for one in agent.setting_keys():
         try:
             value, origin = _current(one, known)
         except UsageError as error:
@@ -167,7 +169,7 @@ def path(*, as_json: bool) -> None:
             click.echo(f"{name}\t{file or ''}")
 
 
-def _parsed(rule: SettingRule | Any, text: str) -> Scalar:
+def _parsed(rule: SettingRule | SettingKey, text: str) -> Scalar:
     if not isinstance(rule, SettingRule):
         return rule.parse(text)
     from wellkept.observe.observer.methodology import parse_setting
@@ -176,7 +178,7 @@ def _parsed(rule: SettingRule | Any, text: str) -> Scalar:
     return str(parsed) if isinstance(parsed, Path) else parsed
 
 
-def _target(rule: SettingRule | Any, *, project_file: bool) -> Path:
+def _target(rule: SettingRule | SettingKey, *, project_file: bool) -> Path:
     sources = _sources()
     if not project_file:
         return sources.user_file
@@ -206,7 +208,7 @@ def _tell_hooks(key: str) -> None:
     )
 
 
-def _warn_if_overridden(rule: SettingRule | Any, path: Path) -> None:
+def _warn_if_overridden(rule: SettingRule | SettingKey, path: Path) -> None:
     known, _ = inspect_settings(_sources())
     _, origin = _current(rule, known)
     if not origin.startswith(str(path)):

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
 from wellkept.store.sqlite.connection.database import Component
-from wellkept.store.sqlite.maintenance.backup import copy_database, remove_unfinished, unfinished
-from wellkept.store.sqlite.migrations import schema_version
+from wellkept.store.sqlite.opening import schema_version
 
 if TYPE_CHECKING:
     from wellkept.core.query import Finding
@@ -29,6 +28,7 @@ class SqliteMaintenance(Component):
 
     def check(self, *, deep: bool = False) -> list[Finding]:
         from wellkept.store.sqlite.maintenance import checks
+        from wellkept.store.sqlite.maintenance.backup import unfinished
 
         with self._database.reading() as db:
             found = checks.run(db, deep=deep, may_write=not self._database.read_only)
@@ -38,6 +38,7 @@ class SqliteMaintenance(Component):
         from wellkept.store.sqlite.checksums import fill_missing
         from wellkept.store.sqlite.maintenance import damaged_records
         from wellkept.store.sqlite.maintenance import repair as repairs
+        from wellkept.store.sqlite.maintenance.backup import remove_unfinished
 
         before = self.check(deep=True)
         with self._database.writing() as db:
@@ -66,6 +67,8 @@ class SqliteMaintenance(Component):
             return backfill(db)
 
     def backup(self, target: Path, *, progress: Progress | None = None) -> None:
+        from wellkept.store.sqlite.maintenance.backup import copy_database
+
         if target.exists():
             raise UsageError(
                 f"{target} already exists. A backup never overwrites a file.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from wellkept.core.errors import ConflictError
-from wellkept.core.team.shared_records import OPEN_STATES, SharedRecord, SharedState
 from wellkept.store.sqlite.connection.database import (
     Component,
     bindable,
@@ -17,6 +16,7 @@ from wellkept.store.sqlite.tables.damage import names_damage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from wellkept.core.team.shared_records import SharedRecord
     from wellkept.store.sqlite.connection.database import SqlValue
 
 COLUMNS: Final = "id, project, state, owner, statement, waiting, body, seq"
@@ -119,6 +119,8 @@ def require_seen(record: SharedRecord, stored: int) -> None:
 
 def new_statements(records: Sequence[SharedRecord]) -> list[SharedRecord]:
     """Those that say something new and hold."""
+    from wellkept.core.team.shared_records import OPEN_STATES
+
     return [one for one in records if not one.seq and one.statement and one.state in OPEN_STATES]
 
 
@@ -135,6 +137,8 @@ def to_record(row: Sequence[SqlValue]) -> SharedRecord:
     """The record of a row."""
     full_id, project, state, owner, statement, waiting, body, seq = row
     assert isinstance(seq, int)
+    from wellkept.core.team.shared_records import SharedRecord, SharedState
+
     return SharedRecord(
         id=str(full_id),
         project=str(project),

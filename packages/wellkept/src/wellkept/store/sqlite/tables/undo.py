@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from wellkept.core.ports.undo import UndoStep
     from wellkept.store.sqlite.connection.database import Connection
+    from wellkept.store.sqlite.tables.activity import ActivityEntry
 
 _ALL: Final = (*COLUMNS, "checksum", "extra")
 _INSERT: Final = f"INSERT INTO memories ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
@@ -126,7 +127,9 @@ class SqliteUndo(Component):
             db.execute("UPDATE undo_steps SET undone_ms = ? WHERE id = ?", (at_ms, step_id))
             news = [(ActivityKind.MEMORY_DELETED, one) for one in body.get("made", ())]
             news += [(ActivityKind.MEMORY_CHANGED, one["id"]) for one in body["before"]]
-            entries = [(kind, project, False, one, None, None) for kind, one in news]
+            entries: list[ActivityEntry] = [
+                (kind, project, False, one, None, None) for kind, one in news
+            ]
             if archived := body.get("archived"):
                 told = restored_subject(step_id, len(archived))
                 entries.append((ActivityKind.MEMORY_CHANGED, project, False, None, None, told))

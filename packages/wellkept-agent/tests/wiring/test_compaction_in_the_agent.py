@@ -1,0 +1,88 @@
+"""Compaction in an agent with memory (G5, G10): timeline entry, files, transcript, resume."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import wellkept
+from tests.agent.compaction.conversations import is_whole
+from tests.wiring.conftest import MakeAgent, run_session
+from wellkept.core.chat.messages import MessageKind, ModelInfo, ModelRequest
+from wellkept.testing.scripted_model import Answer, ScriptedModel, call, calls
+from wellkept_agent.compaction import Compaction
+from wellkept_agent.compaction.summary import REQUEST
+
+pytestmark = [pytest.mark.anyio, pytest.mark.feature("G5", "G10")]
+
+WINDOW = 30_000
+
+
+def scripted(*, steps: int) -> ScriptedModel:
+    """Reads a file in each step, then is done; summarises when it is asked to."""
+    left = iter(range(steps))
+
+    def answer(request: ModelRequest) -> Answer:
+        if REQUEST in request.messages[-1].text:
+            return "## Facts\nThe export listens on port 5433."
+        if "maintaining a session memory summary" in request.messages[0].text:
+            return "done"
+        step = next(left, None)
+        if step is None:
+            return "Read them all."
+        return calls(call("Read", file_path=f"log{step}.txt"))
+
+    info = ModelInfo(name="scripted", provider="scripted", context_tokens=WINDOW)
+    return ScriptedModel(answer, info=info)
+
+
+@pytest.fixture
+def logs(project: Path) -> Path:
+    for number in range(8):
+        lines = (f"{number}-{line} the worker took its job\n" for line in range(400))
+        (project / f"log{number}.txt").write_text("".join(lines), "utf-8")
+    return project
+
+
+async def test_a_long_session_is_compacted_kept_and_resumed(
+    make_agent: MakeAgent, wk: wellkept.Wellkept, logs: Path
+) -> None:
+    model = scripted(steps=8)
+    agent, _ = make_agent([], model=model)
+    session, (result,) = await run_session(agent, "Read the logs and say what is wrong")
+    assert result.ok, result
+    assert max(request.tokens for request in model.requests) < WINDOW
+    assert all(is_whole(request.messages) for request in model.requests)
+    kinds = [message.kind for message in session.conversation.turns]
+    assert kinds[:2] == [MessageKind.BOUNDARY, MessageKind.SUMMARY]
+    # What was replaced can be read with the agent's own tools.
+    summary = session.conversation.turns[1].text
+    kept = Path(summary.split("in full: ")[1].split(".md")[0] + ".md")
+    assert "Read the logs and say what is wrong" in kept.read_text("utf-8")
+    # The timeline remembers it, with little weight.
+    (entry,) = [
+        one.memory for one in wk.recall("export port", types=["timeline"]) if one.memory.key
+    ]
+    assert entry.key is not None
+    assert entry.key.startswith("ctx_compressed_")
+    assert entry.importance == pytest.approx(0.3)
+    assert "The export listens on port 5433." in entry.content
+    # A resumed session goes on from the summary.
+    again, more = make_agent(["Port 5433."])
+    async with again.session(resume=session.id) as resumed:
+        assert (await resumed.run("Which port?")).text == "Port 5433."
+    shown = more.requests[0].messages
+    assert is_whole(shown)
+    assert any("The export listens on port 5433." in message.text for message in shown)
+
+
+async def test_a_person_compacts_by_hand(make_agent: MakeAgent, logs: Path) -> None:
+    agent, _ = make_agent([], model=scripted(steps=3))
+    async with agent.session() as session:
+        await session.run("Read the logs")
+        compaction = next(c for c in session.capabilities if isinstance(c, Compaction))
+        done = await compaction.compact("keep ports")
+    assert done.tier == "full"
+    assert done.tokens_after < done.tokens_before
+    assert "port 5433" in session.conversation.turns[1].text

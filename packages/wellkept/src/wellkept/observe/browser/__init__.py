@@ -1,4 +1,0 @@
-"""Facts about a running application, learned from calls of browser and desktop tools.
-
-Open `steps.py` first, then `rules.py`.
-"""
