@@ -1,8 +1,8 @@
 """Which memories may be told unasked.
 
 What a person, an agent or QA stated explicitly may be, and so may a quotation. What only an
-automated source has seen waits for a second session or a person's confirmation; a warning also counts as confirmed once it was used
-twice.
+automated source has seen waits for a second session or a person's confirmation; a warning also
+counts as confirmed once it was used twice.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Loads plugins and collects the methodologies they register.
 
-Packages register under the entry point group `wellkept`; what comes with Wellkept uses the same hooks
-and is loaded in the same way. A plugin that fails to load or is invalid is reported and skipped; memory keeps working. It loads
-pluggy and every plugin, so recall and hooks must not import this module.
+Packages register under the entry point group `wellkept`; what comes with Wellkept uses the same
+hooks and is loaded in the same way. A plugin that fails to load or is invalid is reported and
+skipped; memory keeps working. It loads pluggy and every plugin, so recall and hooks must not
+import this module.
 """
 
 from __future__ import annotations
