@@ -91,10 +91,12 @@ class Machine:
         return [item for item in items if isinstance(item, SpoolEntry)]
 
     def remember(self, *statements: str, files: tuple[str, ...] = (), type: str = "fact") -> None:
-        """Keep something in the project's memory."""
+        """Keep something in the project's memory that a person said."""
         with self.memory() as memory:
             for statement in statements:
-                memory.remember(statement, type=type, files=files, importance=0.9)
+                memory.remember(
+                    statement, type=type, files=files, importance=0.9, source="user_taught"
+                )
 
     def memory(self) -> wellkept.Wellkept:
         """The project's memory, opened as the hook's own environment has it."""

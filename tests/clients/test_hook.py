@@ -273,6 +273,7 @@ def test_the_capture_path_imports_nothing_heavy(machine: Machine) -> None:
     assert ours == {
         "wellkept",
         "wellkept.clients",
+        "wellkept.clients.certain_secrets",
         "wellkept.clients.hook_process",
         "wellkept.store",
         "wellkept.store.spool",

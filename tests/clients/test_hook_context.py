@@ -93,7 +93,9 @@ def test_what_is_of_one_session_is_told_to_that_session_alone(tmp_path: Path) ->
     with Machine(tmp_path / "home", folder).memory() as memory:
         for session in ("s", "other"):
             rule = f"Rule of {session}"
-            memory.remember(rule, type="convention", scope="session", session=session)
+            memory.remember(
+                rule, type="convention", scope="session", session=session, source="user_taught"
+            )
     context = context_of(tmp_path / "home")
     said = context(asked(folder), frozenset()).text
     assert "Rule of s " in said

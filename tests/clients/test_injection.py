@@ -265,12 +265,19 @@ def test_what_the_client_loads_by_itself_is_not_told_again(known: Machine) -> No
 
 def test_what_was_said_is_said_again_only_when_it_changed(known: Machine) -> None:
     with known.memory() as memory:
-        memory.remember("Releases leave on Mondays", key="release-day", type="convention")
+        memory.remember(
+            "Releases leave on Mondays", key="release-day", type="convention", source="user_taught"
+        )
     assert "on Mondays" in _told(known, "claude-code", "SessionStart", source="startup")
     asked = "on which day of the week do releases leave?"
     assert _told(known, "claude-code", "UserPromptSubmit", prompt=asked) == ""
     with known.memory() as memory:
-        memory.remember("Releases leave on Thursdays", key="release-day", type="convention")
+        memory.remember(
+            "Releases leave on Thursdays",
+            key="release-day",
+            type="convention",
+            source="user_taught",
+        )
     told = _told(known, "claude-code", "UserPromptSubmit", prompt=asked)
     assert "on Thursdays" in told
     assert "on Mondays" not in told

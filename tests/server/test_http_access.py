@@ -65,7 +65,11 @@ def test_what_holds_nothing_of_anyones_memory_needs_no_token(web: Served) -> Non
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.", "0.0.0.0", "", "[::2]:80"]
+    "host",
+    [
+        *("evil.example", "127.0.0.1.evil.example", "localhost.", "0.0.0.0", "", "[::2]:80"),
+        *("localhost,evil.example", "localhost:80,evil.example", "localhost:port", "localhost:"),
+    ],
 )
 def test_a_foreign_name_that_leads_here_is_refused_also_with_the_token(
     web: Served, host: str

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 
+from wellkept.clients.certain_secrets import without_certain
 from wellkept.store import spool
 
 TYPE_CHECKING = False
@@ -122,7 +123,8 @@ def _capture(state: str, client: str, event: str, payload: bytes) -> None:
     _limit_time(WRITE_LIMIT_S, _raise_timeout)
     folder, now_ms = f"{state}/{spool.FOLDER_NAME}", time.time_ns() // 1_000_000
     try:
-        safe = _redacted(state, payload) if _redacts_first(state) else payload
+        wholly = _redacts_first(state)
+        safe = _redacted(state, payload) if wholly else without_certain(payload)
         if safe is None:
             spool.record_drop(folder, client=client, event=event, size=len(payload), now_ms=now_ms)
             return

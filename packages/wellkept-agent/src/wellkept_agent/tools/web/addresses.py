@@ -20,6 +20,11 @@ Resolve: TypeAlias = Callable[[str, int], list[str]]
 """The addresses of a host; raises OSError when there are none."""
 
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+# Public by their number only: a cloud's own agent on each of its machines, relays to IPv6, and the
+# site-local addresses of old.
+_NOT_PUBLIC: Final = tuple(
+    ipaddress.ip_network(one) for one in ("168.63.129.16/32", "192.88.99.0/24", "fec0::/10")
+)
 _MAX_URL_CHARS: Final = 2_000
 
 
@@ -70,6 +75,8 @@ def is_public(address: Address) -> bool:
         inner = _inner(address)
         if inner is not None:
             return is_public(inner)
+    if any(address in one for one in _NOT_PUBLIC if one.version == address.version):
+        return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 

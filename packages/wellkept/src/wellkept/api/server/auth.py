@@ -37,6 +37,8 @@ MAX_BODY_BYTES: Final = 8 << 20
 REQUEST_ID: Final = "wellkept.request_id"
 """Key of the request id in the ASGI scope."""
 
+# A name or address, and a port in digits: what a proxy joins with a comma is no host.
+_HOST = re.compile(r"(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::[0-9]{1,5})?", re.ASCII)
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -68,7 +70,7 @@ class AccessPolicy:
     def refusal(self, scope: Scope) -> Problem | None:
         """Why a request is rejected, from its headers alone; None when it is allowed."""
         host = _only(scope, b"host").lower()
-        if _name_of(host) not in self.hosts:
+        if _HOST.fullmatch(host) is None or _name_of(host) not in self.hosts:
             hint = "`wellkept serve --allow-host NAME` lets it be called by another name."
             return problem(
                 HTTPStatus.MISDIRECTED_REQUEST, "This server has another name.", hint=hint

@@ -241,9 +241,11 @@ class Settings:
     )
     capture_redact: str = setting(
         "drain",
-        "When secrets are taken out of what hooks catch: drain does it within a second of the"
-        " event when a server runs, else at the end of the turn; hook before anything is"
-        " written, and every hook takes about 60 ms of processor time more",
+        "When all secrets are taken out of what hooks catch. Those of certain form (tokens with a"
+        " provider's prefix, private keys, passwords in addresses) never reach the disk. For the"
+        " rest, drain does it within a second of the event when a server runs, else at the end of"
+        " the turn; hook before anything is written, and every hook takes about 100 ms of"
+        " processor time more",
         "drain|hook",
     )
     capture_before_tools: str = setting(

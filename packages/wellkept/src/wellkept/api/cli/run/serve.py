@@ -7,6 +7,7 @@ import logging
 import os
 import shlex
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.util import find_spec
@@ -82,6 +83,7 @@ def serve(
     issue`), and any number of such servers may run side by side.
     """
     require_extra()
+    from wellkept.api.cli.data.tour import own_command
     from wellkept.api.server.auth import LOOPBACK_HOSTS
     from wellkept.api.server.run import address_of, listening
     from wellkept.api.server.token_file import TOKEN_NAME, TokenFile
@@ -108,7 +110,9 @@ def serve(
             if log_format == "json":  # a collector reads along, and must not see the token
                 logging.getLogger("wellkept.server").info("Wellkept is at %s", address)
                 return
-            _print_start(address, page, data / TOKEN_NAME, host=host)
+            # What is redirected ends up in a log, and a token in a log is read by others.
+            shown = page if sys.stdout.isatty() else f"run `{own_command()} open`"
+            _print_start(address, shown, data / TOKEN_NAME, host=host)
             if browse:
                 click.launch(page)
 
