@@ -33,10 +33,11 @@ from wellkept.graph.history.co_change import (
     SIGNALS,
     WEIGHTS,
     CoChange,
+    OnlineRanker,
+    Table,
 )
 from wellkept.graph.history.commits import FileNumbers, PastCommit
 from wellkept.graph.history.git_log import read_past
-from wellkept.graph.history.online_ranker import OnlineRanker, Table
 
 TOP = 5
 TRAINED_SHARE = 0.8

@@ -38,9 +38,9 @@ from bench.queries import Query, read_queries
 from bench.report import finish, machine, parser, say
 from bench.states import TREE, Blobs, State, Words, commit_named, depth, files_of
 from wellkept.core.codec import Json
+from wellkept.graph.history.co_change import OnlineRanker, Table
 from wellkept.graph.history.commits import ChangeStatus, FileNumbers, PastCommit
 from wellkept.graph.history.git_log import read_past
-from wellkept.graph.history.online_ranker import OnlineRanker, Table
 from wellkept.graph.index.file_kind import file_kind
 from wellkept.graph.search.file_search import (
     SET_BY_HAND,

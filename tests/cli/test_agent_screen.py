@@ -12,7 +12,7 @@ from rich.console import Console
 from wellkept.core.chat.messages import ModelUsage
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
 from wellkept_agent import AgentSession, RunEnd, ToolOutput, events, tool
-from wellkept_agent.terminal.pastes import Pastes
+from wellkept_agent.terminal.line_editor import Pastes
 from wellkept_agent.terminal.screen import Screen
 from wellkept_agent.terminal.user import TerminalPerson
 from wellkept_agent.user import Decision, Option, PermissionRequest, Question

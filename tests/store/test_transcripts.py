@@ -161,7 +161,7 @@ def test_an_image_that_is_gone_or_changed_is_a_note(
 def test_a_session_has_room_for_so_many_images(
     files: TranscriptFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wellkept.store.transcript_images.MAX_SESSION_BYTES", 300)
+    monkeypatch.setattr("wellkept.store.transcripts.MAX_SESSION_BYTES", 300)
     other = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"x" * 200).decode()
     images = (ImagePart(PNG, "image/png"), ImagePart(other, "image/png"))
     (back,) = kept(files, tool_message(ToolResultPart("c", "Read", "a", images=images)))

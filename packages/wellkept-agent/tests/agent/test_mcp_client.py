@@ -23,10 +23,9 @@ from wellkept.core.records import replace
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
 from wellkept_agent import AgentSession, Decision, PermissionRequest, ToolContext, ToolOutput
 from wellkept_agent.events import ProblemReported, ToolFinished
-from wellkept_agent.mcp_client.capability import McpServers
+from wellkept_agent.mcp_client.capability import McpServers, prompt_arguments, prompt_of
 from wellkept_agent.mcp_client.config import McpServer, parse_servers, read_servers
 from wellkept_agent.mcp_client.connection import ServerState
-from wellkept_agent.mcp_client.prompts import prompt_arguments, prompt_of
 from wellkept_agent.mcp_client.settings import McpSettings
 from wellkept_agent.mcp_client.tools import McpTool
 from wellkept_agent.mcp_client.toolset import McpToolset

@@ -10,19 +10,19 @@ model has not answered yet stays; the replaced messages are kept in a file.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wellkept.core.chat.messages import Message, MessageKind, Role, user_message
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record, replace
-from wellkept.core.text import estimate_tokens
+from wellkept.core.text import clean, estimate_tokens, shorten
+from wellkept.skills.hooks.process import HookRun, filtered_environment, run_command
 from wellkept_agent.compaction import micro
-from wellkept_agent.compaction.cut_points import open_round, safe_cut, tail_start
 from wellkept_agent.compaction.digest import digest
-from wellkept_agent.compaction.pre_compact import pre_compact
 from wellkept_agent.compaction.restore import restored
 from wellkept_agent.compaction.shrink import shrunk
 from wellkept_agent.compaction.summary import Summary, SummaryFailedError, summarise
@@ -312,3 +312,93 @@ def _last_request(plan: _Plan) -> str:
 
 def _is_prompt(message: Message) -> bool:
     return message.role is Role.USER and message.kind is MessageKind.PLAIN
+
+
+# -- Where a conversation may be cut: never between a tool call and its result --------------------
+
+
+_MADE_BY_COMPACTION = (MessageKind.BOUNDARY, MessageKind.SUMMARY, MessageKind.RESTORED)
+
+
+def safe_cut(turns: Sequence[Message], index: int) -> int:
+    """The nearest cut at or before an index that takes no result away from its call."""
+    index = max(0, min(index, len(turns)))
+    while index > 0 and index < len(turns) and turns[index].role is Role.TOOL:
+        index -= 1
+    return index
+
+
+def open_round(turns: Sequence[Message]) -> int:
+    """Where the part begins that the model has not answered yet: its last calls with their
+    results, or the person's prompt. The length of the turns when everything is answered."""
+    index = len(turns)
+    while index > 0 and turns[index - 1].role is not Role.ASSISTANT:
+        index -= 1
+    answered = index == len(turns)
+    if not answered and turns[index].role is Role.TOOL:
+        index -= 1  # the assistant message that made the calls
+    return len(turns) if answered else max(0, index)
+
+
+def tail_start(
+    turns: Sequence[Message], *, max_tokens: int, tokens: Callable[[Message], int]
+) -> int:
+    """Where the tail begins: the open round in any case, and before it as many messages as fit."""
+    start = open_round(turns)
+    used = sum(map(tokens, turns[start:]))
+    best = start
+    for index in range(start - 1, -1, -1):
+        used += tokens(turns[index])
+        if used > max_tokens or turns[index].kind in _MADE_BY_COMPACTION:
+            break
+        if safe_cut(turns, index) == index:
+            best = index
+    return best
+
+
+# -- The PreCompact command of the settings: a person's own script, run before compaction ---------
+
+
+_MAX_CHARS = 10_000
+
+
+async def pre_compact(
+    session: AgentSession,
+    settings: CompactionSettings,
+    *,
+    trigger: str,
+    instructions: str,
+    environment: Mapping[str, str],
+) -> str:
+    """What the command printed; empty without a command or when it failed."""
+    if not settings.pre_compact_command.strip():
+        return ""
+    told = {
+        "hook_event_name": "PreCompact",
+        "session_id": session.id,
+        "cwd": str(session.working_directory),
+        "trigger": trigger,
+        "custom_instructions": instructions,
+    }
+    run = await asyncio.to_thread(
+        run_command,
+        settings.pre_compact_command,
+        cwd=session.working_directory,
+        environment=filtered_environment(environment),
+        stdin=json.dumps(told).encode(),
+        timeout_s=settings.pre_compact_time_limit_s,
+    )
+    problem = _problem(run, settings.pre_compact_time_limit_s)
+    if problem:
+        session.report("PreCompact", problem)
+        return ""
+    return shorten(clean(run.stdout).strip(), limit=_MAX_CHARS)
+
+
+def _problem(run: HookRun, time_limit_s: float) -> str:
+    if run.timed_out:
+        return f"The command took longer than {time_limit_s:g} s."
+    if run.exit_code == 0:
+        return ""
+    said = shorten(run.stderr.strip() or run.stdout.strip(), limit=500)
+    return f"The command failed ({run.problem or f'exit code {run.exit_code}'}): {said}"

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from random import Random
+from typing import TYPE_CHECKING, Final
 
 from wellkept.core.chat.messages import Message, MessageKind, user_message
 from wellkept.core.records import replace
@@ -19,7 +20,6 @@ from wellkept_agent.events import PlanModeEntered, PlanModeExited
 from wellkept_agent.permissions import PermissionMode
 from wellkept_agent.plan_mode import reminders
 from wellkept_agent.plan_mode.settings import PlanModeSettings
-from wellkept_agent.plan_mode.slugs import plan_slug
 from wellkept_agent.plan_mode.tools import EnterPlanMode, ExitPlanMode
 
 if TYPE_CHECKING:
@@ -218,3 +218,38 @@ class SubagentPlanMode(Capability):
         message = user_message(text, kind=MessageKind.REMINDER)
         session.add(message)
         return replace(request, messages=(*request.messages, message))
+
+
+# -- Names of plan files: adjective, noun, verb ---------------------------------------------------
+
+
+ADJECTIVES: Final = tuple(
+    "sparkling gentle swift quiet bold calm bright clever cosmic crisp eager early fuzzy golden"
+    " happy humble lively lucky mellow merry nimble patient polite proud royal shiny silver snug"
+    " steady sunny tidy vivid warm wise witty".split()
+)
+NOUNS: Final = tuple(
+    "fox river mountain forest cloud meadow acorn badger beacon brook canyon cedar comet coral"
+    " falcon fern garden harbor heron island lantern maple moon orchard otter owl pebble pine"
+    " pond raven reef sparrow star tulip valley willow".split()
+)
+VERBS: Final = tuple(
+    "baking dancing running flying swimming climbing building drifting gliding glowing humming"
+    " jumping knitting leaping mending painting planting resting roaming rowing sailing singing"
+    " skating soaring spinning strolling sweeping walking weaving whistling".split()
+)
+_TRIES: Final = 50
+
+
+def plan_slug(is_taken: Callable[[str], bool], *, random: Random | None = None) -> str:
+    """A name that is not taken, such as gentle-river-dancing."""
+    source = random or Random()
+    slug = ""
+    for _ in range(_TRIES):
+        slug = "-".join(source.choice(words) for words in (ADJECTIVES, NOUNS, VERBS))
+        if not is_taken(slug):
+            return slug
+    number = 2
+    while is_taken(f"{slug}-{number}"):
+        number += 1
+    return f"{slug}-{number}"

@@ -9,7 +9,10 @@ them.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import replace
@@ -17,8 +20,6 @@ from wellkept.core.skills import HookEvent, SkillContext
 from wellkept.skills.commands.arguments import read_command
 from wellkept_agent.capability import Capability
 from wellkept_agent.compaction.restore import Restored, RestoredSection
-from wellkept_agent.skill_use.limits import TurnLimits, tool_names
-from wellkept_agent.skill_use.skill_port import ServesPrompts
 from wellkept_agent.tools.arguments import argument_fields
 from wellkept_agent.tools.base import ToolOutput, failure, not_run
 from wellkept_agent.user import Decision, PermissionRequest
@@ -29,10 +30,9 @@ if TYPE_CHECKING:
     from wellkept.core.chat.messages import ModelResponse, ToolCallPart
     from wellkept.core.codec import Json
     from wellkept.skills.commands.rendering import RenderedPrompt
-    from wellkept.skills.hooks.runner import HookReport
+    from wellkept.skills.hooks.runner import HookReport, ListedHook
     from wellkept_agent.hooks import HookContext, SessionSummary
     from wellkept_agent.session import AgentSession, RunResult
-    from wellkept_agent.skill_use.skill_port import SkillBook
     from wellkept_agent.tools.context import ToolContext
 
 TIME_LIMIT_S = 3_600.0
@@ -248,3 +248,123 @@ class SessionSkills:
             if isinstance(capability, SkillUse):
                 return await capability.use(context, name, arguments)
         return failure("This session has no skills.")
+
+
+# -- What a skill changes for the rest of a turn: the tools that are allowed, and the model -------
+
+
+class TurnLimits:
+    """Limits that skills set in a turn, and what was there before."""
+
+    def __init__(self, session: AgentSession) -> None:
+        self._session = session
+        self._before: tuple[tuple[str, ...] | None, str | None] | None = None
+
+    def apply(self, prompt: RenderedPrompt) -> None:
+        """From now on and until the end of the turn, work as a skill says."""
+        session = self._session
+        if self._before is None:
+            self._before = (session.permissions.only, session.model_override)
+        if prompt.allowed_tools:
+            session.permissions.only = narrowed(session.permissions.only, prompt.allowed_tools)
+        if prompt.model:
+            session.model_override = prompt.model
+
+    def lift(self) -> None:
+        """The turn is over."""
+        if self._before is not None:
+            self._session.permissions.only, self._session.model_override = self._before
+            self._before = None
+
+    @contextmanager
+    def during(self, prompt: RenderedPrompt) -> Generator[None]:
+        """Limit the tools only while a sub-agent follows a skill."""
+        permissions = self._session.permissions
+        before = permissions.only
+        if prompt.allowed_tools:
+            permissions.only = narrowed(before, prompt.allowed_tools)
+        try:
+            yield
+        finally:
+            permissions.only = before
+
+
+def narrowed(limit: Sequence[str] | None, rules: Sequence[str]) -> tuple[str, ...]:
+    """Rules within a limit: all of them without one, else those that it covers."""
+    if limit is None:
+        return tuple(rules)
+    return tuple(rule for rule in rules if any(_covers(wide, rule) for wide in limit))
+
+
+def _covers(wide: str, rule: str) -> bool:
+    wide_name, has_pattern, _ = wide.partition("(")
+    name = rule.partition("(")[0]
+    return wide == rule or (not has_pattern and fnmatchcase(name, wide_name))
+
+
+def tool_names(rules: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The tools that rules speak of; all of them without rules."""
+    if not rules:
+        return list(known)
+    plain = [rule.strip().partition("(")[0] for rule in rules]
+    return [name for name in known if any(fnmatchcase(name, one) for one in plain)]
+
+
+# -- Skill port -----------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class ServesPrompts(Protocol):
+    """A capability that has the texts of servers' prompts."""
+
+    async def served_prompt(self, skill: str, arguments: str) -> str | None:
+        """The text of the prompt that became a skill of this name; None when none did."""
+        ...
+
+
+class SkillBook(Protocol):
+    """The skills of a project."""
+
+    def rendered(
+        self, name: str, arguments: str, *, by: str, session: str, served: str | None = None
+    ) -> RenderedPrompt | None:
+        """The prompt of a skill, and note its use in the session; None when `name` is no skill that
+        this side may run. `by` is "person" or "model"; `served` is the text of a server's prompt.
+        """
+        ...
+
+    def names(self) -> Sequence[str]:
+        """The skills that a model may use."""
+        ...
+
+    def undecided_hooks(self, name: str) -> Sequence[ListedHook]:
+        """Hooks of a skill that the person has not trusted as they are now."""
+        ...
+
+    def trust(self, name: str, seen: Sequence[ListedHook]) -> None:
+        """Trust the hooks of a skill exactly as they were listed."""
+        ...
+
+    def run_hooks(
+        self,
+        event: str,
+        *,
+        session: str,
+        tool: str = "",
+        tool_input: Json = None,
+        tool_response: Json = None,
+    ) -> HookReport:
+        """Run the hooks of the skills in use."""
+        ...
+
+    def in_use(self, session: str) -> Sequence[str]:
+        """The skills that were used in a session."""
+        ...
+
+    def reminders(self, names: Sequence[str], *, level: str) -> str:
+        """A reminder of skills in use."""
+        ...
+
+    def end(self, session: str) -> None:
+        """The session is over."""
+        ...

@@ -6,6 +6,7 @@ were; then what adds to them; those of the caller last.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import sha256
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record, replace
 from wellkept.core.types import parse_choice
+from wellkept.memory.state import StateScope
+from wellkept.text.secrets.redaction import redact_json
 from wellkept_agent.agent import Agent
 from wellkept_agent.budgets import PromptBudgets
 from wellkept_agent.capability import Capability
@@ -29,11 +32,11 @@ from wellkept_agent.thinking.capability import Thinking
 from wellkept_agent.thinking.settings import ThinkingSettings
 from wellkept_agent.wiring.instructions import instructions as system_prompt
 from wellkept_agent.wiring.mcp_servers import server_capability
-from wellkept_agent.wiring.project_state import ProjectState
 from wellkept_agent.wiring.settings import AgentSettings, ModelChoice
 from wellkept_agent.wiring.spool import FOLDER_NAME, state_folder
 
 if TYPE_CHECKING:
+    from wellkept.core.codec import Json
     from wellkept.core.ports.agent_model import AgentModel
     from wellkept.core.ports.transcripts import Transcripts
     from wellkept_agent.compaction.timeline import TimelineEntry
@@ -285,3 +288,51 @@ def _memory(
         partial(Learning, learner),
         partial(recall, open_log=sink),
     ]
+
+
+# -- `project:` values of a session: kept at once, as a value and as a memory ---------------------
+
+
+_MAX_VALUE_CHARS = 400
+
+
+class ProjectState:
+    """The `project:` values of one memory."""
+
+    def __init__(self, wk: AgentMemory) -> None:
+        self._wk = wk
+
+    def values(self) -> dict[str, Json]:
+        """What earlier sessions left, by full key."""
+        return self._wk.state().items(StateScope.PROJECT)
+
+    def keep(self, key: str, value: Json) -> None:
+        """Keep a value; None and empty texts remove it, and its memory is closed."""
+        # Before it is cut and written as text, where a part of a secret could hide.
+        value = redact_json(value)
+        self._wk.state().put(f"{StateScope.PROJECT.prefix}{key}", value)
+        name = f"state:{key}"
+        if value is None or value == "" or value is False:
+            self._forget(name)
+            return
+        self._wk.remember(
+            statement(key, value), type="convention", key=name, source="agent_explicit"
+        )
+
+    def _forget(self, name: str) -> None:
+        from wellkept.core.errors import NotFoundError
+
+        try:
+            self._wk.forget(name, keep_history=True)
+        except NotFoundError:
+            return
+
+
+def statement(key: str, value: Json) -> str:
+    """A value as a sentence: `user_prefers: "pnpm"` is "user prefers: pnpm"."""
+    words = " ".join(key.replace("_", " ").replace("-", " ").replace(".", " ").split())
+    if value is True:
+        return words
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    shown = text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
+    return f"{words}: {shown}"

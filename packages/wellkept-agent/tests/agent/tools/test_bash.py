@@ -14,7 +14,7 @@ from wellkept.testing.scripted_model import call, calls
 from wellkept_agent.events import ToolProgress
 from wellkept_agent.tools.default import default_tools
 from wellkept_agent.tools.settings import ToolSettings
-from wellkept_agent.tools.shell.environment import command_environment
+from wellkept_agent.tools.shell.bash import command_environment
 from wellkept_agent.tools.shell.process import OutputBuffer
 
 pytestmark = pytest.mark.feature("G2")

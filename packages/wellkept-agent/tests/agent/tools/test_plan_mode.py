@@ -17,7 +17,7 @@ from wellkept.testing.scripted_model import ScriptedModel, call, calls
 from wellkept_agent import AgentSession, LoopSettings, RunEnd
 from wellkept_agent.events import AgentEvent, PlanModeEntered, PlanModeExited
 from wellkept_agent.permissions import PermissionMode
-from wellkept_agent.plan_mode import slugs
+from wellkept_agent.plan_mode import capability as slugs
 from wellkept_agent.plan_mode.capability import PlanMode
 from wellkept_agent.plan_mode.reminders import SECTIONS, full_reminder, is_attachment
 from wellkept_agent.plan_mode.settings import PlanModeSettings

@@ -21,12 +21,13 @@ from wellkept.core.query import Filter, Validity
 from wellkept.core.records import field, record
 from wellkept.memory.index_text import extra_text
 from wellkept.store import is_address, open_store
+from wellkept.store.sqlite.search import quantization
 from wellkept_team.moving import open_side
 from wellkept_team.moving.engine_io import Row, Side
 from wellkept_team.moving.tables import TABLES, MovedTable
-from wellkept_team.moving.vectors import vector_text
 
 if TYPE_CHECKING:
+    from wellkept.core.ports.models import Vector
     from wellkept.core.ports.store import Store
     from wellkept.core.types import Progress
 
@@ -317,3 +318,11 @@ def _chunks(items: Iterator[_Item]) -> Iterator[list[_Item]]:
     left = iter(items)
     while some := list(islice(left, CHUNK)):
         yield some
+
+
+# -- What of a vector has to be the same on both engines: its codes -------------------------------
+
+
+def vector_text(vector: Vector) -> str:
+    """The codes of a stored vector as text; packing what was unpacked gives the same codes."""
+    return quantization.pack(vector)[1].hex()

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Final
 from wellkept.api.wiring.services import DATABASE_NAME, Services
 from wellkept.core.clock import Clock, system_clock
 from wellkept.core.team.people import Principal
-from wellkept_team.people.view import TeamView
+from wellkept_team.people.policies import policy_of
 
 if TYPE_CHECKING:
     from wellkept.api.wellkept import Wellkept
     from wellkept.core.ports.models import Embedder
-    from wellkept.core.ports.team import TeamDatabase
+    from wellkept.core.ports.store import Store
+    from wellkept.core.ports.team import TeamDatabase, TeamStore
     from wellkept.core.settings.model import Settings
+    from wellkept.core.team.people import Principal
+    from wellkept.core.team.records import TeamPolicy
 
 GENERAL: Final = "general"
 """The project of those who name none."""
@@ -70,3 +73,18 @@ class TeamMemories:
             environment=self._environment,
             team=view,
         )
+
+
+# -- What one person of a team sees of its database -----------------------------------------------
+
+
+class TeamView:
+    """What one person of a team sees: the store, and the policies."""
+
+    def __init__(self, teams: TeamDatabase, principal: Principal) -> None:
+        self._team: TeamStore = teams.team_of(principal)
+        self.store: Store = teams.store_of(principal)
+
+    def policy(self, project: str) -> TeamPolicy:
+        """The policy that holds for a project, as of now."""
+        return policy_of(self._team, project)

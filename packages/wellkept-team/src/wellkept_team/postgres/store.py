@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from time import monotonic
+
 from wellkept.core.clock import Clock
 from wellkept.store.sqlite.tables.access_counts import AccessBuffer
-from wellkept_team.postgres.connection.database import DEFAULT_TENANT, Database
-from wellkept_team.postgres.listen import PostgresListener
+from wellkept_team.postgres.connection.database import DEFAULT_TENANT, Component, Database
 from wellkept_team.postgres.maintenance.maintenance import PostgresMaintenance
 from wellkept_team.postgres.migrations import migrate
 from wellkept_team.postgres.search.hints import SearchHints, new_hints
 from wellkept_team.postgres.search.index import PostgresSearch
 from wellkept_team.postgres.search.vector_index import LARGE_PROJECT
-from wellkept_team.postgres.tables.activity import PostgresActivityLog
+from wellkept_team.postgres.tables.activity import CHANNEL, PostgresActivityLog
 from wellkept_team.postgres.tables.injections import PostgresInjections
 from wellkept_team.postgres.tables.key_values import PostgresKeyValues
 from wellkept_team.postgres.tables.memories import PostgresMemories
@@ -24,6 +26,28 @@ from wellkept_team.postgres.tables.shared_records import PostgresSharedRecords
 from wellkept_team.postgres.tables.skills import PostgresGeneratedSkills, PostgresSkillUses
 from wellkept_team.postgres.tables.undo import PostgresUndo
 from wellkept_team.postgres.tables.vectors import PostgresVectors
+
+
+class PostgresListener(Component):
+    """Notifications about activity of the tenant."""
+
+    def notifications(
+        self, *, timeout_s: float, on_ready: Callable[[], None] | None = None
+    ) -> Iterator[None]:
+        """One item for each commit that logged activity, until the time is over.
+
+        Holds a connection of its own. Every commit after `on_ready` was called is told. Ask
+        `activity` for what happened.
+        """
+        end_s = monotonic() + timeout_s
+        with self._database.alone() as raw:
+            raw.execute(f"LISTEN {CHANNEL}")
+            if on_ready is not None:
+                on_ready()
+            while (left_s := end_s - monotonic()) > 0:
+                for told in raw.notifies(timeout=left_s, stop_after=1):
+                    if told.payload == self._database.tenant:
+                        yield None
 
 
 class PostgresStore(

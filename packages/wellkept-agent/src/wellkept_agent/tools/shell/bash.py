@@ -7,10 +7,10 @@ import os
 import re
 import signal
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -23,7 +23,6 @@ from wellkept_agent.events import ToolProgress
 from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, failure
 from wellkept_agent.tools.context import ToolContext
 from wellkept_agent.tools.settings import ToolSettings
-from wellkept_agent.tools.shell.environment import command_environment
 from wellkept_agent.tools.shell.process import ShellProcess
 from wellkept_agent.user import PermissionRequest
 
@@ -259,3 +258,31 @@ class KillShell(TypedTool[KillShellArguments]):
             return ToolOutput(content=f"{job.id} has {job.status} already.")
         await asyncio.to_thread(job.process.end)
         return ToolOutput(content=f"{job.id} was ended.")
+
+
+# -- The environment of commands: the person's own, without the keys that an agent works with -----
+
+
+_OURS: Final = re.compile(
+    r"WELLKEPT_\w*|(?:\w+_)?API_?KEYS?|(?:\w+_)?AUTH_TOKEN|(?:\w+_)?API_TOKEN"
+)
+_QUIET: Final = {
+    "GIT_PAGER": "cat",
+    "PAGER": "cat",
+    "GIT_EDITOR": "true",
+    "GIT_TERMINAL_PROMPT": "0",
+    "TERM": "dumb",
+}
+"""Nobody is there to page, to edit or to type a password."""
+
+
+def command_environment(
+    environment: Mapping[str, str], *, keep: Collection[str] = ()
+) -> dict[str, str]:
+    """The variables of a command. Names in `keep` are handed on whatever they look like."""
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name in keep or not _OURS.fullmatch(name.upper())
+    }
+    return {**kept, **_QUIET}

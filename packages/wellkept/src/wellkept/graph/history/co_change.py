@@ -16,6 +16,7 @@ from posixpath import dirname, splitext
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wellkept.core.records import record
 from wellkept.graph.history.commits import FileNumbers, PastCommit, is_test, path_words, subject
@@ -27,7 +28,6 @@ from wellkept.graph.history.decayed_counts import (
     DecayedValues,
 )
 from wellkept.graph.history.name_pairs import NamePair, NamePairs
-from wellkept.graph.history.online_ranker import OnlineRanker, Table
 
 BULK_FILES: Final = 60
 """Commits of more files are ignored."""
@@ -335,3 +335,53 @@ def _reasons(signals: Sequence[float], together: int) -> Iterable[str]:
         yield "like files with similar names"
     elif not together and not named["same subject"]:
         yield "common in this folder"
+
+
+# -- A linear ranker that starts from shipped weights and learns online from one repository -------
+
+
+Table = NDArray[np.float64]
+
+STEP = 0.15
+CAUTION = 50.0
+"""Initial sum of squared gradients: keeps the first steps small."""
+PULL_BACK = 1e-3
+
+
+class OnlineRanker:
+    """Weights of one ranking, for one repository."""
+
+    def __init__(
+        self, weights: Sequence[float], *, caution: float = CAUTION, pull_back: float = PULL_BACK
+    ) -> None:
+        self._start = np.array(weights, dtype=np.float64)
+        self._weights = self._start.copy()
+        self._squared_gradients = np.full(len(weights), caution)
+        self._pull_back = pull_back
+
+    def scores(self, table: Table) -> NDArray[np.float64]:
+        """The score of each row."""
+        return table @ self._weights
+
+    def order(self, table: Table) -> list[int]:
+        """Row indices, best first; stable for equal scores."""
+        return np.argsort(-self.scores(table), kind="stable").tolist()
+
+    def learn(self, table: Table, right: NDArray[np.bool_]) -> None:
+        """Learn which candidates were right; nothing if none was."""
+        hits = int(right.sum())
+        if not hits:
+            return
+        scores = self.scores(table)
+        chances = np.exp(scores - scores.max())
+        chances /= chances.sum()
+        gradient = table.T @ (right / hits - chances) - self._pull_back * (
+            self._weights - self._start
+        )
+        self._squared_gradients += gradient * gradient
+        self._weights += STEP * gradient / np.sqrt(self._squared_gradients)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The current weights."""
+        return tuple(self._weights.tolist())

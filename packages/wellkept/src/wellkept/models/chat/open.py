@@ -5,18 +5,18 @@ A name without a model takes the vendor's usual one. Nothing is sent before the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.records import record, replace
 from wellkept.models.chat.catalog import ModelCatalog, ModelRow, load_catalog
-from wellkept.models.chat.override import ModelWithOverrides
 from wellkept.models.chat.settings import AgentModelSettings
 from wellkept.models.http.client import Endpoint
 
 if TYPE_CHECKING:
+    from wellkept.core.chat.messages import ModelChunk, ModelInfo, ModelRequest
     from wellkept.core.ports.agent_model import AgentModel
     from wellkept.models.chat.attempts import Report
     from wellkept.models.chat.catalog import ProviderPreset
@@ -178,3 +178,42 @@ def _status(preset: ProviderPreset, environment: Mapping[str, str]) -> ModelStat
     return ModelStatus(
         preset.name, found is not None or not preset.needs_key, reason, preset.default_model
     )
+
+
+# -- Override -------------------------------------------------------------------------------------
+
+
+class ModelWithOverrides:
+    """Sends a request to the model that it names, else to its own.
+
+    `known` gives the vendor's name of a model that is asked for; None when the vendor in use does
+    not have it, and then the own model answers.
+    """
+
+    def __init__(
+        self,
+        model: AgentModel,
+        *,
+        opened: Callable[[str], AgentModel],
+        known: Callable[[str], str | None],
+    ) -> None:
+        self._model = model
+        self._opened = opened
+        self._known = known
+        self._others: dict[str, AgentModel] = {}
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._model.info
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """Stream an answer."""
+        return self._chosen(request.model).stream(request)
+
+    def _chosen(self, wanted: str | None) -> AgentModel:
+        name = self._known(wanted) if wanted else None
+        if name is None or name == self.info.name:
+            return self._model
+        if name not in self._others:
+            self._others[name] = self._opened(name)
+        return self._others[name]
