@@ -14,8 +14,9 @@ from wellkept.api.cli.root import COMMANDS as CLI_COMMANDS
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs
 from wellkept.clients.install import toml_tables
 from wellkept.clients.install.client_files import CLIENTS, client_files
-from wellkept.clients.install.files import InstallRecords
+from wellkept.clients.install.files import FileSnapshot, InstallRecord, InstallRecords
 from wellkept.clients.install.installer import Installer, InstallPlan, InstallState
+from wellkept.clients.install.permissions import PermissionEntry
 from wellkept.clients.install.slash_commands import COMMANDS
 from wellkept.core.errors import ConflictError, StoreError, UsageError
 from wellkept.core.records import replace
@@ -456,3 +457,21 @@ def test_the_moment_before_a_tool_is_hooked_when_asked_for_and_goes_again(
     assert entry["hooks"][0]["command"].endswith(f"{client} {BEFORE[client]} answer || exit 0")
     plain.install(client, scope=InstallScope.USER)
     assert path.read_bytes() == before
+
+
+def test_reading_and_remembering_is_allowed_and_forgetting_is_not(tmp_path: Path) -> None:
+    folders = ClientFolders(home=tmp_path, project=tmp_path / "shop", environment={})
+    targets = client_files("claude-code").targets(InstallScope.USER, folders)
+    (entry,) = (one for one in targets if isinstance(one, PermissionEntry))
+    assert "mcp__wellkept__memory_store" in entry.rules
+    assert not any("forget" in rule or "clear" in rule for rule in entry.rules)
+    mine = b'{"permissions": {"allow": ["Bash(ls)"]}}\n'
+    after = entry.with_wellkept(FileSnapshot(entry.path, mine), FULL)
+    assert after is not None
+    allowed = json.loads(after)["permissions"]["allow"]
+    assert allowed == ["Bash(ls)", *entry.rules]
+    again = FileSnapshot(entry.path, after.encode())
+    assert entry.with_wellkept(again, FULL) == after
+    left = entry.without_wellkept(again, InstallRecord("", mine))
+    assert left is not None
+    assert json.loads(left) == json.loads(mine)

@@ -6,7 +6,12 @@ import pytest
 
 from bench import commands as bench
 from wellkept.core.types import MemoryType
-from wellkept.text.memory_commands.detect import Forget, Remember, detect_commands
+from wellkept.text.memory_commands.detect import (
+    Forget,
+    Remember,
+    detect_commands,
+    wants_wording,
+)
 
 pytestmark = pytest.mark.feature("C1")
 
@@ -130,3 +135,19 @@ def test_a_typed_reply_to_a_question_of_design_is_a_decision(
     assert [getattr(one, "content", None) for one in found] == (
         [f"{question} {reply}"] if kept else []
     )
+
+
+@pytest.mark.parametrize(
+    ("message", "asked"),
+    [
+        ("no, not like that, the way we did it in the importer", True),
+        ("that's not how we do it here", True),
+        ("No, don't use float for money, integer cents everywhere", False),
+        ("commit this", False),
+        ("why is it like that?", False),
+    ],
+)
+def test_the_agent_is_asked_for_words_only_where_a_quotation_would_not_do(
+    message: str, asked: bool
+) -> None:
+    assert wants_wording(message) is asked

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from wellkept.context.moment import SKILL_TIMEOUT_S, context_for, silenced
+from wellkept.context.moment import SKILL_TIMEOUT_S, asking_for_words, context_for, silenced
 from wellkept.core.errors import WellkeptError
 from wellkept.core.session.hook_context import HookContext, HookContextRequest
 
@@ -51,9 +51,11 @@ class HookContextProvider:
         if wk is None:
             return HookContext()
         try:
-            return context_for(
+            told = context_for(
                 wk, request, shown, quiet=quiet, skill_timeout_s=self._skill_timeout_s
             )
+            is_on = wk.settings.capture_ask == "on"
+            return asking_for_words(told, request) if is_on else told
         finally:
             if wk.services.is_undecided:
                 wk.close()

@@ -34,6 +34,7 @@ class InstallPart(StrEnum):
     SERVER = "mcp"
     COMMANDS = "commands"
     RULES = "rules"
+    PERMISSIONS = "permissions"
 
 
 class Shell(StrEnum):

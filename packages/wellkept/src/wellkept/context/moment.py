@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record, replace
 from wellkept.core.session.hook_context import ContextLine, HookContext, HookContextRequest
+from wellkept.core.session.injected_text import FRAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -135,6 +136,26 @@ def context_for(
         pack.project,
         pack.used_tokens,
     )
+
+
+_ASK = (
+    f"<{FRAME}>\nThe user just laid something down that these words alone will not explain later."
+    " Store it with wellkept's `memory_store` as one sentence that stands by itself, then go on."
+    f"\n</{FRAME}>"
+)
+
+
+def asking_for_words(told: HookContext, request: HookContextRequest) -> HookContext:
+    """The context with one line that asks the agent to word what the person laid down, where a
+    quotation alone would not be understood later."""
+    if request.moment != "prompt" or request.agent:
+        return told
+    from wellkept.text.memory_commands.detect import wants_wording
+    from wellkept.text.own_words import own_words
+
+    if not wants_wording(own_words(request.query)):
+        return told
+    return replace(told, text=f"{told.text}\n{_ASK}".strip())
 
 
 def silenced(

@@ -24,6 +24,7 @@ from wellkept.clients.install.mcp_entries import (
     local_server,
     stdio_server,
 )
+from wellkept.clients.install.permissions import PermissionEntry
 from wellkept.clients.install.slash_commands import command_files
 from wellkept.clients.install.target import InstallTarget, WholeFile
 from wellkept.core.errors import UsageError
@@ -36,6 +37,22 @@ _RESTART: Final = "Restart open sessions to use it."
 _ONLY_SERVER: Final = (
     "This client has no hook that takes context: sessions are not captured, and the model asks the"
     " MCP server by itself or when you say so."
+)
+_GRANTED: Final = tuple(
+    f"mcp__wellkept__{tool}"
+    for tool in (
+        "memory_search",
+        "memory_get",
+        "memory_timeline",
+        "memory_context",
+        "memory_store",
+        "search_code",
+        "skill_search",
+    )
+)
+"""What reads and what remembers; what forgets or runs is asked for as ever."""
+_ALLOWED: Final = (
+    "The tools that read memory and that remember may run without asking; forgetting still asks."
 )
 _RULE_MARK: Final = "When to use Wellkept's memory of this project"
 
@@ -92,6 +109,7 @@ def _claude_code(scope: InstallScope, folders: ClientFolders) -> list[InstallTar
     return [
         claude_code_hooks(settings),
         JsonServerEntry(claude_code.servers_file(folders), keys, stdio_server),
+        PermissionEntry(settings, _GRANTED),
         *command_files(settings.parent / "commands", form, has_memory_command=True),
     ]
 
@@ -201,7 +219,7 @@ def _opencode_plugin(programs: Programs) -> str:
 
 CLIENTS: Final[Mapping[str, ClientFiles]] = MappingProxyType(
     {
-        claude_code.CLIENT: ClientFiles(_claude_code, programs=("claude",)),
+        claude_code.CLIENT: ClientFiles(_claude_code, (_RESTART, _ALLOWED), programs=("claude",)),
         codex.CLIENT: ClientFiles(
             _codex,
             ("Start Codex once and accept the hooks: it skips hooks that you have not trusted.",),

@@ -248,6 +248,13 @@ class Settings:
         " processor time more",
         "drain|hook",
     )
+    capture_ask: str = setting(
+        "on",
+        "Whether a line at the prompt may ask the agent to store what you lay down, where your"
+        " words alone would not be understood later",
+        "on|off",
+        by_project=True,
+    )
     capture_before_tools: str = setting(
         "off",
         "Whether `wellkept install` also hooks the moment before a tool runs; it makes it wait",

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from wellkept.core.records import record, replace
+from wellkept.core.text import content_words
 from wellkept.core.types import MemoryType
 from wellkept.text.memory_commands.answers import typed_answer
 from wellkept.text.memory_commands.rules import (
@@ -24,7 +25,7 @@ from wellkept.text.memory_commands.rules import (
     rules_for,
 )
 from wellkept.text.own_words import DOCUMENT_CHARS, Sentence, own_sentences, written_sentences
-from wellkept.text.speech import quotation_end, read_statement
+from wellkept.text.speech import MAX_SENTENCE_CHARS, quotation_end, read_statement
 
 _SLASH = re.compile(r"\s*/(remember|forget|recall|memories)(?:\s+(\S.*?))?\s*\Z", re.DOTALL)
 _TRAILING = re.compile(
@@ -38,6 +39,17 @@ _ASKS_WHETHER = re.compile(
     r"(?: that| this| it| the| you| we| not|\?|\Z)",
     re.IGNORECASE,
 )
+_POINTS = re.compile(
+    r"^(?:it|they|that|this|those|these)\b|\b(?:like (?:that|this)|that way|this way|the other way"
+    r"|the same way|as (?:before|usual)|instead of that|do (?:it|that)|over there)\b",
+    re.IGNORECASE,
+)
+_BY_EXAMPLE = re.compile(
+    r"\b(?:the way|like|as) (?:we|i|you|it|the)\b|\bhow (?:we|i) (?:do|did|have)\b"
+    r"|\b(?:should|must|always|never|instead|supposed to)\b",
+    re.IGNORECASE,
+)
+_FEW_WORDS = 7
 _HERE = re.compile(r"\b(?:in|for) (?:this|our) ", re.IGNORECASE)
 _WRAPPING = (('"', '"'), ("“", "”"), ("「", "」"), ("«", "»"))
 
@@ -83,6 +95,24 @@ def detect_commands(message: str, *, answers_to: str | None = None) -> list[Memo
     if decided is None:
         return found
     return [Remember(decided.content, MemoryType.DECISION, stated=True)]
+
+
+def wants_wording(message: str) -> bool:
+    """Whether a message lays something down in words that will not be understood later: "no, not
+    like that, the way we did it in the importer"."""
+    rules = rules_for(NO_LANGUAGE)
+    for one in own_sentences(message):
+        text = rules.unopened(one.masked)
+        said_no = rules.contradiction.match(one.masked) is not None
+        if one.asks or one.supposes or one.bullet or len(text) > MAX_SENTENCE_CHARS:
+            continue
+        found = read_statement(text, contradicts=said_no)
+        points = _POINTS.search(text) is not None
+        if found is not None and points and len(set(content_words(text))) <= _FEW_WORDS:
+            return True
+        if found is None and said_no and points and _BY_EXAMPLE.search(text):
+            return True
+    return False
 
 
 def infer_type(content: str, *, default: MemoryType = MemoryType.FACT) -> MemoryType:
