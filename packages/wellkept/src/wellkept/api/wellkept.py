@@ -19,7 +19,6 @@ from wellkept.api.methods.context import ContextMethods
 from wellkept.api.methods.data import DataMethods
 from wellkept.api.methods.maintenance import MaintenanceMethods
 from wellkept.api.methods.views import ViewMethods
-from wellkept.api.server.caller import asking
 from wellkept.api.wiring.services import Services, require_embedder, store_location, store_path
 from wellkept.core.clock import Clock, system_clock
 from wellkept.core.query import Order, Validity
@@ -170,6 +169,7 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
     ) -> list[RememberResult]:
         """Store several statements: plain strings or drafts. All are validated before the first
         is written."""
+        from wellkept.api.server.caller import asking
         from wellkept.memory.remember import remember_many
 
         drafts = self._services.requests.drafts(statements)
@@ -193,6 +193,7 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         New content or a new type closes the memory and opens its successor. A new confidence also
         changes the confidence of related memories.
         """
+        from wellkept.api.server.caller import asking
         from wellkept.memory.edit import revise
 
         require_known(self.edit, changes, EDIT_KEYS)
@@ -248,7 +249,7 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         """Carry out what a user's message tells the memory: commands, and rules in plain speech."""
         from functools import partial
 
-        asking().require_person("Acting on a person's message")
+        self._services.require_person("Acting on a person's message")
         from wellkept.memory.commands.execute import Speaker, apply_commands
         from wellkept.project.rule_targets import named_things
 
@@ -308,12 +309,13 @@ class Wellkept(ContextMethods, MaintenanceMethods, DataMethods, AgentMethods, Vi
         return self._recall(request)
 
     def _recall(self, request: RecallRequest) -> RecallResult:
-        from wellkept.memory.recall.freshness import mark_missing_files
         from wellkept.memory.recall.recall import recall
         from wellkept.memory.recall.requests import SearchMode
 
         found = recall(self.engine, request)
-        if request.where.project is not None:
+        if request.where.project is not None and any(hit.memory.files for hit in found.hits):
+            from wellkept.memory.recall.freshness import mark_missing_files
+
             found = mark_missing_files(
                 found, root=self.root, sure=self._services.project_from_folder
             )

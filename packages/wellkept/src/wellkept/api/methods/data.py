@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, Unpack
 
-from wellkept.api.server.caller import asking
 from wellkept.core.errors import UsageError
 from wellkept.core.settings.paths import expanded
 from wellkept.memory.request_builder import FILTER_KEYS, require_known
@@ -78,7 +77,7 @@ class DataMethods:
         progress: Progress | None = None,
     ) -> ImportReport:
         """Import a JSONL export; with `here` everything goes into this project."""
-        asking().require_person("Importing memories")
+        self._services.require_person("Importing memories")
         from wellkept.memory.exchange.jsonl import import_jsonl
 
         return import_jsonl(
@@ -99,7 +98,7 @@ class DataMethods:
         progress: Progress | None = None,
     ) -> MarkdownReport:
         """Import what was edited or added in a folder of Markdown."""
-        asking().require_person("Importing memories")
+        self._services.require_person("Importing memories")
         from wellkept.memory.exchange.markdown_import import import_markdown
 
         return import_markdown(
@@ -144,7 +143,7 @@ class DataMethods:
         self, source: str | Path, *, dry_run: bool = False, progress: Progress | None = None
     ) -> RestoreReport:
         """Replace the whole store with a backup. The old store is copied beside it first."""
-        asking().require_person("Restoring a backup")
+        self._services.require_person("Restoring a backup")
         from wellkept.api.maintenance.restore import restore
 
         path = expanded(source).absolute()
@@ -165,7 +164,7 @@ class DataMethods:
 
         Both are names or identities. Returns how many memories move.
         """
-        asking().require_person("Merging projects")
+        self._services.require_person("Merging projects")
         from wellkept.project.resolver import parse_identity
 
         source = parse_identity(alias)
@@ -193,7 +192,7 @@ class DataMethods:
 
     def join_project(self, project: str) -> int:
         """Join this folder to a project, with its memories; returns how many moved."""
-        asking().require_person("Joining a project")
+        self._services.require_person("Joining a project")
         from wellkept.project.join import join_project
         from wellkept.project.resolver import parse_identity
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack, cast
 
-from wellkept.api.server.caller import asking
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
@@ -75,7 +73,7 @@ class ViewMethods:
 
         parts = self._parts
         if action == BulkAction.CONFIRM:
-            asking().require_person("Confirming memories")
+            self._parts.services.require_person("Confirming memories")
         request = BulkRequest(
             action=parse_choice(BulkAction, action, what="action"),
             reason=reason,
@@ -93,7 +91,7 @@ class ViewMethods:
         """Take an action back, by the id that it gave."""
         from wellkept.api.views.bulk import undo
 
-        asking().require_person("Undoing an action")
+        self._parts.services.require_person("Undoing an action")
         return undo(self._parts, step_id)
 
     def undo_steps(self, *, limit: int = 20) -> list[UndoStep]:
@@ -128,7 +126,7 @@ class ViewMethods:
         from wellkept.api.views.review import CorrectionReason, correct
         from wellkept.core.types import parse_choice
 
-        asking().require_person("Correcting a memory")
+        self._parts.services.require_person("Correcting a memory")
         return correct(
             self._parts,
             name,

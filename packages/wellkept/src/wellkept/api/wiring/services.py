@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from wellkept.api.server.caller import asking
 from wellkept.core.clock import Clock, to_ms
 from wellkept.core.errors import (
     ProviderError,
@@ -189,7 +188,9 @@ class Services:
         """Dependencies shared by all memory operations."""
         store = self.store
         if not self.read_only:
-            self.know_secrets()
+            from wellkept.text.secrets.known_values import know_later
+
+            know_later(self.know_secrets)
         return Engine(
             store=store,
             embedder=lambda: self.question_embedder,
@@ -288,8 +289,14 @@ class Services:
             self.folder,
             self.clock(),
             _own_type,
-            require_person=asking().require_person,
+            require_person=self.require_person,
         )
+
+    def require_person(self, what: str) -> None:
+        """Refuse an agent who asks for what only a person may do."""
+        from wellkept.api.server.caller import asking
+
+        asking().require_person(what)
 
     # -- Models ---------------------------------------------------------------------------------
 

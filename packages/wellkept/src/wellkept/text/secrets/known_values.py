@@ -3,14 +3,16 @@
 Only salted hashes are kept, in a file beside the store, and in memory. A text is looked through at
 the boundaries of its words, and a value counts only when it stands between such boundaries. The
 values in use are those of the process: `use_known` replaces them, and `generation` tells caches.
+They are looked for at the first text that is looked through (`know_later`): a question needs none.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from wellkept.core.records import record
 from wellkept.text.secrets.spans import SecretSpan, WorkCount
@@ -53,6 +55,7 @@ class _InUse:
 
     known: KnownValues | None = None
     generation = 0
+    later: ClassVar[list[Callable[[], None]]] = []
 
 
 def use_known(known: KnownValues | None) -> None:
@@ -62,13 +65,25 @@ def use_known(known: KnownValues | None) -> None:
         _InUse.generation += 1
 
 
+def know_later(load: Callable[[], None]) -> None:
+    """Call a function that finds values before the next text is looked through."""
+    _InUse.later.append(load)
+
+
+def _load() -> None:
+    while _InUse.later:
+        _InUse.later.pop(0)()
+
+
 def generation() -> int:
     """Changes whenever other values are recognised."""
+    _load()
     return _InUse.generation
 
 
 def find_known(text: str, work: WorkCount) -> Iterator[SecretSpan]:
     """Known values in a text."""
+    _load()
     known = _InUse.known
     if known is None or not known.hashes:
         return
