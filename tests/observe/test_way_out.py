@@ -8,8 +8,7 @@ from wellkept.core.records import replace
 from wellkept.core.session.steps import SessionStep
 from wellkept.observe.failures.episodes import Before, way_outs_of
 from wellkept.observe.failures.intent import Change, relation
-from wellkept.observe.failures.lessons import describe
-from wellkept.observe.failures.matching import fit, is_same_failure, signature
+from wellkept.observe.failures.matching import is_same_command, is_same_failure, signature
 from wellkept.observe.failures.way_out import Attempt, WayOut, compare
 from wellkept.text.events.failure_cause import cause_line, failure_cause
 from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
@@ -168,16 +167,10 @@ def test_a_run_without_tests_names_its_own_line_as_the_cause() -> None:
     assert "no tests ran" in cause.casefold()
 
 
-def test_what_was_removed_is_told_as_in_the_way_and_never_as_a_command() -> None:
+def test_what_was_removed_is_never_told() -> None:
     cause = "error: Cannot find module 'x' from '/repo/tmp/clones/q6b9z3/src/a.ts'"
-    found = lesson("bun run test", cause, "bun run test", between="rm -rf tmp/clones/q6b9z3")
-    assert found is not None
-    assert (found.change, found.old, found.new) == (Change.REMOVAL, ("tmp/clones",), ())
-    assert "rm " not in describe(found)
-    assert "ask before" in describe(found)
-    other = "error: Cannot find package 'y' from '/repo/tmp/clones/zz9/b.ts'"
-    assert is_same_failure(found, command("git commit -m x"), other)
-    assert not is_same_failure(found, command("git commit -m x"), "Cannot find package 'y'")
+    assert lesson("bun run test", cause, "bun run test", between="rm -rf tmp/clones/q6b9z3") is None
+    assert episode(step("bun run test", cause), step("rm -rf tmp/x && bun run test")) == []
 
 
 @pytest.mark.parametrize(
@@ -227,18 +220,28 @@ def known(failed: str, cause: str, worked: str) -> WayOut:
 RTK = "error: unrecognized subcommand 'bun'"
 
 
-def test_a_lesson_is_fitted_to_the_command_that_fails_now() -> None:
+def test_only_the_very_command_that_failed_is_the_same() -> None:
     wrapper = known("rtk bun run test", RTK, "bun run test")
-    assert fit(wrapper, command("rtk bun run lint --fix")) == "bun run lint --fix"
-    variable = known("make ship", "SHIP_REGION is not set", "SHIP_REGION=eu-west make ship")
-    assert fit(variable, command("make ship V=1")) == "SHIP_REGION=eu-west make ship V=1"
-    tests = known(
-        "pnpm --filter api test -- --testPathPattern=otp",
-        "No tests found, exiting with code 0",
-        "npx jest --testPathPattern=otp",
-    )
-    now = command("pnpm --filter api test -- --testPathPattern=shares")
-    assert fit(tests, now) == "npx jest --testPathPattern=shares"
+    assert is_same_command(wrapper, command("rtk bun run test"))
+    assert not is_same_command(wrapper, command("rtk bun run lint --fix"))
+    assert not is_same_command(wrapper, command("A=1 rtk bun run test"))
+
+
+def test_what_worked_is_kept_as_it_was_typed() -> None:
+    cause = "SHIP_REGION is not set"
+    line = "SHIP_REGION=eu-west make ship 2>&1 | tail -5"
+    (found,) = episode(step("make ship", cause), step(line))
+    assert found.lines == (line,)
+    (deep,) = episode(step("make ship", cause), replace(step(line), began="apps/api"))
+    assert deep.lines == (f"cd apps/api && {line}",)
+    for untold in (
+        replace(step(line), began=None),
+        step("SHIP_REGION=eu-west make ship && git push"),
+        step(f"SHIP_REGION=eu-west make ship {'x' * 300}"),
+        step("SHIP_REGION=[REDACTED] make ship"),
+        step("SHIP_REGION=eu-west make ship\necho done"),
+    ):
+        assert episode(step("make ship", cause), untold) == []
 
 
 def test_a_lesson_answers_only_the_same_failure() -> None:
@@ -276,7 +279,14 @@ def step(
     line: str, error: str | None = None, *, folder: str | None = "", prompt: int = 1
 ) -> SessionStep:
     return SessionStep(
-        "run", line, ok=error is None, error=error, command=line, folder=folder, prompt=prompt
+        "run",
+        line,
+        ok=error is None,
+        error=error,
+        command=line,
+        folder=folder,
+        began="",
+        prompt=prompt,
     )
 
 
@@ -298,26 +308,17 @@ def test_a_wrong_value_inside_a_long_argument_is_found_by_its_name() -> None:
     assert is_same_failure(found, command(query("third")), cause.replace("guessed", "third"))
     assert not is_same_failure(found, command(query("third")), "JSONDecodeError: Extra data")
     assert not is_same_failure(found, command(query("right")), cause)
-    assert 'owner: "right"' in fit(found, command(query("guessed")))
+    assert found.lines == (query("right"),)
 
 
-def test_the_same_words_in_another_folder_teach_even_when_the_code_then_fails() -> None:
+def test_the_same_words_in_another_folder_teach_when_they_succeed() -> None:
     cause = "error: could not find `Cargo.toml` in `/home/me/shop` or any parent directory"
-    (found,) = episode(
-        step("cargo test", cause),
-        step("cd core && cargo test", "error[E0063]: missing field `x`", folder="core"),
-    )
+    failed = step("cargo test", cause)
+    (found,) = episode(failed, step("cd core && cargo test", folder="core"))
     assert (found.change, found.new) == (Change.FOLDER, ("core",))
-    assert found.worked == "cd core && cargo test"
-
-
-def test_a_check_that_found_fault_with_the_code_did_run_in_its_folder() -> None:
-    failed = step("bun run lint", 'error: Script not found "lint"', folder="web")
-    ran = replace(step("bun run lint"), ok=False, purpose="check")
-    (found,) = episode(failed, ran)
-    assert found.change is Change.FOLDER
-    assert describe(found).endswith("run it from the project root.")
-    assert episode(failed, replace(ran, purpose="other")) == []
+    assert found.lines == ("cd core && cargo test",)
+    red = step("cd core && cargo test", "error[E0063]: missing field `x`", folder="core")
+    assert episode(failed, red) == []
 
 
 def test_a_second_failure_of_the_set_up_is_no_way_out() -> None:
@@ -343,7 +344,7 @@ def test_what_a_person_said_and_the_variable_that_holds_it_belong_together() -> 
     (found,) = episode(*steps, said="check again on 10.0.0.7")
     assert (found.change, found.worked) == (Change.ENVIRONMENT, "DB_HOST=10.0.0.7 npm run dev")
     assert is_same_failure(found, command("docker ps"), "zsh: command not found: docker")
-    assert fit(found, command("docker ps")) == "DB_HOST=10.0.0.7 npm run dev"
+    assert found.lines == ("DB_HOST=10.0.0.7 npm run dev",)
     assert episode(*steps, said="go on") == []
 
 

@@ -8,15 +8,19 @@ import pytest
 
 from tests.observe.learning_steps import PROJECT
 from wellkept.core.query import Filter, Validity
+from wellkept.core.records import replace
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.confirmation import may_be_injected
 from wellkept.memory.remember import RememberOutcome
+from wellkept.observe.failures.command_records import CommandRun
+from wellkept.observe.failures.intent import Change
 from wellkept.observe.failures.lessons import (
-    close_failed_remedies,
+    close_disproved,
     find_way_outs,
     save_way_out,
     stored_way_outs,
+    told_text,
 )
 from wellkept.observe.failures.way_out import Attempt, WayOut, compare
 from wellkept.text.shell.reader import main_command, parse_command
@@ -33,7 +37,7 @@ def lesson(failed: str, cause: str, worked: str) -> WayOut:
     assert after is not None
     found = compare(Attempt(command=before, cause=cause), Attempt(command=after), edited=False)
     assert found is not None
-    return found
+    return replace(found, lines=(worked,))
 
 
 def save(
@@ -47,7 +51,8 @@ def save(
 def test_one_success_is_enough_to_be_offered_at_the_same_failure(engine: Engine) -> None:
     save(engine, lesson("rtk bun run test", RTK, "bun run test"))
     (known,) = find_way_outs(engine, project=PROJECT, command="rtk bun run lint 2>&1", cause=RTK)
-    assert (known.command, known.sessions, known.worked_at) == ("bun run lint", 1, DAY)
+    assert (known.sessions, known.worked_at) == (1, DAY)
+    assert told_text(known) == "Worked here: `bun run test` (from the project's root, 2026-02-17)"
     assert not may_be_injected(known.memory)
 
 
@@ -57,6 +62,7 @@ def test_a_second_session_confirms_it_and_lets_it_stand(engine: Engine) -> None:
     assert save(engine, way_out, "s2", days=1) is RememberOutcome.UNCHANGED
     (known,) = find_way_outs(engine, project=PROJECT, command="rtk bun run test", cause=RTK)
     assert (known.sessions, known.worked_at) == (2, DAY + timedelta(days=1))
+    assert told_text(known).startswith("Worked after the same error: `bun run test` (from")
     assert may_be_injected(known.memory)
 
 
@@ -65,23 +71,50 @@ def test_the_newest_success_wins_and_history_stays(engine: Engine) -> None:
     save(engine, lesson("make ship", cause, "SHIP_REGION=eu-west make ship"))
     save(engine, lesson("make ship", cause, "SHIP_REGION=us-east make ship"), "s2", days=2)
     (known,) = find_way_outs(engine, project=PROJECT, command="make ship", cause=cause)
-    assert known.command == "SHIP_REGION=us-east make ship"
+    assert known.way_out.lines == ("SHIP_REGION=us-east make ship",)
     older = lesson("make ship", cause, "SHIP_REGION=moon make ship")
     assert save(engine, older, "s3", days=-5) is None
     every = Filter(project=PROJECT, types=(MemoryType.ERROR_PATTERN,), validity=Validity.ANY)
     assert len(engine.store.list(every, limit=9).items) == 2
 
 
-def test_a_remedy_that_fails_is_closed(engine: Engine) -> None:
+def ran(line: str, *, ok: bool = True, cause: str | None = None, days: int = 1) -> CommandRun:
+    command = main_command(parse_command(line))
+    assert command is not None
+    at = DAY + timedelta(days=days)
+    return CommandRun(line=line, command=command, at=at, ok=ok, cause=cause)
+
+
+def test_a_remedy_that_fails_and_a_form_that_works_again_close_the_lesson(engine: Engine) -> None:
     cause = "SHIP_REGION is not set"
-    save(engine, lesson("make ship", cause, "SHIP_REGION=eu-west make ship"))
-    failed = main_command(parse_command("SHIP_REGION=eu-west make ship"))
-    assert failed is not None
-    other = main_command(parse_command("SHIP_REGION=mars make ship"))
-    assert other is not None
-    assert close_failed_remedies(engine, project=PROJECT, failures=[(other, cause)]) == []
-    assert len(close_failed_remedies(engine, project=PROJECT, failures=[(failed, cause)])) == 1
-    assert list(stored_way_outs(engine, project=PROJECT)) == []
+    way_out = lesson("make ship", cause, "SHIP_REGION=eu-west make ship")
+    for run, closes in (
+        (ran("SHIP_REGION=mars make ship", ok=False, cause=cause), False),
+        (ran("SHIP_REGION=eu-west make ship", ok=False, cause=cause, days=-1), False),
+        (ran("SHIP_REGION=eu-west make ship", ok=False, cause=cause), True),
+        (ran("make ship | tail"), False),
+        (ran("make ship"), True),
+    ):
+        save(engine, way_out)
+        closed = close_disproved(engine, [run], project=PROJECT)
+        assert bool(closed) is closes
+        assert bool(list(stored_way_outs(engine, project=PROJECT))) is not closes
+
+
+def test_words_that_work_after_a_step_do_not_close_its_lesson(engine: Engine) -> None:
+    cause = "Error: Cannot find module 'left-pad'"
+    setup = WayOut(
+        failed="npm test",
+        cause=cause,
+        worked="npm test",
+        change=Change.SETUP,
+        new=("npm install",),
+        lines=("npm install", "npm test"),
+    )
+    save(engine, setup)
+    assert close_disproved(engine, [ran("npm test")], project=PROJECT) == []
+    (known,) = find_way_outs(engine, project=PROJECT, command="npm test", cause=cause)
+    assert "`npm install`, then `npm test`" in told_text(known)
 
 
 def test_nothing_is_offered_for_other_failures_or_other_projects(engine: Engine) -> None:
@@ -113,7 +146,7 @@ def test_all_values_that_failed_behind_one_name_are_one_lesson(engine: Engine) -
     assert way_out.old == ("--repo", "them/shop", "you/shop")
     command = "gh pr view 2 --repo them/shop | python3 -m json.tool"
     (known,) = find_way_outs(engine, project=PROJECT, command=command, cause="Extra data")
-    assert known.command == "gh pr view 2 --repo me/shop"
+    assert known.way_out.lines == ("gh pr view 1 --repo me/shop",)
 
 
 def test_a_folder_is_not_offered_to_a_command_that_ran_there(engine: Engine) -> None:
@@ -127,7 +160,7 @@ def test_a_folder_is_not_offered_to_a_command_that_ran_there(engine: Engine) -> 
         edited=False,
     )
     assert found is not None
-    save(engine, found)
+    save(engine, replace(found, lines=("bun run lint",)))
     for folder, offers in (("web", 1), ("", 0)):
         known = find_way_outs(
             engine, project=PROJECT, command="bun run lint", cause=cause, folder=folder

@@ -44,14 +44,14 @@ def start(wk: wellkept.Wellkept) -> str:
     return render_context(wk.context(moment="session"))
 
 
-def test_the_first_start_names_commands_with_their_source_and_the_modules(
+def test_the_first_start_names_declared_commands_with_their_source_only(
     wk: wellkept.Wellkept,
 ) -> None:
     wk.import_repository()
     text = start(wk)
     assert "- test: `just test` = `pytest -n auto` (justfile)" in text
     assert "- one test: `pytest tests/test_book.py` (pyproject.toml)" in text
-    assert "src/ledger/: Books and their entries." in text
+    assert "Books and their entries" not in text
     assert "Never push to main" not in text
     assert "Drop floats" not in text
 

@@ -35,7 +35,7 @@ def after_failure(
     engine: Engine, *, project: str, command: str, output: str
 ) -> Iterator[ContextCandidate]:
     """What worked after the same failure, once one success has proved it."""
-    from wellkept.observe.failures.lessons import after_failure_text, find_way_outs
+    from wellkept.observe.failures.lessons import find_way_outs, told_text
     from wellkept.text.events.failure_cause import failure_cause
     from wellkept.text.shell.reader import parse_command
 
@@ -44,16 +44,16 @@ def after_failure(
         return
     # The newest proof is enough: a second remedy for one failure would only make it a guess.
     for known in islice(find_way_outs(engine, project=project, command=command, cause=cause), 1):
-        yield _candidate(known, "the same failure before", after_failure_text(known))
+        yield _candidate(known, "the same failure before", told_text(known))
 
 
 def _before_run(engine: Engine, *, project: str, command: str) -> Iterator[ContextCandidate]:
     """What to run instead of a command that failed in this form in several sessions."""
-    from wellkept.observe.failures.lessons import before_run_text, known_to_fail
+    from wellkept.observe.failures.lessons import known_to_fail, told_text
 
     for known in known_to_fail(engine, project=project, command=command):
         if known.sessions >= MIN_SESSIONS_BEFORE_RUN:
-            yield _candidate(known, "this command failed before", before_run_text(known))
+            yield _candidate(known, "this command failed before", told_text(known))
 
 
 def _candidate(known: KnownWayOut, reason: str, text: str) -> ContextCandidate:

@@ -11,7 +11,7 @@ from wellkept.core.query import Filter, Validity
 from wellkept.core.records import record
 from wellkept.core.types import Scope
 from wellkept.observe.failures.declared_commands import put_declared
-from wellkept.observe.failures.working_commands import forget_counts
+from wellkept.observe.failures.command_records import forget_records
 
 _ALL_SESSIONS = 1_000_000
 
@@ -31,7 +31,7 @@ def clear_project(store: Store, project: str, *, dry_run: bool) -> DeletedCounts
     sessions = store.sessions(project=project, limit=_ALL_SESSIONS)
     if not dry_run:
         store.apply([*memories, ForgetSessions(project)])
-        forget_counts(store, project)
+        forget_records(store, project)
         put_declared(store, project, ())
         for skill in store.generated_skills(project=project):
             store.delete_generated_skill(skill.id)

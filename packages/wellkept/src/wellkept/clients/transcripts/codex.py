@@ -234,9 +234,10 @@ class _Reader:
         call = self._calls.pop(call_id, None)
         if call is None:
             return
+        folder = optional(call[1], "workdir")
         name, tool_input = _as_hook_call(*call)
         result = _result(item.get("output"), name)
-        known = replace(origin, event_id=f"{CLIENT}:{call_id}")
+        known = replace(origin, event_id=f"{CLIENT}:{call_id}", cwd=folder or origin.cwd)
         yield TranscriptEvent(tool_called(known, name, tool_input, result, call_id=call_id), end)
         if self.agent is None:
             self._turn.add(origin, end=end, message=None)

@@ -15,6 +15,8 @@ from wellkept.core.records import record, replace
 MAX_STEPS = 80
 MAX_NAME_CHARS = 300
 MAX_COMMAND_CHARS = 2_000
+MAX_TOLD_CHARS = 300
+_REDACTED = re.compile(r"\[?redacted", re.IGNORECASE)
 _LEADING_CD = re.compile(r"\A\s*cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
 
 StepKind: TypeAlias = Literal["read", "edit", "create", "run", "tool", "skill"]
@@ -26,8 +28,9 @@ class SessionStep:
     """One step of a session.
 
     `what` is a file from the project's root, the main command of a line, or the name of a tool or
-    skill. `command` is the full command line, `folder` where it ran, from the project's root (""
-    is the root itself; None when it is outside or unknown). `mark` identifies an edit without its
+    skill. `command` is the line as typed, `began` the folder in which it was typed and `folder` the
+    one in which its main command ran, from the project's root ("" is the root itself; None when it
+    is outside or unknown). `mark` identifies an edit without its
     text: short hashes of the text before and after it. `number` counts the tool calls of the
     session, `prompt` the prompts before the step. `count` is above 1 when the same step was
     repeated. Reads are logged only when they fail.
@@ -43,6 +46,7 @@ class SessionStep:
     number: int = 0
     command: str = ""
     folder: str | None = None
+    began: str | None = None
     agent: str | None = None
     at_ms: int = 0
     count: int = 1
@@ -51,6 +55,17 @@ class SessionStep:
     def is_edit(self) -> bool:
         """Whether a file was written."""
         return self.ok and self.kind in ("edit", "create")
+
+    @property
+    def from_root(self) -> str | None:
+        """The command as it was typed, to be run from the project's root. None when that cannot be
+        said on one line: a script, a long line, a secret in it, or a folder that is not known."""
+        line = self.command.strip()
+        if not line or self.began is None or len(line) > MAX_TOLD_CHARS or "\n" in line:
+            return None
+        if _REDACTED.search(line):
+            return None
+        return f"cd {self.began} && {line}" if self.began else line
 
     @property
     def typed(self) -> str:

@@ -7,7 +7,7 @@ enough sessions show which commands work here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -19,7 +19,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.types import EvidenceKind
 from wellkept.memory.edit import confirm
 from wellkept.memory.engine import Engine
-from wellkept.observe.failures.working_commands import CommandRun, form_of_line
+from wellkept.observe.failures.command_records import Call, CommandRun, same_call
 
 _NAMESPACE = "declared_commands"
 VERIFIED_CONFIDENCE = 0.95
@@ -79,7 +79,7 @@ def verify_declared(
     engine: Engine, runs: Sequence[CommandRun], *, project: str, session_id: str
 ) -> None:
     """Mark declared commands that a session ran with success; running again changes only dates."""
-    worked = {run.form.key: run.at for run in runs if run.ok}
+    worked = {same_call(run.line): run.at for run in runs if run.ok}
     declared = read_declared(engine.store, project) if worked else ()
     changed = False
     kept: list[DeclaredCommand] = []
@@ -96,12 +96,9 @@ def verify_declared(
         _write(engine.store, project, kept)
 
 
-def _seen_at(one: DeclaredCommand, worked: dict[str, datetime]) -> datetime | None:
-    for line in (one.command, one.runs):
-        form = form_of_line(line) if line else None
-        if form is not None and form.key in worked:
-            return worked[form.key]
-    return None
+def _seen_at(one: DeclaredCommand, worked: Mapping[Call | None, datetime]) -> datetime | None:
+    lines = [line for line in (one.command, one.runs) if line]
+    return next((worked[call] for call in map(same_call, lines) if call in worked), None)
 
 
 def _verify(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from wellkept.core.records import record, replace
 from wellkept.core.session.steps import MAX_COMMAND_CHARS, SessionStep
 from wellkept.observe.failures.argument_values import changed_value
 from wellkept.observe.failures.intent import Change, bare_line, relation
+from wellkept.observe.failures.permissions import is_destructive, is_permission
 from wellkept.observe.failures.way_out import Attempt, WayOut, compare, relative_to
 from wellkept.text.events.failure_cause import failed_command, is_moved, is_setup_cause
 from wellkept.text.events.tool_steps import ToolStep
@@ -15,9 +17,8 @@ from wellkept.text.shell.purpose import Purpose
 from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
 
 MAX_RUNS_BETWEEN = 12
-_MAX_LOST_S = 180
-_MAX_PAUSE_S = 60
 _LOOKS_BACK = 6
+_GIVES_AWAY = re.compile(r"(?:&&|;)\s*git\s+(?:commit|push|merge)\b")
 
 
 @record(kw_only=True)
@@ -30,17 +31,14 @@ class Before:
 
 
 def way_outs_of(worked: SessionStep, before: Before) -> list[WayOut]:
-    """The ways out that a run shows: a success, or a failure for another reason than set-up."""
-    if worked.kind not in ("run", "read") or not worked.command:
-        return []
-    if not worked.ok and not _ran(worked):
+    """The ways out that a successful run shows."""
+    if worked.kind not in ("run", "read") or not worked.command or not worked.ok:
         return []
     log = _recent(before.log, worked.agent)
     if not any(_is_failed(step) for step in log):
         return []
     found = [_way_out(command, worked, log) for command in _acting(worked)]
-    if worked.ok:
-        found.append(_told_by_person(worked, log, before.said))
+    found.append(_told_by_person(worked, log, before.said))
     return [relative_to(one, before.roots) for one in found if one is not None]
 
 
@@ -51,7 +49,7 @@ def looked(step: ToolStep, log: Sequence[SessionStep]) -> SessionStep | None:
     if not any(_is_failed(one) and one.kind == "read" for one in log[-_LOOKS_BACK:]):
         return None
     command = step.call.command[:MAX_COMMAND_CHARS]
-    return SessionStep("read", command[:80], command=command, agent=step.agent)
+    return SessionStep("read", command[:80], command=command, began=step.began, agent=step.agent)
 
 
 def _way_out(
@@ -90,7 +88,7 @@ def _ended_by(
             return None
         between += acting
     between += _steps_before(command, worked)
-    after = Attempt(command=command, folder=_folder(command, worked), ok=worked.ok)
+    after = Attempt(command=command, folder=_folder(command, worked))
     found = compare(
         failed,
         after,
@@ -98,13 +96,32 @@ def _ended_by(
         between=between,
         asked=step.prompt != worked.prompt,
     )
-    return _with_cost(found, step, worked) if found else None
+    return _as_typed(found, step, worked, since) if found else None
+
+
+def _as_typed(
+    found: WayOut, failed: SessionStep, worked: SessionStep, since: Sequence[SessionStep]
+) -> WayOut | None:
+    """The lesson with the lines that worked, as they were typed; None when one of them cannot be
+    told, or does more than what failed."""
+    steps = [
+        one
+        for one in since
+        if found.change is Change.SETUP
+        and one.ok
+        and any(bare_line(command) in found.new for command in _acting(one))
+    ]
+    lines = [one.from_root for one in (*steps, worked)]
+    told = [one for one in lines if one is not None]
+    if len(told) < len(lines) or any(is_permission(one) or is_destructive(one) for one in told):
+        return None
+    if _GIVES_AWAY.search(worked.command) and not _GIVES_AWAY.search(failed.command):
+        return None
+    return replace(found, lines=tuple(dict.fromkeys(told)))
 
 
 def _steps_before(command: ShellCommand, worked: SessionStep) -> list[ShellCommand]:
     """The steps in front of a command on its own line: `sh prepare.sh && make test`."""
-    if not worked.ok:
-        return []
     acting = list(_acting(worked))
     first = next((n for n, one in enumerate(acting) if relation(one, command)), 0)
     return [one for one in acting[:first] if one.exit_counts]
@@ -114,16 +131,6 @@ def _is_next_run(failed: SessionStep, worked: SessionStep, since: Sequence[Sessi
     """Whether nothing else was run in between, for the same request. What stands in the place of
     something that is gone shares no word with it: only its place tells."""
     return failed.prompt == worked.prompt and not any(one.kind == "run" for one in since)
-
-
-def _with_cost(found: WayOut, failed: SessionStep, worked: SessionStep) -> WayOut:
-    """The lesson with the time from the failure to its end; a long pause is a person's."""
-    lost = max(0, worked.at_ms - failed.at_ms) // 1000
-    was_asked = failed.prompt != worked.prompt
-    has_said = was_asked and found.change in (Change.ENVIRONMENT, Change.REPEAT)
-    return replace(
-        found, lost_s=min(lost, _MAX_PAUSE_S if was_asked else _MAX_LOST_S), asked=has_said
-    )
 
 
 def _told_by_person(worked: SessionStep, log: Sequence[SessionStep], said: str) -> WayOut | None:
@@ -147,15 +154,8 @@ def _told_by_person(worked: SessionStep, log: Sequence[SessionStep], said: str) 
                 change=Change.ENVIRONMENT,
                 new=command.environment,
             )
-            return _with_cost(found, step, worked)
+            return _as_typed(found, step, worked, ())
     return None
-
-
-def _ran(step: SessionStep) -> bool:
-    """Whether a failed run got as far as the code: then its set-up was right."""
-    if step.error:
-        return not is_setup_cause(step.error)
-    return step.purpose in ("test", "check")
 
 
 def _recent(log: Sequence[SessionStep], agent: str | None) -> list[SessionStep]:

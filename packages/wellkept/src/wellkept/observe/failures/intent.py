@@ -35,7 +35,6 @@ class Change(StrEnum):
     VALUE = "value"
     QUOTING = "quoting"
     SETUP = "setup"
-    REMOVAL = "removal"
     COMMAND = "command"
     REPEAT = "repeat"
 

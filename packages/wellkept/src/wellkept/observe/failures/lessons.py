@@ -7,7 +7,6 @@ no commit and no review is needed to offer a way out at the same failure.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -21,10 +20,11 @@ from wellkept.core.text import shorten
 from wellkept.core.types import EvidenceKind, MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import RememberResult, remember
+from wellkept.observe.failures.command_records import CommandRun
 from wellkept.observe.failures.intent import Change
 from wellkept.observe.failures.matching import (
-    fit,
     has_remedy,
+    is_same_command,
     is_same_failure,
     is_same_form,
     is_same_lesson,
@@ -32,7 +32,7 @@ from wellkept.observe.failures.matching import (
     signature,
 )
 from wellkept.observe.failures.way_out import WayOut
-from wellkept.text.events.failure_cause import failed_command, is_nothing_ran, is_setup_cause
+from wellkept.text.events.failure_cause import failed_command, is_setup_cause
 from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
 
 TAG = "way-out"
@@ -41,16 +41,15 @@ _IMPORTANCE = 0.6
 _CAUSE_CHARS = 160
 _MAX_VALUES = 6
 _SHORT_VALUE = 3
-_QUOTED_PATH = re.compile(r"'[^']*/[^']*'")
 
 
 @record
 class KnownWayOut:
-    """A way out that fits a failure: its memory, and the command to run instead."""
+    """A way out that fits a failure: its memory, and whether the very same command failed then."""
 
     memory: Memory
     way_out: WayOut
-    command: str
+    is_same_command: bool = True
 
     @property
     def sessions(self) -> int:
@@ -70,7 +69,7 @@ def save_way_out(
     """Keep a way out, confirm it, or put it in the place of an older one. None when a newer
     success is known already, as when old transcripts are imported."""
     known = engine.store.find_key(lesson_key(way_out), project=project, user_scope=False)
-    if known is not None and KnownWayOut(known, way_out, "").worked_at > at:
+    if known is not None and KnownWayOut(known, way_out).worked_at > at:
         return None
     way_out = _confirmed(way_out, _way_out_of(known) if known is not None else None)
     return remember(
@@ -87,7 +86,7 @@ def save_way_out(
             evidence=(Evidence(EvidenceKind.SESSION, session_id[:500], at=at),),
             payload=ErrorPattern(
                 error=way_out.cause,
-                fix=way_out.worked,
+                fix="\n".join(way_out.lines),
                 tool=program_of(way_out),
                 command=way_out.failed,
                 worked=way_out.worked,
@@ -131,7 +130,7 @@ def find_way_outs(
                 continue
             if way_out.change is Change.FOLDER and not _may_be_elsewhere(way_out, folder, cause):
                 continue
-            known.append(KnownWayOut(memory, way_out, fit(way_out, one)))
+            known.append(KnownWayOut(memory, way_out, is_same_command(way_out, one)))
             break
     yield from sorted(known, key=lambda one: one.worked_at, reverse=True)
 
@@ -144,7 +143,7 @@ def known_to_fail(engine: Engine, *, project: str, command: str) -> Iterator[Kno
         return
     for memory, way_out in stored_way_outs(engine, project=project):
         if is_same_form(way_out, about_to_run) and not has_remedy(way_out, about_to_run):
-            yield KnownWayOut(memory, way_out, fit(way_out, about_to_run))
+            yield KnownWayOut(memory, way_out, is_same_command(way_out, about_to_run))
 
 
 def stored_way_outs(engine: Engine, *, project: str) -> Iterator[tuple[Memory, WayOut]]:
@@ -156,16 +155,15 @@ def stored_way_outs(engine: Engine, *, project: str) -> Iterator[tuple[Memory, W
             yield memory, way_out
 
 
-def close_failed_remedies(
-    engine: Engine, *, project: str, failures: Sequence[tuple[ShellCommand, str]]
-) -> list[Memory]:
-    """Close the ways out that tell to run one of these commands, which have just failed."""
-    if not failures:
+def close_disproved(engine: Engine, runs: Sequence[CommandRun], *, project: str) -> list[Memory]:
+    """Close the ways out that newer runs disprove: what they tell to run failed, or what failed
+    then works again as it is."""
+    if not runs:
         return []
     closed = [
         memory
         for memory, way_out in stored_way_outs(engine, project=project)
-        if any(_is_remedy(way_out, command, cause) for command, cause in failures)
+        if any(_disproves(run, KnownWayOut(memory, way_out)) for run in runs)
     ]
     now = engine.clock()
     engine.store.apply(
@@ -174,88 +172,33 @@ def close_failed_remedies(
     return closed
 
 
-def after_failure_text(known: KnownWayOut) -> str:
-    """What to say when the failure has happened again."""
-    way_out, when = known.way_out, _when(known)
-    match way_out.change:
-        case Change.SETUP:
-            steps = ", then ".join(f"`{step}`" for step in way_out.new)
-            return f"After the same error it worked again after {steps} ({when})."
-        case Change.REMOVAL:
-            return (
-                f"Not caused by your change: the error lies in left-overs in `{way_out.old[0]}`. It"
-                f" passed once they were gone ({when}). They may be in use: ask before removing"
-                " them."
-            )
-        case Change.REPEAT:
-            stepped_in = ", once the user had stepped in" if way_out.new else ""
-            return f"After this error the same command worked when repeated{stepped_in} ({when})."
-        case Change.VALUE:
-            name, *wrong = way_out.old
-            failed = ", ".join(f"`{value}`" for value in wrong)
-            return (
-                f"Wrong `{name}`: {failed} failed here before"
-                f" ({shorten(way_out.cause, limit=_CAUSE_CHARS)}); it works with"
-                f" `{way_out.new[0]}` ({when})."
-            )
-        case Change.COMMAND if is_nothing_ran(way_out.cause):
-            return f"No test ran. Worked after the same: `{known.command}` ({when})."
-        case _:
-            return f"Worked after the same error: `{known.command}` ({when})."
+def _disproves(run: CommandRun, known: KnownWayOut) -> bool:
+    if run.at <= known.worked_at:
+        return False
+    if not run.ok:
+        cause, way_out = run.cause or "", known.way_out
+        is_same_cause = plain_cause(cause) == plain_cause(way_out.cause)
+        if run.line == way_out.lines[-1] and (is_same_cause or is_setup_cause(cause)):
+            return True
+        return _is_remedy(way_out, run.command, cause)
+    # The same words work after a set-up step, in another folder, or by themselves.
+    again = known.way_out.change not in (Change.SETUP, Change.REPEAT, Change.FOLDER)
+    return again and run.command.exit_counts and is_same_command(known.way_out, run.command)
 
 
-def before_run_text(known: KnownWayOut) -> str:
-    """What to say before a command is run in a form that is known to fail."""
-    way_out, when = known.way_out, _when(known)
-    if way_out.change is Change.VALUE:
-        return after_failure_text(known)
-    cause = shorten(way_out.cause, limit=_CAUSE_CHARS)
-    return f"`{way_out.failed}` failed here ({cause}); worked instead: `{known.command}` ({when})."
-
-
-def _when(known: KnownWayOut) -> str:
+def told_text(known: KnownWayOut) -> str:
+    """What worked then, as it was typed. For another command than the one that failed it is no more
+    than that: it worked here."""
+    lines = ", then ".join(f"`{line}`" for line in known.way_out.lines)
+    said = "Worked after the same error" if known.is_same_command else "Worked here"
     day = known.worked_at.date().isoformat()
-    return f"{known.sessions} sessions, last {day}" if known.sessions > 1 else day
+    seen = f"{known.sessions} sessions, last {day}" if known.sessions > 1 else day
+    return f"{said}: {lines} (from the project's root, {seen})"
 
 
 def describe(way_out: WayOut) -> str:
-    """The lesson in one sentence, without dates."""
-    cause = shorten(way_out.cause, limit=_CAUSE_CHARS)
-    why = f" ({cause})" if cause else ""
-    match way_out.change:
-        case Change.SETUP:
-            steps = ", ".join(f"`{step}`" for step in way_out.new)
-            return f"`{way_out.failed}` fails{why}. It worked after {steps}."
-        case Change.REMOVAL:
-            return (
-                f"`{way_out.failed}` fails{why} while left-overs lie in `{way_out.old[0]}`. It"
-                " passed once they were gone; they may be in use, so ask before removing them."
-            )
-        case Change.REPEAT:
-            stepped_in = ", once the user had stepped in" if way_out.new else ""
-            return (
-                f"`{way_out.failed}` fails now and then{why}. The same command worked when"
-                f" repeated{stepped_in}."
-            )
-        case Change.FOLDER:
-            where = "the project root" if way_out.new[0] == "." else f"`{way_out.new[0]}`"
-            line, cause = _without_targets(way_out.failed), _QUOTED_PATH.sub("'…'", cause)
-            return f"`{line}` fails elsewhere ({cause}): run it from {where}."
-        case Change.WRAPPER if way_out.old and not way_out.new:
-            wrapper, size = " ".join(way_out.old), len(way_out.old)
-            behind = " ".join(way_out.failed.split()[size : size + 1])
-            return f"No `{wrapper}` before `{behind}`{why}. Worked instead: `{way_out.worked}`."
-        case Change.PROGRAM:
-            old, new = (" ".join(words) for words in (way_out.old, way_out.new))
-            return f"`{old}` fails{why}. `{new}` works."
-        case Change.VALUE:
-            wrong = ", ".join(f"`{value}`" for value in way_out.old[1:])
-            return (
-                f"`{program_of(way_out)}` fails with `{way_out.old[0]}` {wrong}{why}. It works with"
-                f" `{way_out.new[0]}`."
-            )
-        case _:
-            return f"`{way_out.failed}` fails{why}. Worked instead: `{way_out.worked}`."
+    """The lesson as a record: what failed, its error, and what worked, line by line."""
+    return "\n".join((way_out.failed, shorten(way_out.cause, limit=_CAUSE_CHARS), *way_out.lines))
 
 
 def _may_be_elsewhere(way_out: WayOut, folder: str | None, cause: str) -> bool:
@@ -264,13 +207,6 @@ def _may_be_elsewhere(way_out: WayOut, folder: str | None, cause: str) -> bool:
     if folder is None:
         return "pathspec" not in cause
     return (folder or ".") != way_out.new[0]
-
-
-def _without_targets(line: str) -> str:
-    """A command line up to the first file that it names."""
-    words = line.split()
-    first = next((n for n, word in enumerate(words) if n and "/" in word), len(words))
-    return " ".join(words[:first]) if first > 1 else line
 
 
 def lesson_key(way_out: WayOut) -> str:
@@ -291,6 +227,8 @@ def _way_out_of(memory: Memory) -> WayOut | None:
         return None
     if kept.change not in set(Change):
         return None
+    if not kept.fix:
+        return None
     return WayOut(
         failed=kept.command,
         cause=kept.error,
@@ -298,6 +236,7 @@ def _way_out_of(memory: Memory) -> WayOut | None:
         change=Change(kept.change),
         old=kept.removed,
         new=kept.added,
+        lines=tuple(kept.fix.split("\n")),
     )
 
 
@@ -310,7 +249,7 @@ def _names_remedy(cause: str, way_out: WayOut) -> bool:
 def _is_remedy(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
     """Whether a failed command is what a way out tells to run. Without a wrapper or in another
     folder a command can fail for many reasons; only the same cause speaks against those."""
-    if way_out.change in (Change.SETUP, Change.REPEAT, Change.REMOVAL, Change.VALUE):
+    if way_out.change in (Change.SETUP, Change.REPEAT, Change.VALUE):
         return False
     if not is_setup_cause(cause) and not _names_remedy(cause, way_out):
         return False

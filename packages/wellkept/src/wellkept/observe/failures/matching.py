@@ -1,4 +1,4 @@
-"""Whether a new failure is one that a way out is known for, and what to run instead."""
+"""Whether a new failure is one that a way out is known for."""
 
 from __future__ import annotations
 
@@ -7,15 +7,8 @@ from collections.abc import Sequence
 
 from wellkept.core.text import shorten
 from wellkept.observe.failures.argument_values import value_of
-from wellkept.observe.failures.intent import (
-    Change,
-    bare_line,
-    form_words,
-    quoted,
-    raw_words,
-    tool_position,
-)
-from wellkept.observe.failures.way_out import MAX_COMMAND_CHARS, WayOut
+from wellkept.observe.failures.intent import Change, form_words, raw_words, tool_position
+from wellkept.observe.failures.way_out import WayOut
 from wellkept.text.events.failure_cause import absent_tool, is_nothing_ran
 from wellkept.text.shell.purpose import Purpose
 from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
@@ -24,7 +17,6 @@ _VARYING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,40}\b|\d+(?:\.\d+)*", re.IGNORE
 _FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\w.@~-]*[/\\])+(?=[\w.@-])")
 _SPEAKER = re.compile(r"^[a-z]+: ")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
-_CHECKED = (Purpose.TEST, Purpose.CHECK, Purpose.COMMIT)
 
 
 def signature(way_out: WayOut) -> str:
@@ -40,8 +32,6 @@ def signature(way_out: WayOut) -> str:
         case Change.COMMAND if is_nothing_ran(way_out.cause):
             plain = [word for word in form.split() if not word.startswith("-")]
             form, cause = " ".join(plain), "nothing ran"
-        case Change.REMOVAL:
-            form, cause = "in the way", way_out.old[0]
         case Change.REPEAT:
             form, cause = program, plain_cause(way_out.cause)
         case Change.FOLDER:
@@ -58,7 +48,7 @@ def is_same_lesson(known: WayOut, other: WayOut) -> bool:
     if known.change is not other.change:
         return False
     match known.change:
-        case Change.REPEAT | Change.REMOVAL:
+        case Change.REPEAT:
             return True
         case Change.COMMAND | Change.OPTION | Change.ARGUMENT | Change.QUOTING:
             ours, theirs = (main_command(parse_command(one.worked)) for one in (known, other))
@@ -84,8 +74,6 @@ def is_same_failure(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
         case Change.ARGUMENT:
             # The visible error is often the pipe's: the wrong value itself tells.
             return same_program and all(old in command.words for old in way_out.old)
-        case Change.REMOVAL:
-            return command.purpose in _CHECKED and f"{way_out.old[0]}/" in cause
         case Change.WRAPPER if way_out.old:
             # The wrapper and the word after it: `rtk git` may work where `rtk bun` does not.
             upto = len(way_out.old) + 1
@@ -142,37 +130,20 @@ def has_remedy(way_out: WayOut, command: ShellCommand) -> bool:
             return command.folder == way_out.new[0]
         case Change.VALUE:
             return _value(way_out, command) == way_out.new[0]
-        case Change.REPEAT | Change.REMOVAL | Change.SETUP | Change.COMMAND | Change.QUOTING:
+        case Change.REPEAT | Change.SETUP | Change.COMMAND | Change.QUOTING:
             return False
         case _:
             return bool(way_out.new) and all(word in raw_words(command) for word in way_out.new)
 
 
-def fit(way_out: WayOut, command: ShellCommand) -> str:
-    """The command to run instead, fitted to the one that failed now where that is possible."""
+def is_same_command(way_out: WayOut, command: ShellCommand) -> bool:
+    """Whether a command is the very one that failed then."""
     known = _known(way_out)
-    if known is not None and known.call == command.call:
-        return way_out.worked
-    text, words = bare_line(command), raw_words(command)
-    match way_out.change:
-        case Change.REPEAT | Change.SETUP | Change.REMOVAL:
-            return "git commit" if command.purpose is Purpose.COMMIT else text
-        case Change.ENVIRONMENT if known is None or not absent_tool(way_out.cause):
-            return " ".join([*way_out.new, text])
-        case Change.FOLDER:
-            return _in_folder(text, way_out.new[0])
-        case Change.WRAPPER if way_out.old and words[: len(way_out.old)] == way_out.old:
-            return quoted(words[len(way_out.old) :])
-        case Change.VALUE:
-            return _with_new_value(way_out, command)
-        case Change.ARGUMENT:
-            return text.replace(way_out.old[0], way_out.new[0])
-        case Change.PROGRAM:
-            return _with_program(way_out, words)
-        case Change.OPTION:
-            return quoted([*_without_options(words, way_out.old), *way_out.new])
-        case _:
-            return _with_target(way_out, known, command) if known else way_out.worked
+    return known is not None and (known.call, known.environment, known.wrappers) == (
+        command.call,
+        command.environment,
+        command.wrappers,
+    )
 
 
 def plain_cause(cause: str, *, with_quoted: bool = True) -> str:
@@ -223,63 +194,3 @@ def _is_wrong_value(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
         _SPEAKER.sub("", plain_cause(one, with_quoted=False)) for one in (way_out.cause, cause)
     )
     return value in way_out.old[1:] or ours == theirs
-
-
-def _with_new_value(way_out: WayOut, command: ShellCommand) -> str:
-    value = _value(way_out, command)
-    text = " ".join(command.text.split())
-    fitted = text.replace(value, way_out.new[0]) if value else way_out.worked
-    at = fitted.find(way_out.new[0])
-    start = max(0, at - MAX_COMMAND_CHARS // 3) if len(fitted) > MAX_COMMAND_CHARS else 0
-    return ("… " if start else "") + shorten(fitted[start:], limit=MAX_COMMAND_CHARS)
-
-
-def _with_program(way_out: WayOut, words: Sequence[str]) -> str:
-    names = [word.rpartition("/")[2] for word in words]
-    last = way_out.old[-1].rpartition("/")[2]
-    if last not in names:
-        return way_out.worked
-    at = names.index(last)
-    kept = words[:at] if len(way_out.old) == 1 else ()
-    return quoted([*kept, *way_out.new, *words[at + 1 :]])
-
-
-def _without_options(words: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """The words without options that were taken away, each with its value if it had one."""
-    options = {word for word in taken if word.startswith("-")}
-    has_value = len(options) < len(taken)
-    kept: list[str] = []
-    skipped = False
-    for word in words:
-        if skipped and has_value and not word.startswith("-"):
-            skipped = False
-            continue
-        skipped = word in options
-        if not skipped:
-            kept.append(word)
-    return kept
-
-
-def _in_folder(text: str, folder: str) -> str:
-    return f"{text} (from the project root)" if folder in ("", ".") else f"cd {folder} && {text}"
-
-
-def _with_target(way_out: WayOut, known: ShellCommand, command: ShellCommand) -> str:
-    """What worked, with the one target in which the new failure differs from the known one."""
-    ours, theirs = _targets(known), _targets(command)
-    if not ours and len(theirs) == 1:
-        word = next(word for word in command.words if word.replace("\\", "").endswith(theirs[0]))
-        return f"{way_out.worked} {quoted([word])}"
-    if len(ours) != 1 or len(theirs) != 1:
-        return way_out.worked
-    (old,), (new,) = ours, theirs
-    return way_out.worked.replace(old, new) if len(old) > 2 else way_out.worked
-
-
-def _targets(command: ShellCommand) -> list[str]:
-    """The value of the one option that has one, else the one word that looks like a target."""
-    options = [word for word in command.words if word.startswith("--")]
-    named = [word.partition("=")[2] for word in options if "=" in word]
-    words = [word for word in command.words[2:] if word[:1] not in ("-", "@")]
-    plain = [word for word in words if re.search(r"[./]|spec|test.", word)]
-    return [value.replace("\\", "") for value in named or plain]

@@ -2,11 +2,11 @@
 
 `compare` looks at a failed command and a later success of the same intent. What differed is the
 lesson: an environment variable, a folder, a wrapper, an option, a value, another program, or a step
-in between. `fit` turns a lesson into the exact command for a new failure.
+in between.
 
 Invariants: a one-off permission (`--no-verify`, a forced push) is never a way out; a difference
-that the cause does not speak for is no lesson; what removes something is never told as a command
-to run. Pure functions; nothing is stored here.
+that the cause does not speak for is no lesson; what removes something is never told. Pure
+functions; nothing is stored here.
 """
 
 from __future__ import annotations
@@ -73,26 +73,23 @@ _PRINTING = re.compile(
     r"(?:DEBUG|VERBOSE|\w*LOG_LEVEL|FORCE_COLOR|NO_COLOR|TERM|RUST_BACKTRACE|PAGER|GIT_PAGER|COLUMNS"
     r"|RUST_LOG|NODE_OPTIONS|PYTHONUNBUFFERED)="
 )
-_RAN_IS_ENOUGH = (Change.FOLDER, Change.WRAPPER, Change.PROGRAM, Change.QUOTING)
 
 
 @record(kw_only=True)
 class Attempt:
     """A command as it was run: which one, in which folder of the project ("" is its root, None when
-    unknown), and the cause when it failed. `ok` is False also for a success in this sense: a run
-    that failed for another reason than its set-up."""
+    unknown), and the cause when it failed."""
 
     command: ShellCommand
     folder: str | None = ""
     cause: str | None = None
-    ok: bool = True
 
 
 @record(kw_only=True)
 class WayOut:
     """A failed command, why it failed, and what worked instead. `old` and `new` are what differed:
-    words taken away or replaced, and words added or put in their place. `lost_s` is the time until
-    it was found, `asked` whether a person had to say something."""
+    words taken away or replaced, and words added or put in their place. `lines` are the lines that
+    worked, as they were typed: only these are told."""
 
     failed: str
     cause: str
@@ -100,8 +97,7 @@ class WayOut:
     change: Change
     old: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
-    lost_s: int = 0
-    asked: bool = False
+    lines: tuple[str, ...] = ()
 
 
 def compare(
@@ -121,9 +117,6 @@ def compare(
         return None
     found = _difference(failed, worked, edited=edited, between=between, asked=asked)
     if found is None:
-        return None
-    ran_is_enough = found[0] in _RAN_IS_ENOUGH or is_nothing_ran(failed.cause or "")
-    if not worked.ok and not ran_is_enough:
         return None
     change, old, new = found
     return WayOut(
@@ -244,10 +237,7 @@ def _of_equal_words(
 def _step_between(
     before: ShellCommand, cause: str, *, between: Sequence[ShellCommand], asked: bool
 ) -> _Difference | None:
-    """The same command, and a step in between: clean-up, set-up, or nothing at all."""
-    in_the_way = [path for one in between for path in removed_paths(one) if names(cause, path)]
-    if in_the_way:
-        return Change.REMOVAL, (_family(in_the_way[-1]),), ()
+    """The same command, and a step in between: set-up, or nothing at all."""
     steps = [one for one in between if is_setup_step(one)][-_MAX_SETUP:]
     if steps and is_setup_cause(cause):
         return Change.SETUP, (), tuple(bare_line(one) for one in steps)
@@ -256,20 +246,6 @@ def _step_between(
     if is_code or doing or not _TRANSIENT.search(cause):
         return None
     return Change.REPEAT, (), (("asked",) if asked else ())
-
-
-def removed_paths(command: ShellCommand) -> list[str]:
-    """The paths that a command removes."""
-    if command.words[0] not in ("rm", "rmdir", "trash"):
-        return []
-    return [word.rstrip("/") for word in command.words[1:] if not word.startswith("-")]
-
-
-def _family(path: str) -> str:
-    """Left-overs have made-up names; the folder that they lie in stays the same."""
-    folder, _, name = path.rpartition("/")
-    is_made_up = re.search(r"\d|[a-z][A-Z]|\*", name) is not None
-    return folder if folder and is_made_up else path
 
 
 def _explains(added: Sequence[str], failed: Attempt, *, edited: bool) -> bool:
@@ -341,6 +317,7 @@ def relative_to(way_out: WayOut, roots: Sequence[str]) -> WayOut:
         worked=_relative(way_out.worked, roots),
         old=tuple(_relative_all(way_out.old, roots)),
         new=tuple(_relative_all(way_out.new, roots)),
+        lines=tuple(_relative_all(way_out.lines, roots)),
     )
 
 

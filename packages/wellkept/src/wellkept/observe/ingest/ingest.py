@@ -21,9 +21,9 @@ from wellkept.core.types import MemoryType
 from wellkept.memory.agent_notes import confirm_by_prompt, withdraw_claims
 from wellkept.memory.commands.execute import Speaker, apply_answers, apply_commands
 from wellkept.memory.engine import Engine
+from wellkept.observe.failures.command_records import record_runs
 from wellkept.observe.failures.declared_commands import verify_declared
-from wellkept.observe.failures.lessons import close_failed_remedies, save_way_out
-from wellkept.observe.failures.working_commands import count_runs
+from wellkept.observe.failures.lessons import close_disproved, save_way_out
 from wellkept.observe.injections.feedback import SILENT_AFTER, injection_changes
 from wellkept.observe.model import event_log
 from wellkept.observe.session.memory_changes import memory_changes
@@ -214,13 +214,13 @@ class EventIngester:
     def _save_way_outs(self, result: SessionUpdate) -> None:
         """Before the commit, as commands are: saving one again only confirms it."""
         session = result.session
-        close_failed_remedies(self.engine, project=session.project, failures=result.failed)
+        close_disproved(self.engine, result.runs, project=session.project)
         for way_out, at in result.way_outs:
             save_way_out(
                 self.engine, way_out, project=session.project, session_id=session.id, at=at
             )
         store, where = self.engine.store, {"project": session.project, "session_id": session.id}
-        count_runs(store, result.runs, **where)
+        record_runs(store, result.runs, **where)
         verify_declared(self.engine, result.runs, **where)
 
     def _keep_settled(self, result: SessionUpdate) -> None:

@@ -43,7 +43,7 @@ from wellkept.project.session_commits import commit_stays, committed_afterwards
 if TYPE_CHECKING:
     from wellkept.memory.arguments import Names
     from wellkept.memory.workspace import Workspace
-    from wellkept.observe.failures.working_commands import WorkingCommand
+    from wellkept.observe.failures.command_records import CommandRecord
     from wellkept.observe.learning.linked_files import LinkedFile
     from wellkept.observe.observer.prefetch import PrefetchedFile
     from wellkept.observe.observer.recipes import FoundRecipe
@@ -263,16 +263,11 @@ class Observer:
         (name,) = self._services.requests.files(file)
         return linked_files(self._services.engine, self._services.project, name, limit=limit)
 
-    def commands(self, *, limit: int = 20, with_plain: bool = True) -> list[WorkingCommand]:
-        """The commands that work here, in the form that last worked; most worth telling first."""
-        from wellkept.observe.failures.working_commands import working_commands
+    def commands(self, *, limit: int = 20) -> list[CommandRecord]:
+        """The lines that worked here last, as they were typed; those of most sessions first."""
+        from wellkept.observe.failures.command_records import working_commands
 
-        return working_commands(
-            self._services.engine,
-            project=self._services.project,
-            limit=limit,
-            with_plain=with_plain,
-        )
+        return working_commands(self._services.store, self._services.project, limit=limit)
 
     def why(self, memory: Memory) -> MemoryReason:
         """Why a memory exists: its stored explanation, or one derived from its type for running

@@ -33,9 +33,9 @@ from wellkept.core.session.scratchpad import Scratchpad
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.session.steps import with_step
 from wellkept.core.text import shorten
+from wellkept.observe.failures.command_records import CommandRun, runs_of_step
 from wellkept.observe.failures.episodes import Before, looked, way_outs_of
 from wellkept.observe.failures.way_out import WayOut
-from wellkept.observe.failures.working_commands import CommandRun, runs_of_step
 from wellkept.observe.session.drafts import EventRef, observation_draft, prompt_draft, summary_draft
 from wellkept.observe.session.exchange import Settlement, answered, heard
 from wellkept.observe.session.observation_rules import (
@@ -65,7 +65,7 @@ from wellkept.text.shell.environment import (
     relative,
     relative_folder,
 )
-from wellkept.text.shell.reader import ShellCommand
+from wellkept.text.shell.reader import parse_command
 
 Trigger: TypeAlias = Literal["turns", "compaction", "end", "idle"]
 TURNS_BETWEEN_SUMMARIES = 3
@@ -89,8 +89,8 @@ class SessionUpdate:
 
     `trigger` is why a summary is due. `said` is what a person said, in order: prompts, and calls of
     a tool that asked them. `pad` is the scratchpad, None when it did not change. `way_outs` are
-    failures that came to an end, with the time; `failed` are failed commands and why;
-    `runs` are commands with a form; `settled` is what was agreed.
+    failures that came to an end, with the time; `runs` are the lines that ran; `settled` is what
+    was agreed.
     """
 
     session: SessionRecord
@@ -100,7 +100,6 @@ class SessionUpdate:
     said: tuple[Said, ...] = ()
     pad: Scratchpad | None = None
     way_outs: tuple[tuple[WayOut, datetime], ...] = ()
-    failed: tuple[tuple[ShellCommand, str], ...] = ()
     runs: tuple[CommandRun, ...] = ()
     settled: tuple[tuple[Settlement, datetime], ...] = ()
 
@@ -165,11 +164,11 @@ class _Reducer:
         self._drafts: list[MemoryDraft] = []
         self._said: list[Said] = []
         self._way_outs: list[tuple[WayOut, datetime]] = []
-        self._failed: list[tuple[ShellCommand, str]] = []
         self._runs: list[CommandRun] = []
         self._settled: list[tuple[Settlement, datetime]] = []
         self._trigger: Trigger | None = None
         self._has_turned = False
+        self._stood: str | None = None
         self._event_id = session.id
         self._at = session.last_event_at
         self._pad = pad or Scratchpad(
@@ -197,7 +196,6 @@ class _Reducer:
             tuple(self._said),
             pad if pad is not self._pad else None,
             tuple(self._way_outs),
-            tuple(self._failed),
             tuple(self._runs),
             tuple(self._settled),
         )
@@ -251,6 +249,9 @@ class _Reducer:
             # A session that goes on after its end was resumed; a late event does not reopen it.
             ended_at=None if ended is not None and at > ended else ended,
         )
+        self._stood = self._state.cwd
+        if origin.agent is None and origin.cwd is not None and origin.cwd != self._stood:
+            self._state = replace(self._state, cwd=origin.cwd)
         if origin.imported and not self._state.imported:
             self._state = replace(self._state, imported=True)
         elif not origin.imported and self._state.captured_from is None:
@@ -293,7 +294,7 @@ class _Reducer:
             return
         if call.answers and call.origin.agent is None:
             self._said.append(Said(call, self._state.summary.last_message))
-        context = self._tool_context(call.origin)
+        context = self._tool_context(self._folder_before(call))
         number = max(state.step, self._pad.step) + 1
         step = read_step(
             call,
@@ -314,10 +315,7 @@ class _Reducer:
             before = Before(log=log, roots=state.roots, said=requests[-1] if requests else "")
             self._way_outs += [(one, self._at) for one in way_outs_of(entry, before)]
             log = with_step(log, entry)
-        cause = next((one.error for one in step.log if one.error), "")
-        if step.failure is not None and cause:
-            self._failed.append((step.failure.command, cause))
-        self._runs += runs_of_step(step, context=context)
+        self._runs += runs_of_step(step)
         self._state = replace(observer.state, step=number, steps=log)
         if step.files_read or call.query:
             work = self._state.work_of(step.agent)
@@ -483,8 +481,20 @@ class _Reducer:
             commit=None,
         )
 
-    def _tool_context(self, origin: Origin) -> ToolContext:
-        cwd, roots = origin.cwd or self._session.cwd, self._state.roots
+    def _folder_before(self, call: ToolCalled) -> str | None:
+        """Where a call was typed. Clients name the folder after it: what the line's own `cd` led to
+        was not there yet."""
+        after = call.origin.cwd or self._session.cwd
+        before = self._stood
+        if before is None or after is None or call.origin.agent is not None or not call.command:
+            return after
+        commands = parse_command(call.command)
+        led_to = commands[-1].folder if commands else ""
+        has_moved = bool(led_to) and absolute(led_to or "", cwd=before) == absolute(after, cwd=None)
+        return before if has_moved else after
+
+    def _tool_context(self, cwd: str | None) -> ToolContext:
+        roots = self._state.roots
         root = roots[0] if roots else cwd
         environment, seen = self._environment, self._state.summary
 

@@ -132,12 +132,14 @@ class SummaryInput:
 class SessionState:
     """The whole state of one session.
 
-    `step` counts tool calls; `steps` is the step log. `captured_from` is the time of the first
+    `cwd` is where the main agent stood after the last event. `step` counts tool calls; `steps` is
+    the step log. `captured_from` is the time of the first
     event that a hook captured: a transcript is not imported from there on. `imported` when a
     transcript was imported.
     """
 
     roots: tuple[str, ...] = ()
+    cwd: str | None = None
     next_seq: int = 0
     intent: Literal["fix", "feature", "refactor", "other"] = "other"
     step: int = 0

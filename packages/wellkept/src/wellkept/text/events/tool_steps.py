@@ -64,7 +64,8 @@ class CommandFailure:
 
 @record(kw_only=True)
 class ToolStep:
-    """A tool call with what was parsed from it. Paths are relative to the project's root.
+    """A tool call with what was parsed from it. Paths are relative to the project's root; `began`
+    is the folder in which a command was typed.
 
     `log` are the entries for the step log: none for looking around, several for several edits.
     """
@@ -80,6 +81,7 @@ class ToolStep:
     main: ShellCommand | None = None
     tests: TestResult | None = None
     failure: CommandFailure | None = None
+    began: str | None = None
     log: tuple[SessionStep, ...] = ()
 
     @property
@@ -198,6 +200,7 @@ class _StepReader:
             main=main,
             tests=tests,
             failure=failure,
+            began=self.context.folder(""),
             log=() if stopped else self._shell_log(line, commands, main, failed=failed),
         )
 
@@ -246,6 +249,7 @@ class _StepReader:
             purpose=command.purpose.value,
             command=shorten(line.strip(), limit=MAX_COMMAND_CHARS),
             folder=self.context.folder(command.folder),
+            began=self.context.folder(""),
         )
 
     def _cause(self) -> str | None:

@@ -64,7 +64,8 @@ class ShellCommand:
     """One simple command of a command line.
 
     `text` is its exact source, with redirections and heredocs. `words` are the unquoted words after
-    environment assignments and wrappers, the program without its tool folder. `program` is the
+    environment assignments and wrappers, the program without its tool folder. `environment` has
+    also what the line set before it: `A=1 && make`, `export A=1; make`. `program` is the
     program as written. `folder` is the folder set by `cd`, `pushd` or `git -C`, relative to where
     the line starts; None when it cannot be known. `redirects` are (operator, target).
     `exit_counts` tells whether the whole line fails when this command does.
@@ -230,6 +231,7 @@ class _TreeReader:
         self._text = source
         self._folder: str | None = ""
         self._folders: list[str | None] = []
+        self._set: tuple[str, ...] = ()
         self._attached: dict[int, tuple[Node, Sequence[Node]]] = {}
         self._stops_on_error = _STRICT.search(source) is not None
         self._pipefail = "pipefail" in source
@@ -252,6 +254,10 @@ class _TreeReader:
             return
         if kind in ("command", "declaration_command", "unset_command"):
             yield from self._simple(node, counts=counts)
+        elif kind in ("variable_assignment", "variable_assignments"):
+            named = node.named_children if kind == "variable_assignments" else [node]
+            self._set += tuple(self._source(one) for one in named)
+            yield from self._sequence(node, counts=counts, depth=depth)
         elif kind == "redirected_statement":
             yield from self._redirected(node, counts=counts, depth=depth)
         elif kind == "pipeline":
@@ -341,7 +347,7 @@ class _TreeReader:
             words=plain,
             purpose=purpose_of(plain),
             program=program,
-            environment=tuple(environment),
+            environment=(*self._set, *environment),
             wrappers=wrappers,
             folder=self._folder_of(plain),
             redirects=tuple(targets),
@@ -349,6 +355,8 @@ class _TreeReader:
             exit_counts=counts,
         )
         self._change_folder(plain)
+        if plain[0] == "export":
+            self._set += tuple(one for one in plain[1:] if _ASSIGNMENT.match(one))
 
     def _source(self, node: Node, *, end: int | None = None) -> str:
         return self._text[node.start_byte : node.end_byte if end is None else end]

@@ -54,16 +54,16 @@ def status(*, limit: int, project: str | None, as_json: bool) -> None:
 @options.project_option
 @options.json_option
 def commands(*, limit: int, project: str | None, as_json: bool) -> None:
-    """Show the commands that work here, in the form that last worked."""
+    """Show the commands that worked here last, as they were typed."""
     with options.open_wellkept(project) as wk:
         found = wk.observer.commands(limit=limit)
     if as_json:
         output.print_json({"items": found})
         return
     if not found:
-        output.note("No commands yet. A command is listed once it worked in two sessions.")
+        output.note("No commands yet. A command is listed once a session ran it with success.")
     for one in found:
-        click.echo(f"{one.kind:8} {output.one_line(one.text)}")
+        click.echo(f"{one.purpose:8} {output.one_line(one.text)}")
 
 
 @observer.command()

@@ -1,0 +1,155 @@
+"""The command record of a project: every line that ran, as it was typed, with how it ended.
+
+One small value for each project. A line is named by its text and the folder in which it was typed;
+variables that it sets stand in it. What is told of a command is read from here, word for word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypeAlias, cast
+
+from wellkept.core.codec import Json, record_from_json, record_to_json
+from wellkept.core.errors import UsageError
+from wellkept.core.ports.key_values import KeyValueStore
+from wellkept.core.records import record, replace
+from wellkept.observe.failures.permissions import is_permission
+from wellkept.text.events.tool_steps import ToolStep
+from wellkept.text.shell.purpose import Purpose
+from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
+
+Call: TypeAlias = tuple[str | None, tuple[str, ...], str]
+"""Folder, variables and words of a command."""
+_NAMESPACE = "commands"
+_MAX_RECORDS = 300
+_MAX_SESSIONS = 12
+_NOT_KEPT = (Purpose.LOOK, Purpose.COMMIT)
+
+
+@record(kw_only=True)
+class CommandRun:
+    """One run: the line from the project's root, its main command, and how it ended, by exit code
+    and by output."""
+
+    line: str
+    command: ShellCommand
+    at: datetime
+    ok: bool
+    cause: str | None = None
+
+    @property
+    def purpose(self) -> str:
+        """What the line is for."""
+        return self.command.purpose.value
+
+
+@record(kw_only=True)
+class CommandRecord:
+    """A line as it was typed, to be run from the project's root, with its runs. `sessions` are the
+    latest in which it worked; `cause` is why it failed last."""
+
+    line: str
+    purpose: str = "other"
+    passed: int = 0
+    failed: int = 0
+    sessions: tuple[str, ...] = ()
+    worked_at: datetime | None = None
+    failed_at: datetime | None = None
+    cause: str | None = None
+
+    @property
+    def works(self) -> bool:
+        """Whether its newest outcome is a success."""
+        if self.worked_at is None:
+            return False
+        return self.failed_at is None or self.failed_at <= self.worked_at
+
+    @property
+    def text(self) -> str:
+        """The line with its counts."""
+        last = f", last {self.worked_at.date().isoformat()}" if self.worked_at else ""
+        failed = f", failed {self.failed}x" if self.failed else ""
+        return f"`{self.line}` (passed {self.passed}x{last}{failed})"
+
+
+@record
+class CommandRecords:
+    """All records of a project, the least recently run first."""
+
+    records: tuple[CommandRecord, ...] = ()
+
+
+def runs_of_step(step: ToolStep) -> list[CommandRun]:
+    """The runs that a tool call shows; a look, a commit and a stopped call are none."""
+    if step.main is None or step.stopped or step.main.purpose in _NOT_KEPT:
+        return []
+    return [
+        CommandRun(
+            line=entry.from_root,
+            command=step.main,
+            at=step.call.origin.at,
+            ok=entry.ok,
+            cause=entry.error,
+        )
+        for entry in step.log
+        if entry.kind == "run" and entry.from_root is not None
+    ]
+
+
+def record_runs(
+    store: KeyValueStore, runs: Sequence[CommandRun], *, project: str, session_id: str
+) -> None:
+    """Add the runs of one session."""
+    if not runs:
+        return
+    known = {one.line: one for one in read_records(store, project)}
+    for run in runs:
+        before = known.pop(run.line, CommandRecord(line=run.line, purpose=run.purpose))
+        known[run.line] = _after(before, run, session_id)
+    kept = CommandRecords(tuple(known.values())[-_MAX_RECORDS:])
+    store.put_value(_NAMESPACE, project, cast("Json", record_to_json(kept)))
+
+
+def read_records(store: KeyValueStore, project: str) -> tuple[CommandRecord, ...]:
+    """The records of a project; none when another version wrote them."""
+    value = store.get_value(_NAMESPACE, project)
+    if not isinstance(value, dict):
+        return ()
+    try:
+        return record_from_json(CommandRecords, value).records
+    except UsageError:
+        return ()
+
+
+def forget_records(store: KeyValueStore, project: str) -> None:
+    """Forget all commands of a project."""
+    store.put_value(_NAMESPACE, project, None)
+
+
+def working_commands(store: KeyValueStore, project: str, *, limit: int = 20) -> list[CommandRecord]:
+    """Lines whose newest outcome is a success, those of most sessions first."""
+    found = [
+        one for one in read_records(store, project) if one.works and not is_permission(one.line)
+    ]
+    return sorted(found, key=lambda one: (len(one.sessions), one.worked_at), reverse=True)[:limit]
+
+
+def same_call(line: str) -> Call | None:
+    """What a line runs and where, whatever is done with its output."""
+    command = main_command(parse_command(line))
+    return (command.folder, command.environment, command.call) if command else None
+
+
+def _after(known: CommandRecord, run: CommandRun, session_id: str) -> CommandRecord:
+    if not run.ok:
+        is_newer = known.failed_at is None or run.at > known.failed_at
+        failed = replace(known, failed=known.failed + 1)
+        return replace(failed, failed_at=run.at, cause=run.cause) if is_newer else failed
+    others = tuple(one for one in known.sessions if one != session_id)
+    return replace(
+        known,
+        passed=known.passed + 1,
+        sessions=(*others, session_id)[-_MAX_SESSIONS:],
+        worked_at=max(run.at, known.worked_at or run.at),
+    )
