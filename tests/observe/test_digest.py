@@ -237,12 +237,12 @@ def first(*records: SessionRecord, at: Situation = HERE) -> str:
     return to_go_on_from(records, at=at)[0].id
 
 
-def test_work_on_this_branch_comes_first_and_a_trunk_is_no_line_of_work() -> None:
+def test_work_on_this_branch_comes_first_unless_work_elsewhere_is_days_newer() -> None:
     newest = session(fixing(name="new"), branch="other")
     here = replace(session(fixing(), branch="work"), last_event_at=START)
     assert first(newest, here) == here.id
-    on_trunk = replace(here, branch="main")
-    assert first(newest, on_trunk, at=replace(HERE, branch="main")) == newest.id
+    old = replace(here, last_event_at=START - timedelta(days=4))
+    assert first(newest, old) == newest.id
 
 
 def test_a_session_without_an_end_counts_from_the_first_minute() -> None:

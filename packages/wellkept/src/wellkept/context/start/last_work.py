@@ -20,8 +20,6 @@ from wellkept.text.reports import cut
 DIGEST_TOKENS = 100
 _EARLIER_TOKENS = 40
 _HERE_WITHIN = timedelta(days=3)
-_HERE_WITHIN_ON_TRUNK = timedelta(hours=2)
-_TRUNKS = frozenset({"main", "master", "develop", "dev", "trunk", "default"})
 _TEAM_WITHIN = timedelta(minutes=3)
 _RUNNING_WITHIN = timedelta(minutes=10)
 _MAX_FILES = 2
@@ -53,9 +51,8 @@ def to_go_on_from(sessions: Sequence[SessionRecord], *, at: Situation) -> list[S
         if one.id != at.current and load_state(one.work).step and not is_running(one, at=at)
     ]
     here = [one for one in told if at.branch is None or one.branch in (at.branch, None)]
-    # Work on a branch of its own goes on there; everything begins and ends on a trunk.
-    within = _HERE_WITHIN_ON_TRUNK if at.branch in _TRUNKS else _HERE_WITHIN
-    if not here or told[0].last_event_at - here[0].last_event_at > within:
+    # Work elsewhere that is days newer was probably merged, or has taken this one's place.
+    if not here or told[0].last_event_at - here[0].last_event_at > _HERE_WITHIN:
         return told
     return [here[0], *(one for one in told if one is not here[0])]
 
