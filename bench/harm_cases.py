@@ -291,6 +291,7 @@ def _branches() -> Iterator[HarmCase]:
         scene.session("Fix the totals of the invoice")
         scene.edit("src/invoice.py")
         scene.run("git commit -am 'Fix totals'", "[main 1a2b3c4] Fix totals\n 1 file changed")
+        scene.answer("The totals of the invoice are right now, and committed.")
         scene.branch = "feat/queue"
         scene.session("Rewrite the importer in src/importer.py with a queue")
         scene.edit("src/importer.py")

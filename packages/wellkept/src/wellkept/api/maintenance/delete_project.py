@@ -10,8 +10,8 @@ from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import record
 from wellkept.core.types import Scope
-from wellkept.observe.failures.declared_commands import put_declared
 from wellkept.observe.failures.command_records import forget_records
+from wellkept.observe.failures.declared_commands import put_declared
 
 _ALL_SESSIONS = 1_000_000
 
