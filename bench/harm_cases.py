@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 
 from bench.harm import RULE, HarmCase, Scene
@@ -288,6 +289,7 @@ def _branches() -> Iterator[HarmCase]:
         return scene.at_start()
 
     def newest_here(scene: Scene) -> str:
+        subprocess.run(["git", "init", "-q", "-b", "main", str(scene.root)], check=True)
         scene.session("Fix the totals of the invoice")
         scene.edit("src/invoice.py")
         scene.run("git commit -am 'Fix totals'", "[main 1a2b3c4] Fix totals\n 1 file changed")
