@@ -223,10 +223,13 @@ def waiting_note(environment: Mapping[str, str]) -> str | None:
     )
 
 
-def open_wellkept(project: str | None = None, *, lenient: bool = False) -> wellkept.Wellkept:
+def open_wellkept(
+    project: str | None = None, *, lenient: bool = False, reads: bool = False
+) -> wellkept.Wellkept:
     """Open Wellkept with the store, project and settings of this command line.
 
-    `lenient` ignores invalid settings instead of failing, so that `doctor` can report them.
+    `lenient` ignores invalid settings instead of failing, so that `doctor` can report them. A
+    command that only `reads` makes no file: where there is no store yet, it sees an empty one.
     """
     if project:
         from wellkept.api.server.caller import asking
@@ -243,5 +246,10 @@ def open_wellkept(project: str | None = None, *, lenient: bool = False) -> wellk
         output.note(note)
     store = cast("str | None", ctx.find_root().obj)
     wk = wellkept.open(store, project=project, settings=settings)
+    if reads and not wk.services.is_there:
+        from tempfile import TemporaryDirectory
+
+        nowhere = ctx.with_resource(TemporaryDirectory(prefix="wellkept-"))
+        wk = wellkept.open(f"{nowhere}/memory.db", project=project, settings=settings)
     wk.services.client_setup = InstalledClients(current_folder())
     return wk

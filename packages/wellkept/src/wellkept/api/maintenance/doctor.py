@@ -26,6 +26,7 @@ from wellkept.store.spool import MAX_TOTAL_BYTES
 
 if TYPE_CHECKING:
     from wellkept.api.plugins import TeamPlugin
+    from wellkept.api.views.client_setup import ClientState
     from wellkept.api.wiring.services import Services
     from wellkept.core.types import Progress
     from wellkept.models.embedders.settings import TierStatus
@@ -237,10 +238,18 @@ def _pause_findings(services: Services) -> list[Finding]:
     return [_warning("off", one.text) for one in Pauses.of(services.environment).list()]
 
 
+def _client_states(services: Services) -> tuple[ClientState, ...]:
+    """The clients of this machine; none while the settings cannot be read, which is told anyway."""
+    try:
+        return services.client_setup.states() if services.client_setup else ()
+    except UsageError:
+        return ()
+
+
 def _client_findings(services: Services) -> list[Finding]:
     """Clients that have Wellkept and cannot use it; those of another version."""
     found: list[Finding] = []
-    for one in services.client_setup.states() if services.client_setup else ():
+    for one in _client_states(services):
         if one.problem:
             found.append(_warning("clients", f"{one.client}: {one.problem}"))
         if one.state == "outdated":
@@ -260,7 +269,7 @@ def _last_events(services: Services) -> dict[str, str]:
 
 def _unheard_findings(services: Services, heard: dict[str, str]) -> list[Finding]:
     """Clients with hooks from which no event ever came."""
-    states = services.client_setup.states() if services.client_setup else ()
+    states = _client_states(services)
     names = dict.fromkeys(one.client for one in states if "hooks" in one.parts)
     return [
         _warning("clients", f"{name}: its hooks are installed, but no event came from it yet.")

@@ -79,7 +79,7 @@ def context(
     """
     from wellkept.context.packing import render_context
 
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         pack = wk.context(
             output.read_input(words, what="prompt"),
             moment=moment,

@@ -25,7 +25,7 @@ _NAMES = (
 @options.json_option
 def facets(*, filters: FilterArgs, labels: int, project: str | None, as_json: bool) -> None:
     """Count how many memories each further filter would leave."""
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         found = wk.facets(labels=labels, **filters)
     if as_json:
         output.print_json(found)

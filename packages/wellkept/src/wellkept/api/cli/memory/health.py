@@ -16,7 +16,7 @@ def health(*, days: int, project: str | None, as_json: bool) -> None:
     """Show whether the memory is alive, trusted and of use, with a score from 0 to 100."""
     from wellkept.api.views.health_text import health_lines
 
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         view = wk.health(days=days)
     if as_json:
         output.print_json(view)

@@ -60,7 +60,7 @@ def list_(
         "pinned": pinned,
         "archived": archived,
     }
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         page = wk.list(order=order, limit=limit, cursor=cursor, **filters)
     if as_json:
         output.print_json(page)

@@ -89,7 +89,7 @@ def recall(
     The score is the probability that a memory answers. Exits with 1 when nothing is known, like
     grep.
     """
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         query = output.read_input(words, what="question")
         found = wk.recall(
             query,

@@ -24,7 +24,7 @@ def show(*, names: tuple[str, ...], project: str | None, as_json: bool) -> None:
 
     ID is a full id, a short id or its beginning, or a key.
     """
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         memories = [wk.get(name) for name in names]
         uses = [wk.injected.use_of(memory) for memory in memories]
     if as_json:

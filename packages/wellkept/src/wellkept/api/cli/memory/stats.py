@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @options.json_option
 def stats(*, filters: FilterArgs, project: str | None, as_json: bool) -> None:
     """Count memories by type, scope and source, and what agents were given."""
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         found = wk.stats(**filters)
         given = wk.injected.totals()
     if as_json:

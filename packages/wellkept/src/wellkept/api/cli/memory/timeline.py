@@ -27,7 +27,7 @@ def timeline(
     *, anchor: str, before: int, after: int, filters: FilterArgs, project: str | None, as_json: bool
 ) -> None:
     """Show the memories before and after a memory."""
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         found = wk.timeline(anchor, before=before, after=after, **filters)
     if as_json:
         output.print_json(found)

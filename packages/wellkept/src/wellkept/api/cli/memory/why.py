@@ -38,7 +38,7 @@ def why(*, words: tuple[str, ...], project: str | None, as_json: bool) -> None:
     key, the id of a line), or paste the line or a part of it.
     """
     text = " ".join(words)
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         memory, line = _find(wk, text)
         reason = wk.observer.why(memory) if memory else None
         use = wk.injected.use_of(memory) if memory else None
