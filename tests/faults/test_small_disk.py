@@ -189,3 +189,26 @@ def test_the_doctor_says_that_the_disk_is_full(disk: SmallDisk) -> None:
         disk.leave_free(8 * PAGE)
         (found,) = [one for one in wk.doctor().findings if one.check == "disk"]
     assert "bytes are free" in found.message
+
+
+def test_held_room_lets_a_full_disk_drain(disk: SmallDisk) -> None:
+    home = disk.folder / "home"
+    with opened(home) as wk:
+        wk.remember("Makes the database")
+    catch(home, 0)
+    assert drain(home) == ""
+    assert (home / "head-room").stat().st_size == 8 << 20
+    for number in range(1, PROMPTS):
+        catch(home, number)
+    with opened(home) as wk:  # a server that is up, as the disk fills
+        wk.stats()
+        disk.leave_free(0)
+        drain_spool(
+            wk.engine,
+            Settings(),
+            translate=translate_spooled,
+            environment={"WELLKEPT_HOME": str(home)},
+        )
+    assert not list((home / spool.FOLDER_NAME).glob("*.spool"))
+    disk.grow()
+    assert sum(kept(home).values()) == PROMPTS

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from shutil import disk_usage
 
-from wellkept.core.errors import ProviderError
+from wellkept.core.errors import ProviderError, StoreFullError
 from wellkept.core.git.run import ask_git
 from wellkept.core.ports.models import Embedder
 from wellkept.core.ports.store import Store
@@ -65,13 +66,25 @@ def drain_spool(
             known = str(database.with_suffix(FILE_SUFFIX)) if database else ""
             spool.redact_first(on=settings.capture_redact == "hook", known_values=known)
         limited = _TimeLimitedEngine(engine, embedding_s)
-        report = drain(
-            limited.engine,
-            spool,
-            translate=_knowing(translate, settings, database, env),
-            environment=machine or machine_environment(engine.store, env),
-            rules=drain_rules(settings),
-        )
+        rules = drain_rules(settings)
+
+        def attempt() -> DrainReport:
+            return drain(
+                limited.engine,
+                spool,
+                translate=_knowing(translate, settings, database, env),
+                environment=machine or machine_environment(engine.store, env),
+                rules=rules,
+            )
+
+        try:
+            report = attempt()
+        except StoreFullError:
+            if not spool.give_room():
+                raise
+            report = attempt()
+        with suppress(OSError):
+            spool.keep_room(disk_usage(spool.state).free)
         return replace(report, vectors_due=limited.has_failed)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from shutil import disk_usage
 from typing import TYPE_CHECKING
 
 from wellkept.core.clock import from_ms, to_ms
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 MAX_ASIDE_BYTES = 256 << 20
 _LOCK, _ASIDE, _BAD, _DAMAGED = "drain.lock", "aside", "unreadable", "damaged"
 _MAX_DAMAGE_LINES_BYTES = 64 << 10
+_HEAD_ROOM, _HELD_BYTES, _FILLING_BYTES = "head-room", 8 << 20, 2 << 30
+_LITTLE_BYTES = 1 << 20
 # Tool calls from elsewhere have the form that most clients send.
 _TOOL_CLIENT, _TOOL_EVENT = "claude-code", "PostToolUse"
 _RETRY = re.compile(r"retry-[0-9a-f]{16}-")
@@ -200,6 +203,28 @@ class SpoolFolder:
             spool.make_private_folder(str(self.state))
             mark.write_text(known_values, encoding="utf-8")
             mark.chmod(0o600)
+
+    def keep_room(self, free_bytes: int) -> None:
+        """Hold some room on a disk that fills up, so that what was captured can still be drained
+        when nothing else fits."""
+        held = self.state / _HEAD_ROOM
+        if _HELD_BYTES * 4 < free_bytes < _FILLING_BYTES and not held.exists():
+            with held.open("xb") as file:
+                held.chmod(0o600)
+                # Written, not only sized: a hole takes no room.
+                file.write(bytes(_HELD_BYTES))
+
+    def make_room(self) -> None:
+        """Give the held room back where hardly anything is left."""
+        if disk_usage(self.state).free < _LITTLE_BYTES:
+            self.give_room()
+
+    def give_room(self) -> bool:
+        """Give the held room back; False when there is none."""
+        held = self.state / _HEAD_ROOM
+        is_held = held.exists()
+        held.unlink(missing_ok=True)
+        return is_held
 
     @contextmanager
     def draining(self) -> Generator[bool, None, None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -68,6 +69,8 @@ def drain(*, as_json: bool) -> int:
     from wellkept.observe.observer.spool_folder import SpoolFolder
 
     folder, code = SpoolFolder.of(os.environ), exit_codes.OK
+    with suppress(OSError):
+        folder.make_room()  # without any, the store cannot even be opened for writing
     with options.open_wellkept() as wk:
         for _ in drain_rounds(str(folder.state), list_files=folder.signature):
             code = _print_report(drain_and_learn(wk, translate=translate_spooled), as_json=as_json)
