@@ -1,6 +1,6 @@
 """`wellkept.integrations` is `wellkept_adapters` now; this forwards to it for one minor version."""
 
-from wellkept.core.forwarding import forwarding
+from wellkept.api.forwarding import forwarding
 
 __path__: list[str] = []  # submodules are asked for, too
 __getattr__ = forwarding(__name__, extra="adapters")
