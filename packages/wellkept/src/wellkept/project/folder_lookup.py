@@ -8,6 +8,7 @@ process reads places and decides nothing.
 
 from __future__ import annotations
 
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -15,12 +16,8 @@ from typing import TYPE_CHECKING, cast
 from wellkept.core.git.repository import BrokenRepository, Repository
 from wellkept.core.records import record
 from wellkept.core.text import clean
-from wellkept.project.folder_identity import folder_mark
 from wellkept.project.resolver import (
-    ProjectIdentity,
-    ProjectKind,
     folder_of,
-    identity_kind,
     path_identity,
     repository_of,
     title,
@@ -29,11 +26,14 @@ from wellkept.project.resolver import (
 if TYPE_CHECKING:
     from wellkept.core.codec import Json
     from wellkept.core.ports.key_values import KeyValueStore
-    from wellkept.core.ports.store import Store
 
 PLACES = "places"
 ABSENT = "absent"
 """The mark of a folder that is not there (any more)."""
+# FS_IOC_GETVERSION: the inode's generation on ext4, xfs, btrfs and f2fs.
+_GET_GENERATION = 0x80087601
+_STATX_BTIME = 0x800
+_AT_FDCWD = -100
 
 
 @record
@@ -205,59 +205,58 @@ def _from_json(value: Json) -> Place | None:
     )
 
 
-# -- The project ----------------------------------------------------------------------------------
+# -- The mark of a folder -------------------------------------------------------------------------
+# Tells a folder from another one made later at the same path. The inode number alone does not: file
+# systems give the number of a deleted folder to the next one. Its generation does, or the time of
+# its birth. Moving a folder on its file system keeps the mark; copying it makes a new one.
 
 
-def project_at(store: Store, start: Path) -> ProjectIdentity:
-    """The project of a folder, decided and recorded if it was not yet."""
-    location = locate(start)
-    place = known_place(store, location)
-    if place is None or _may_have_changed(place, location):
-        from wellkept.project.project_decision import decide
-
-        place = decide(store, location)
-    return _identity(store, place, location)
-
-
-def known_project_at(store: Store, start: Path) -> ProjectIdentity | None:
-    """The project of a folder by files and the store alone; None when that takes a decision."""
-    location = locate(start)
-    place = known_place(store, location)
-    if place is None and recorded_place(store, location) is None:
-        from wellkept.project.project_decision import legacy_place
-
-        place = legacy_place(store, location)
-    return None if place is None else _identity(store, place, location)
+def folder_mark(folder: Path) -> str:
+    """The mark of a folder; empty when it is missing or the system cannot tell."""
+    try:
+        found = folder.stat()
+    except (OSError, ValueError):
+        return ""
+    born = getattr(found, "st_birthtime_ns", None) or getattr(found, "st_birthtime", None)
+    if born is None and os.name == "nt":
+        born = found.st_ctime_ns
+    if born is None:
+        generation = _generation(folder)
+        return f"{found.st_ino}.{generation}" if generation else _birth(folder)
+    return f"born {born}"
 
 
-def undecided_project_at(start: Path) -> ProjectIdentity:
-    """Stands for a folder whose project is not known yet: nothing was ever written under it."""
-    location = locate(start)
-    identity = f"{location.key}#undecided"
-    return ProjectIdentity(identity, location.name, location.root, ProjectKind.PATH, location.note)
+def _generation(folder: Path) -> int:
+    try:
+        # Loaded already by the spool.
+        import fcntl
+
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (OSError, ImportError):
+        return 0
+    answer = bytearray(8)
+    try:
+        fcntl.ioctl(descriptor, _GET_GENERATION, answer)
+    except OSError:
+        return 0
+    finally:
+        os.close(descriptor)
+    return int.from_bytes(answer[:4], "little")
 
 
-def _may_have_changed(place: Place, location: Location) -> bool:
-    """Whether to decide again: a repository kept apart may have fetched the history that it lacked,
-    and one without commits may have some now."""
-    unsettled = place.apart_from is not None or identity_kind(place.project) is ProjectKind.PATH
-    return bool(location.git_mark) and unsettled and place.refs != refs_stamp(location.root)
+def _birth(folder: Path) -> str:
+    """The time of birth from Linux itself: Python does not ask for it. Used where there is no
+    generation (tmpfs, overlay)."""
+    try:
+        import ctypes
 
-
-def _identity(store: Store, place: Place, location: Location) -> ProjectIdentity:
-    project = store.canonical_project(place.project)
-    kind = identity_kind(project) or ProjectKind.NAME
-    note = _apart_note(place, location) if place.apart_from else location.note
-    return ProjectIdentity(project, place.name, location.root, kind, note)
-
-
-def _apart_note(place: Place, location: Location) -> str:
-    reason = (
-        "it names that project but does not share its history"
-        if location.git_mark
-        else "another folder was at this path before"
-    )
-    return (
-        f"{location.home} is kept apart from {place.apart_from}: {reason}."
-        " `wellkept project join` shows what it would see, and joins it."
-    )
+        statx = ctypes.CDLL(None).statx
+    except (ImportError, OSError, AttributeError):
+        return ""
+    answer = ctypes.create_string_buffer(256)
+    asked = (_AT_FDCWD, os.fsencode(folder), 0, _STATX_BTIME, answer)
+    if statx(*asked) or not int.from_bytes(answer.raw[0:4], "little") & _STATX_BTIME:
+        return ""
+    seconds = int.from_bytes(answer.raw[80:88], "little", signed=True)
+    nanoseconds = int.from_bytes(answer.raw[88:92], "little")
+    return f"born {seconds}.{nanoseconds:09}"
