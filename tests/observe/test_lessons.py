@@ -16,7 +16,6 @@ from wellkept.observe import thresholds
 from wellkept.observe.failures.lessons import stored_way_outs
 from wellkept.observe.learning.rules import is_obvious_pair
 from wellkept.observe.session.reducer import apply_events
-from wellkept.observe.signals.validation_events import instructions
 from wellkept.text.events.prompt_rules import request_of
 from wellkept.text.shell.results import is_informative
 
@@ -326,10 +325,3 @@ def test_a_prompt_that_leads_to_a_document_is_called_by_its_title() -> None:
     assert request_of(said) == "Sort the cart"
     assert request_of("can you fix:\n1. the total") == "can you fix:"
     assert request_of("# A heading\nand more") == "A heading"
-
-
-def test_a_document_that_was_pasted_in_holds_no_standing_instructions() -> None:
-    assert instructions("Never edit the schema by hand.") == ["Never edit the schema by hand."]
-    assert instructions("The schema should not be changed by hand ever.")
-    assert instructions("never mind, we will look at it later.") == []
-    assert instructions("Never edit the schema by hand.\n" + "More of the plan. " * 200) == []

@@ -10,7 +10,7 @@ from wellkept.observe.session.edits import combined, file_kind, read_edit
 from wellkept.observe.session.state import FileChange
 from wellkept.observe.session.titles import change_title, listed
 from wellkept.text.events.commit_messages import commit_points, says_something
-from wellkept.text.events.prompt_rules import decisions, intent_of, next_steps, tells
+from wellkept.text.events.prompt_rules import intent_of, next_steps, tells
 from wellkept.text.shell.environment import relative
 from wellkept.text.shell.purpose import Purpose
 from wellkept.text.shell.reader import (
@@ -284,15 +284,6 @@ def test_the_body_of_a_commit_is_read_in_points_without_trailers() -> None:
     ]
     assert says_something("wip", body)
     assert not says_something("Bump version to 1.2", body)
-
-
-def test_decisions_need_a_choice_and_a_reason() -> None:
-    text = (
-        "I looked at both. I decided to use SQLite instead of files because it is atomic.\n"
-        "- We could use Redis.\nShould we have chosen X over Y?\nI chose blue."
-        '\n"We decided to use X because..." is how to write one.'
-    )
-    assert decisions(text) == ["I decided to use SQLite instead of files because it is atomic."]
 
 
 def test_next_steps_come_from_lists_and_plain_words() -> None:

@@ -102,13 +102,6 @@ RULES: Final[Mapping[str, InferenceRule]] = MappingProxyType(
                 confidence=0.7,
             ),
             InferenceRule(
-                name="repeated_instruction",
-                kind=SignalKind.INSTRUCTION,
-                makes=MemoryType.CONVENTION,
-                min_sessions=2,
-                confidence=0.75,
-            ),
-            InferenceRule(
                 name="agent_note", kind=SignalKind.NOTE, makes=MemoryType.FACT, confidence=0.7
             ),
             InferenceRule(
@@ -122,8 +115,6 @@ RULES: Final[Mapping[str, InferenceRule]] = MappingProxyType(
     }
 )
 
-SAME_INSTRUCTION_SIMILARITY: Final = 0.6
-"""Share of common words from which two instructions are the same."""
 MIN_REPEATS: Final = 2
 """Repetitions that rule out chance: of a fix, of an error across sessions, of joint edits."""
 LINK_SHARE: Final = 0.6

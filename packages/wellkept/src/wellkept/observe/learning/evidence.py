@@ -27,13 +27,9 @@ from wellkept.observe.learning.rules import digest
 from wellkept.observe.signals.scratchpad import backtrack_subject
 
 SCRATCHPAD_KINDS: tuple[SignalKind, ...] = tuple(k for k in SignalKind if k is not SignalKind.E2E)
-UNCONDITIONAL_KINDS: tuple[SignalKind, ...] = (SignalKind.DEAD_END, SignalKind.INSTRUCTION)
+UNCONDITIONAL_KINDS: tuple[SignalKind, ...] = (SignalKind.DEAD_END,)
 """Kinds that are valid even if the work failed."""
-READING_KINDS: tuple[SignalKind, ...] = (
-    SignalKind.FILE_ACCESS,
-    SignalKind.INSTRUCTION,
-    SignalKind.CONTEXT_COST,
-)
+READING_KINDS: tuple[SignalKind, ...] = (SignalKind.FILE_ACCESS, SignalKind.CONTEXT_COST)
 _MAX_SUBJECT_CHARS = 400
 
 
@@ -208,15 +204,14 @@ def _alternative(later: Sequence[str], end: AbandonedApproach) -> str | None:
 
 
 def _notes(scratchpad: Scratchpad, tasks: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:
-    for note in (note for task in tasks for note in task.notes):
-        kind = SignalKind.INSTRUCTION if note.by_person else SignalKind.NOTE
+    for note in (note for task in tasks for note in task.notes if not note.by_person):
         subject = " ".join(content_words(note.content)) or note.content
         detail: Json = {
             "content": note.content,
             "type": note.type if note.type in set(MemoryType) else "fact",
             "files": list(note.files),
         }
-        yield _signal(scratchpad, kind, subject, detail=detail)
+        yield _signal(scratchpad, SignalKind.NOTE, subject, detail=detail)
 
 
 def _sequences(scratchpad: Scratchpad, tasks: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:

@@ -12,7 +12,6 @@ from typing import cast
 
 from wellkept.core.errors import ProviderError
 from wellkept.core.records import replace
-from wellkept.core.session.scratchpad import SignalKind
 from wellkept.core.types import Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.model_budget import refund_tokens, spend_tokens
@@ -46,7 +45,6 @@ def reword_conclusions(
         conclusion
         for conclusion, score in scored
         if conclusion.source is Source.OBSERVER_INFERRED
-        and conclusion.rule.kind is not SignalKind.INSTRUCTION
         and not (score.is_known or is_known(conclusion))
     ][: max(0, min(limit, MAX_REWORDED))]
     texts = _model_texts(engine, fresh, daily_tokens) if fresh and daily_tokens > 0 else {}

@@ -66,7 +66,6 @@ from wellkept.observe.thresholds import (
 )
 
 _MAX_SIGNALS = 20_000
-_MAX_INSTRUCTIONS = 2_000
 
 
 def _always(sha: str) -> bool:  # noqa: ARG001
@@ -209,13 +208,11 @@ class _Promotion:
         tasks = self._scratchpad.tasks
         signals = [s for s in session_signals(self._scratchpad, tasks) if s.kind in READING_KINDS]
         self._put_signals(READING_KINDS, signals)
-        instructions = [s for s in signals if s.kind is SignalKind.INSTRUCTION]
-        saved = self._save(self._infer(instructions), self._basis(tasks))
-        self._mark_promoted(tasks, saved)
-        return self._report(saved)
+        self._mark_promoted(tasks, ())
+        return self._report(())
 
     def wait(self) -> PromotionReport | None:
-        """Save the work state, dead ends and instructions while validation is open."""
+        """Save the work state, and dead ends while validation is open."""
         saved = self._save_unconditional(self._basis(self._scratchpad.tasks))
         self._put_work_state()
         self._mark_waiting(saved)
@@ -262,9 +259,8 @@ class _Promotion:
             kind: store.signals(
                 project=project,
                 kinds=(kind,),
-                # Instructions match by similar words, so all recent ones are candidates.
-                subjects=() if kind is SignalKind.INSTRUCTION else names,
-                limit=_MAX_INSTRUCTIONS if kind is SignalKind.INSTRUCTION else _MAX_SIGNALS,
+                subjects=names,
+                limit=_MAX_SIGNALS,
             )
             for kind, names in subjects.items()
             if kind not in (SignalKind.FILE_ACCESS, SignalKind.CONTEXT_COST)
@@ -439,5 +435,4 @@ def _cleared(task: TaskScratchpad) -> TaskScratchpad:
         tokens=task.tokens,
         retries=task.retries + 1,
         dead_ends=task.dead_ends,
-        notes=tuple(note for note in task.notes if note.by_person),
     )

@@ -24,7 +24,6 @@ from wellkept.observe.thresholds import (
     LINK_SHARE,
     MIN_REPEATS,
     RULES,
-    SAME_INSTRUCTION_SIMILARITY,
     InferenceRule,
 )
 
@@ -84,7 +83,6 @@ def infer(
     found: list[Conclusion] = []
     for group in _by_subject(known, subjects):
         found += _apply_rule(group, usage)
-    found += _instructions(known.get(SignalKind.INSTRUCTION, ()), subjects)
     return found
 
 
@@ -275,51 +273,6 @@ def agent_note(group: Sequence[SessionSignal]) -> Conclusion | None:
         needs_review=False,
         describe=lambda _: "noted by the agent while it worked",
     )
-
-
-def _instructions(
-    known: Sequence[SessionSignal], subjects: set[tuple[SignalKind, str]]
-) -> list[Conclusion]:
-    """The same instruction in two sessions, in equal or similar words.
-
-    Only fresh instructions are compared with all known ones. The earliest one is the subject.
-    """
-    ordered = sorted(known, key=lambda s: (s.at, s.session_id, s.subject))
-    words = {s.subject: frozenset(s.subject.split()) for s in ordered}
-    found: list[Conclusion] = []
-    done: set[str] = set()
-    for signal in [s for s in ordered if (s.kind, s.subject) in subjects]:
-        if signal.subject in done:
-            continue
-        first = _similar(words[signal.subject], ordered, words)[0]
-        similar = _similar(words[first.subject], ordered, words)
-        done |= {s.subject for s in (signal, *similar)}
-        content = similar[-1].text("content")
-        if not content:
-            continue
-        conclusion = _conclusion(
-            "repeated_instruction",
-            similar,
-            subject=first.subject,
-            content=content,
-            describe=lambda s: f"said by the person: {s.text('content')}",
-        )
-        found += [conclusion] if _is_frequent(conclusion) else []
-    return found
-
-
-def _similar(
-    words: frozenset[str], ordered: Sequence[SessionSignal], known: Mapping[str, frozenset[str]]
-) -> list[SessionSignal]:
-    """The signals that share enough words; the size check rules most of them out."""
-    similarity = SAME_INSTRUCTION_SIMILARITY
-    fewest, most = similarity * len(words), len(words) / similarity
-    return [
-        s
-        for s in ordered
-        if fewest <= len(theirs := known[s.subject]) <= most
-        and len(words & theirs) >= similarity * len(words | theirs)
-    ]
 
 
 # -- Helpers --------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from wellkept.core.clock import to_ms
 from wellkept.core.records import replace
 from wellkept.core.session.events import Edit, ToolCalled, ToolKind
 from wellkept.core.session.scratchpad import (
-    AgentNote,
     Backtrack,
     BacktrackCause,
     CoAccess,
@@ -27,6 +26,7 @@ from wellkept.core.session.scratchpad import (
 )
 from wellkept.core.session.steps import SessionStep
 from wellkept.core.text import content_words, shorten
+from wellkept.core.types import MemoryType
 from wellkept.observe import thresholds
 from wellkept.observe.signals.dead_ends import (
     abandoned,
@@ -50,14 +50,15 @@ from wellkept.observe.signals.state import (
     with_edit,
 )
 from wellkept.observe.signals.todo_plan import read_plan
-from wellkept.observe.signals.validation_events import instructions, scope_of, validation_of
+from wellkept.observe.signals.validation_events import scope_of, validation_of
 from wellkept.text.events.failure_cause import prints_others
-from wellkept.text.events.prompt_rules import decisions
 from wellkept.text.events.tool_steps import CommandFailure, ToolStep, short_call
+from wellkept.text.own_words import own_sentences
 from wellkept.text.shell.environment import ToolContext
 from wellkept.text.shell.purpose import Purpose
 from wellkept.text.shell.reader import ShellCommand, read_commit
 from wellkept.text.shell.results import error_signature
+from wellkept.text.speech import read_statement
 
 _MAX_PATH_CHARS = 400
 _MAX_CASCADE = 3
@@ -100,12 +101,10 @@ class SignalCollector:
     # -- Events -----------------------------------------------------------------------------------
 
     def prompt(self, text: str, *, request: str | None, at: datetime) -> None:
-        """A prompt of a person: standing instructions and decisions are noted."""
+        """A prompt of a person: decisions are noted."""
         self._arrive(at)
         self._request = self._request or request
         self._put(prompt=request, prompt_step=self._step)
-        for sentence in instructions(text):
-            self._note(sentence, at=at)
         self._add_decisions(text)
 
     def message(self, text: str, *, at: datetime) -> None:
@@ -120,7 +119,15 @@ class SignalCollector:
                 )
             )
             task.changed = True
+
         self._add_decisions(text)
+
+    def _add_decisions(self, text: str) -> None:
+        for one in own_sentences(text):
+            found = None if one.asks or one.supposes else read_statement(one.masked)
+            if found is not None and found.type is MemoryType.DECISION:
+                said = text[one.start : one.end]
+                self._task.decisions[shorten(said, limit=200)] = None
 
     def raw_call(self, call: ToolCalled) -> None:
         """A call before its input is removed: the range of a read, and the agent's to-do plan."""
@@ -429,20 +436,6 @@ class SignalCollector:
 
     def _put(self, **changes: object) -> None:
         self.state = replace(self.state, **changes)  # type: ignore[arg-type]
-
-    def _note(self, sentence: str, *, at: datetime) -> None:
-        number = self.state.next_note
-        self._put(next_note=number + 1)
-        if len(content_words(sentence)) < 2:
-            return
-        note_id = f"{self._pad.session_id[:80]}:{number}"
-        self._task.note(
-            AgentNote(note_id, sentence, "convention", self._step, to_ms(at), by_person=True)
-        )
-
-    def _add_decisions(self, text: str) -> None:
-        for sentence in decisions(text):
-            self._task.decisions[shorten(sentence, limit=200)] = None
 
 
 def _worked_since(log: Sequence[SessionStep], step: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Read prompts and messages by rule: intent, request, decisions and next steps.
+"""Read prompts and messages by rule: intent, request and next steps.
 
 Precision before recall: a sentence counts only when its own words are clear.
 """
@@ -13,7 +13,7 @@ from wellkept.core.text import content_words, first_line, shorten
 
 Intent: TypeAlias = Literal["fix", "feature", "refactor", "other"]
 REQUEST_CHARS = 140
-_MAX_STEPS, _MAX_DECISIONS = 4, 2
+_MAX_STEPS = 4
 
 # The first verb of a request decides; what it is about ("error handling") does not.
 _FIX = (
@@ -56,15 +56,6 @@ _IDLE = frozenset(
     sí vale""".split()
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
-_DECISION = re.compile(
-    r"\b(?:(?:I|we)(?:'ve| have)?"
-    r" (?:decided (?:to|on|against)|chose|opted|settled on|went with|picked)"
-    r"|let's (?:go with|use|stick with)|(?:we|I)(?:'ll| will) go with|decision:)",
-    re.I,
-)
-_REASON = re.compile(
-    r"\b(?:because|since|instead of|rather than|over|so that|to avoid|to keep|decision:)\b", re.I
-)
 _STEPS_HEADING = re.compile(
     r"^[#*\s]*(?:(?:recommended |possible |suggested )?next steps?|next(?: up)?(?= ?:)"
     r"|remaining(?: work| tasks)?|to-?do|left to do|follow-?ups?|still (?:open|to do)"
@@ -80,7 +71,6 @@ _STEP_SENTENCE = re.compile(
     re.I,
 )
 _TITLE = re.compile(r"^(?:implementation )?plan\s*[:–—-]\s*", re.I)
-_NOT_MADE = ("?", "...", "…", ":")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)]|\[ \])\s+(?P<text>.+)$")
 
 
@@ -115,18 +105,6 @@ def intent_of(prompt: str) -> Intent:
         if rule.search(request):
             return intent
     return "other"
-
-
-def decisions(text: str | None) -> list[str]:
-    """Sentences that state a decision and its reason."""
-    found = [
-        plain(sentence)
-        for sentence in _sentences(text or "")
-        if _DECISION.search(sentence) and _REASON.search(sentence) and 20 <= len(sentence) <= 400
-    ]
-    # Questions, quotations and unfinished sentences are no decisions.
-    told = [s for s in found if not s.startswith(('"', "“", "'")) and not s.endswith(_NOT_MADE)]
-    return told[:_MAX_DECISIONS]
 
 
 def next_steps(message: str | None) -> list[str]:
