@@ -1,7 +1,11 @@
 """What real sessions would have been told, and whether they used it.
 
+    python -m bench.sessions [--fetched DIR] [--limit N]
     python -m bench.sessions --transcripts DIR [--repository GIT] [--show FILE] [--json]
     python -m bench.sessions --golden DIR [--json]
+
+Without a folder the gate of the development sessions beside the repository runs whole
+(`bench.shared_sessions`); it says so when they are not there.
 
 DIR holds the transcripts of one project, of any client that Wellkept reads. The first 70 % of the
 sessions are taken in; at every moment of the rest a hook would ask, it is asked
@@ -28,6 +32,7 @@ from pathlib import Path
 from bench.report import finish, machine, parser, table
 from bench.session_replay import Asked, Line, RecordedSession, Replay
 from bench.session_use import commands_of, is_run, is_used
+from bench.shared_sessions import FETCHED, run_gate
 from wellkept.core.codec import Json
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
@@ -78,17 +83,21 @@ class Counts:
 def main() -> None:
     """Print the figures."""
     arguments = parser(__doc__)
-    source = arguments.add_mutually_exclusive_group(required=True)
+    source = arguments.add_mutually_exclusive_group()
     source.add_argument("--transcripts", type=Path)
     source.add_argument("--golden", type=Path)
     arguments.add_argument("--repository", type=Path)
     arguments.add_argument("--show", type=Path)
+    arguments.add_argument("--fetched", type=Path, default=FETCHED)
+    arguments.add_argument("--limit", type=int, default=12)
     options = arguments.parse_args()
     if options.golden is not None:
         from bench.golden_moments import run_golden
 
         run_golden(options.golden, as_json=options.json)
         return
+    if options.transcripts is None:
+        raise SystemExit(run_gate(fetched=options.fetched, limit=options.limit))
     with tempfile.TemporaryDirectory(prefix="wellkept-sessions-") as folder:
         counts, packs = count_sessions(
             options.transcripts, Path(folder), repository=options.repository

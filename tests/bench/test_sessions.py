@@ -13,6 +13,7 @@ from bench.published_transcripts import published_sessions
 from bench.session_replay import Replay
 from bench.session_use import is_used
 from bench.sessions import count_sessions
+from bench.shared_sessions import MOVED, renamed, run_gate
 
 pytestmark = pytest.mark.feature("D11", "C9")
 
@@ -104,3 +105,25 @@ def test_a_golden_moment_counts_what_was_said_by_then(tmp_path: Path) -> None:
     judged = {one.golden.name: one for one in judge(folder, tmp_path / "home", [known, first])}
     assert judged["X"].missing == ["nothing"]
     assert judged["S"].is_silent_as_wanted
+
+
+def test_without_development_sessions_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_gate(tmp_path) == 0
+    assert "nothing to run" in capsys.readouterr().out
+
+
+def test_the_gate_runs_in_a_copy_and_its_exit_code_counts(tmp_path: Path) -> None:
+    gate = tmp_path / "sessions"
+    gate.mkdir()
+    (gate / "replaying.py").write_text("from wellkept.core.events import Event\n")
+    (gate / "gate.py").write_text("import sys, replaying\nsys.exit(3)\n")
+    assert run_gate(gate) == 3
+    assert sorted(one.name for one in gate.iterdir()) == ["gate.py", "replaying.py"]
+
+
+def test_the_names_of_the_rooms_are_real() -> None:
+    text = "\n".join(f"from {old} import x" for old in MOVED)
+    for line in renamed(text).splitlines():
+        __import__(line.split()[1])
