@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 from tests.postgres_server import empty_postgres_url, postgres_server, postgres_url
 from tests.postgres_team import new_team, owner, server, server_url, team
 from tests.report_guard import guard_ast_parse, pytest_runtest_makereport
+from tests.support.real_requests import VARIABLE, forbid_real_requests
 from wellkept.clients.agent_shell import MARKS
-from wellkept.testing.real_requests import VARIABLE, forbid_real_requests
 
 __all__ = [
     "empty_postgres_url",

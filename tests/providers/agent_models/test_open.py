@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.chat_server import ChatServer
+from tests.support.real_requests import no_real_requests
 from wellkept.core.chat.messages import ModelRequest, user_message
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.models.chat.catalog import builtin_catalog, load_catalog
 from wellkept.models.chat.open import model_statuses, open_model
 from wellkept.models.chat.settings import AgentModelSettings
 from wellkept.models.chat.tool_names import ToolNames, call_id
-from wellkept.testing.real_requests import no_real_requests
 
 pytestmark = pytest.mark.feature("G4")
 

@@ -121,7 +121,11 @@ def trimmed(
     )
     notes: list[str] = []
     if _is_over(parts, budgets, skills_chars):
-        parts = _fewer_skills(parts, budgets, notes)
+        kept = parts.skills[: budgets.trimmed_skills]
+        kept = tuple(skill for skill in kept if skill.score >= budgets.low_relevance)
+        if len(kept) < len(parts.skills):
+            notes.append(f"skills: {len(parts.skills)} -> {len(kept)}")
+        parts = replace(parts, skills=kept)
     if _is_over(parts, budgets, skills_chars) and len(parts.memories) > budgets.trimmed_memories:
         notes.append(f"memories: {len(parts.memories)} -> {budgets.trimmed_memories}")
         parts = replace(parts, memories=parts.memories[: budgets.trimmed_memories])
@@ -168,14 +172,6 @@ def _is_over(parts: PromptParts, budgets: PromptBudgets, skills_chars: int | Non
     if skills_chars is not None and sum(len(one.text) for one in parts.skills) > skills_chars:
         return True
     return parts.skills_tokens > _room_for_skills(parts, budgets)
-
-
-def _fewer_skills(parts: PromptParts, budgets: PromptBudgets, notes: list[str]) -> PromptParts:
-    kept = parts.skills[: budgets.trimmed_skills]
-    kept = tuple(skill for skill in kept if skill.score >= budgets.low_relevance)
-    if len(kept) < len(parts.skills):
-        notes.append(f"skills: {len(parts.skills)} -> {len(kept)}")
-    return replace(parts, skills=kept)
 
 
 def _cut_skills(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any, TypeGuard, TypeVar, cast, get_origin
+from typing import Any, TypeVar, cast, get_origin
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import Field, field_types, fields, record, replace
@@ -90,7 +90,7 @@ def _converted(kind: Any, given: object) -> Any:
         if plain not in _TRUE | _FALSE:
             raise ValueError("write true or false")
         return plain in _TRUE
-    if _is_enum(kind):
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
         choices = ", ".join(one.value for one in kind)
         plain = str(given).strip().lower()
         if plain not in {one.value for one in kind}:
@@ -104,10 +104,6 @@ def _converted(kind: Any, given: object) -> Any:
         parts = given.split(",") if isinstance(given, str) else cast("list[object]", given)
         return tuple(str(part).strip() for part in parts if str(part).strip())
     return str(given)
-
-
-def _is_enum(kind: Any) -> TypeGuard[type[StrEnum]]:
-    return isinstance(kind, type) and issubclass(kind, StrEnum)
 
 
 @record(kw_only=True)

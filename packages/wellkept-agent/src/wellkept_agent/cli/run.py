@@ -41,7 +41,10 @@ def agent(
     if is_list:
         _list_sessions(project, as_json=as_json)
         return
-    prompt = _prompt(task)
+    given = sys.stdin.read() if task in (None, "-") and not sys.stdin.isatty() else task or ""
+    if not given.strip():
+        raise click.UsageError('Say what to do, e.g. wellkept agent "fix the failing test".')
+    prompt = given
     with options.open_wellkept(project) as wk:
         result, screen = asyncio.run(_worked(wk, prompt, choices, resume=resume, as_json=as_json))
     if as_json:
@@ -50,13 +53,6 @@ def agent(
         output.note(f"Session {result.session}")
     if not result.ok:
         raise click.exceptions.Exit(_exit_code(result.end))
-
-
-def _prompt(task: str | None) -> str:
-    given = sys.stdin.read() if task in (None, "-") and not sys.stdin.isatty() else task or ""
-    if not given.strip():
-        raise click.UsageError('Say what to do, e.g. wellkept agent "fix the failing test".')
-    return given
 
 
 def _list_sessions(project: str | None, *, as_json: bool) -> None:

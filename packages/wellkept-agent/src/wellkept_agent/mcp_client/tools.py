@@ -54,7 +54,8 @@ class McpTool:
         self._own_name = tool.name
         self._max_chars = max_chars
         self.name = tool_name(connection.server.name, tool.name)
-        self.description = _description(tool)
+        text = strip_invisible(tool.description or tool.title or tool.name).strip()
+        self.description = shorten(text or tool.name, limit=_MAX_DESCRIPTION_CHARS)
         self.parameters: Mapping[str, object] = _parameters(tool)
         hints = tool.annotations
         self.read_only = bool(hints is not None and hints.read_only_hint)
@@ -82,11 +83,6 @@ class McpTool:
         """Call the tool on its server."""
         result = await self._connection.call(self._own_name, arguments)
         return tool_output(result, max_chars=self._max_chars)
-
-
-def _description(tool: types.Tool) -> str:
-    text = strip_invisible(tool.description or tool.title or tool.name).strip()
-    return shorten(text or tool.name, limit=_MAX_DESCRIPTION_CHARS)
 
 
 def _parameters(tool: types.Tool) -> Mapping[str, object]:

@@ -80,7 +80,9 @@ class Screen:
             case events.ThinkingComplete(total_tokens=tokens):
                 self._line(Text(f"thought for about {tokens:,} tokens", style="dim"))
             case events.ToolStarted():
-                self._started(event)
+                subject = _subject(event.arguments)
+                self._running[event.call_id] = subject
+                self._wait(f"{event.name} {subject}")
             case events.ToolFinished():
                 self._finished(event)
             case events.MemoryInjected():
@@ -105,11 +107,6 @@ class Screen:
             self.console.print()
         self.console.print(Text(safe(text), style=style), end="", soft_wrap=True)
         self._is_mid_line = True
-
-    def _started(self, event: events.ToolStarted) -> None:
-        subject = _subject(event.arguments)
-        self._running[event.call_id] = subject
-        self._wait(f"{event.name} {subject}")
 
     def _finished(self, event: events.ToolFinished) -> None:
         subject = self._running.pop(event.call_id, "")

@@ -91,7 +91,7 @@ class AgentSettings:
 
     def read(self, kind: type[_T]) -> _T:
         """One area's settings."""
-        area = _area_of(kind)
+        area = next(area for area, kinds in _kinds().items() if kind in kinds)
         prefix = f"{area}." if area else ""
         own = {name for name, *_ in table(kind)}
         values = {
@@ -120,10 +120,6 @@ def documented_fields() -> Iterator[tuple[str, type[Any], str, object, SettingRu
 def variables() -> frozenset[str]:
     """The environment variables of all these settings."""
     return frozenset(one for _, _, doc in documented() for one in doc.variables)
-
-
-def _area_of(kind: type[object]) -> str:
-    return next(area for area, kinds in _kinds().items() if kind in kinds)
 
 
 @cache

@@ -82,7 +82,7 @@ def move_store(
     """
     if str(source) == str(target):
         raise UsageError("Source and target are the same store.", hint="Name another target.")
-    if not _is_there(source):
+    if not ((isinstance(source, str) and is_address(source)) or Path(source).exists()):
         raise UsageError(f"There is no store at {shown(source)}.", hint="Nothing to move.")
     of_source, of_target = _organisations(source, target, organisation, person)
     with (
@@ -133,10 +133,6 @@ def shown(location: Path | str) -> str:
         return str(location)
     rest = location.partition("://")[2].rpartition("@")[2]
     return f"postgresql://{rest.partition('?')[0]}"
-
-
-def _is_there(location: Path | str) -> bool:
-    return (isinstance(location, str) and is_address(location)) or Path(location).exists()
 
 
 @record(frozen=False)

@@ -171,7 +171,11 @@ class _TakeIn:
         """Compare one file with the store."""
         known = next(iter(self.engine.store.get([shared.id])), None)
         if known is None:
-            self._insert(shared)
+            is_rival = any(shared.id in ids for ids in self.rivals)
+            memory = self.merge.new_memory(shared, needs_review=is_rival)
+            if self.merge.apply([self.merge.insert(memory)]):
+                self.new.append(shared.id)
+                self._put(shared.id, SyncedMemory(mark=shared.mark, merged=True))
         elif known.project != self.project or known.scope is Scope.USER:
             self.refuse(shared.path, f"The memory {shared.id} belongs to another project.")
         elif not known.is_open:
@@ -197,13 +201,6 @@ class _TakeIn:
             self._put(full_id, None)
 
     # -- One file ---------------------------------------------------------------------------------
-
-    def _insert(self, shared: SharedMemory) -> None:
-        is_rival = any(shared.id in ids for ids in self.rivals)
-        memory = self.merge.new_memory(shared, needs_review=is_rival)
-        if self.merge.apply([self.merge.insert(memory)]):
-            self.new.append(shared.id)
-            self._put(shared.id, SyncedMemory(mark=shared.mark, merged=True))
 
     def _compare(self, shared: SharedMemory, known: Memory) -> None:
         base = self.synced.get(shared.id)

@@ -101,19 +101,16 @@ class _Replica:
             return
         match change.state:
             case SharedState.ERASED:
-                self._erase(change, known)
+                if known is not None:
+                    self._apply([Delete(known.id)])
+                    self.closed.append(known.id)
+                self.bases.put(change.id, Base(seq=change.seq, state=change.state))
             case SharedState.CLOSED:
                 self._close(change, known, base)
             case SharedState.TEAM | SharedState.PROPOSED | SharedState.BROUGHT_BACK:
                 self._hold(change, known, base)
 
     # -- What no longer holds ---------------------------------------------------------------------
-
-    def _erase(self, change: TeamChange, known: Memory | None) -> None:
-        if known is not None:
-            self._apply([Delete(known.id)])
-            self.closed.append(known.id)
-        self.bases.put(change.id, Base(seq=change.seq, state=change.state))
 
     def _close(self, change: TeamChange, known: Memory | None, base: Base | None) -> None:
         entry = change.entry

@@ -24,7 +24,6 @@ from wellkept.graph.index.source_files import stat_file
 if TYPE_CHECKING:
     from wellkept.core.ports.store import Store
     from wellkept.core.types import Progress
-    from wellkept.graph.history.co_change import CoChange
     from wellkept.graph.query.queries import GraphQueries
 
 MAX_COMMITS: Final = 5_000
@@ -135,10 +134,12 @@ class RelatedFileFinder:
 
     def _predictions(self, path: str) -> Reasons | None:
         """Co-change predictions, from the cache or learned now; None without a history."""
-        head = self._head()
+        answer = ask_git(self._root, ["rev-parse", "--verify", "-q", "HEAD"])
+        head = answer.decode("ascii", "replace").strip() if answer else None
         if head is None:
             return None
-        cached = self._cached()
+        value = self._store.get_value(_NAMESPACE, self._tree)
+        cached = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
         learned_at, known = cached.get("head"), cached.get("files")
         if (
             isinstance(learned_at, str)
@@ -161,21 +162,14 @@ class RelatedFileFinder:
         present = (name for name in dict.fromkeys(changed) if model.files.number(name) is not None)
         recent = [] if known else list(islice(present, PREDICTED_TOGETHER))
         for name in dict.fromkeys([path, *recent]):
-            known[name] = _to_json(model, name)
+            found = model.partners(name, limit=_PARTNERS)
+            known[name] = [[partner.path, list(partner.reasons)] for partner in found]
         if not self._read_only:
             newest = dict(list(known.items())[-MAX_CACHED:])
             self._store.put_value(_NAMESPACE, self._tree, {"head": head, "files": newest})
         return _from_json(known[path])
 
     # -- Inside -----------------------------------------------------------------------------------
-
-    def _cached(self) -> dict[str, Json]:
-        value = self._store.get_value(_NAMESPACE, self._tree)
-        return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
-
-    def _head(self) -> str | None:
-        answer = ask_git(self._root, ["rev-parse", "--verify", "-q", "HEAD"])
-        return answer.decode("ascii", "replace").strip() if answer else None
 
     def _commits_since(self, sha: str) -> int:
         """Number of commits since one; over the limit if it is no longer part of the history."""
@@ -214,11 +208,6 @@ def _neighbours(graph: GraphQueries, path: str) -> Reasons:
             if rank < len(names):
                 reasons.setdefault(names[rank], []).append(reason)
     return dict(islice(reasons.items(), _PARTNERS))
-
-
-def _to_json(model: CoChange, path: str) -> list[Json]:
-    found = model.partners(path, limit=_PARTNERS)
-    return [[partner.path, list(partner.reasons)] for partner in found]
 
 
 def _from_json(rows: Json) -> Reasons:

@@ -53,7 +53,9 @@ def _status(tier: str, choice: EmbeddingChoice, environment: Mapping[str, str]) 
     check = {"ollama": _check_ollama, "openai": _check_openai}.get(tier)
     try:
         if tier == "fastembed":
-            available, reason = _check_downloaded(choice)
+            name = str(chosen_model("fastembed", choice).model)
+            usable_model(name, "embedding", choice.models_folder or Path("models"))
+            available, reason = True, f"{name} is downloaded; used only when chosen in the settings"
         elif check is not None:
             available, reason = check(choice, environment)
         else:
@@ -99,12 +101,6 @@ def _check_openai(choice: EmbeddingChoice, environment: Mapping[str, str]) -> tu
         return True, f"chosen in the settings, with the key in {_KEY_VARIABLE}"
     # A key meant for another program is no permission to send memories anywhere.
     return False, f"{_KEY_VARIABLE} is set, but text leaves this machine only if openai is chosen"
-
-
-def _check_downloaded(choice: EmbeddingChoice) -> tuple[bool, str]:
-    name = str(chosen_model("fastembed", choice).model)
-    usable_model(name, "embedding", choice.models_folder or Path("models"))
-    return True, f"{name} is downloaded; used only when chosen in the settings"
 
 
 def _check_bundled(tier: str) -> tuple[bool, str]:

@@ -96,7 +96,7 @@ def _compiled(glob: str) -> tuple[_Parts, ...]:
     if not plain.strip("/") or plain.startswith("!") or len(plain) > MAX_GLOB_CHARS:
         return ()
     whole = plain.lstrip("/") + ("**" if plain.endswith("/") else "")
-    return tuple(_steps(choice) for choice in islice(_choices(whole), _MAX_CHOICES))
+    return tuple(_plain_steps(f"**/{choice}") for choice in islice(_choices(whole), _MAX_CHOICES))
 
 
 def _choices(glob: str) -> Iterator[str]:
@@ -107,10 +107,6 @@ def _choices(glob: str) -> Iterator[str]:
         return
     for choice in braces[1].split(","):
         yield from _choices(glob[: braces.start()] + choice + glob[braces.end() :])
-
-
-def _steps(glob: str) -> _Parts:
-    return _plain_steps(f"**/{glob}")
 
 
 def _step(step: str) -> re.Pattern[str]:

@@ -248,7 +248,8 @@ def _damage_at(file: BinaryIO, start: int, size: int) -> SpoolDamage | None:
             return SpoolDamage(start, size, torn=True)
         return None
     finally:
-        _unlock(file)
+        if fcntl is not None:
+            fcntl.flock(file.fileno(), fcntl.LOCK_UN)
 
 
 def _next_entry(file: BinaryIO, start: int, size: int) -> int:
@@ -282,8 +283,3 @@ def _lock_if_idle(file: BinaryIO) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _unlock(file: BinaryIO) -> None:
-    if fcntl is not None:
-        fcntl.flock(file.fileno(), fcntl.LOCK_UN)

@@ -15,7 +15,9 @@ def notebook_text(source: str) -> str | None:
     notebook = load_notebook(source)
     if notebook is None:
         return None
-    language = _language(notebook)
+    metadata = notebook.get("metadata")
+    info = cast("dict[str, Any]", metadata).get("language_info") if metadata else None
+    language = str(cast("dict[str, Any]", info).get("name", "")) if isinstance(info, dict) else ""
     lines: list[str] = []
     for number, cell in enumerate(cells_of(notebook)):
         kind = str(cell.get("cell_type", "code"))
@@ -59,12 +61,6 @@ def joined(value: object) -> str:
     if isinstance(value, list):
         return "".join(str(part) for part in cast("list[object]", value))
     return value if isinstance(value, str) else ""
-
-
-def _language(notebook: dict[str, Any]) -> str:
-    metadata = notebook.get("metadata")
-    info = cast("dict[str, Any]", metadata).get("language_info") if metadata else None
-    return str(cast("dict[str, Any]", info).get("name", "")) if isinstance(info, dict) else ""
 
 
 def _outputs(cell: dict[str, Any]) -> Iterator[str]:

@@ -75,17 +75,13 @@ def _planned(
     if is_new:
         if arguments.file_path.endswith("/"):
             raise UsageError(f"{arguments.file_path} names a folder.", hint="Give a file name.")
-        return path, None, _utf8(arguments.content)
+        return path, None, arguments.content.encode("utf-8", "replace")
     path = existing_file(context, arguments.file_path)
     before = text_to_change(context, path)
     content = arguments.content
     if before.newline == "\r\n" and "\r\n" not in content:
         content = content.replace("\n", "\r\n")
     return path, before, before.encoded(content)
-
-
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
 
 
 def _written(context: ToolContext, arguments: WriteArguments) -> ToolOutput:

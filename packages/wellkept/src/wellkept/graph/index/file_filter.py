@@ -54,7 +54,7 @@ def content_skip_reason(source: bytes) -> str:
         return "binary"
     if _is_generated(head):
         return "generated"
-    longest = _longest_line(source)
+    longest = max(map(len, source.split(b"\n")), default=0)
     if longest > _LONG_LINE:
         lines = source.count(b"\n") + 1
         if len(source) / lines > _MINIFIED_LINE:
@@ -70,7 +70,3 @@ def _is_generated(head: bytes) -> bool:
         return False
     line = head[head.rfind(b"\n", 0, found.start()) + 1 : found.start()].strip()
     return not line or line.startswith(_COMMENT)
-
-
-def _longest_line(source: bytes) -> int:
-    return max(map(len, source.split(b"\n")), default=0)

@@ -332,7 +332,9 @@ class _Walk:
             value = self._value(child)
             if node.type in syntax.MATCHES and not after and child.type not in syntax.ALTERNATIVES:
                 self._matched = value
-                self._bind_alias(node, value)
+                alias = node.child_by_field_name("alias")
+                for name in syntax.bound_names(alias) if alias is not None else ():
+                    self._bind(name, value)
             elif child != condition:
                 found |= value
             if child.type in syntax.ALTERNATIVES:
@@ -342,11 +344,6 @@ class _Walk:
             self._merge(env)
         self._matched = matched
         return found
-
-    def _bind_alias(self, node: Node, value: _Origins) -> None:
-        alias = node.child_by_field_name("alias")
-        for name in syntax.bound_names(alias) if alias is not None else ():
-            self._bind(name, value)
 
     def _merge(self, env: _Env) -> None:
         for name, origins in env.items():

@@ -137,7 +137,7 @@ class GraphSnapshot:
     ) -> Traversal:
         """Follow edges to dependencies, or backwards to dependents."""
         adjacency = self._incoming if backwards else self._outgoing
-        allowed = None if kinds is None else _mask(kinds)
+        allowed = None if kinds is None else np.array([kind in kinds for kind in KIND_ORDER])
         scores = np.zeros(len(self.numbers))
         seen = np.zeros(len(self.numbers), dtype=bool)
         scores[starts] = 1.0
@@ -186,10 +186,6 @@ def _level(
         adjacency.kinds[edges[first]],
         origin[first],
     )
-
-
-def _mask(kinds: Collection[EdgeKind]) -> Bools:
-    return np.array([kind in kinds for kind in KIND_ORDER])
 
 
 def _concatenated(levels: list[Traversal]) -> Traversal:

@@ -335,14 +335,11 @@ class NameResolver:
             if exporter is not None:
                 return ImportTarget(exporter, name)
         else:
-            result = self._file_export(target.path, name, steps)
+            own = self._own_export(target.path, name, steps)
+            result = own if own is not None else self._reexport(target.path, name, steps)
             if result is not None:
                 return result
         return language.submodule(target, name, self._context) if language.submodule else None
-
-    def _file_export(self, path: str, name: str, steps: int) -> ImportTarget | None:
-        own = self._own_export(path, name, steps)
-        return own if own is not None else self._reexport(path, name, steps)
 
     def _package_exports(self, package: ImportTarget) -> Mapping[str, str]:
         """The defining file of each name of a package. Imports of its files do not count."""

@@ -1,6 +1,6 @@
 """A switch that forbids requests to other machines, for tests.
 
-`wellkept.testing.real_requests` turns it; in a child process the variable does. Loopback servers
+`tests.support.real_requests` turns it; in a child process the variable does. Loopback servers
 stay reachable.
 """
 

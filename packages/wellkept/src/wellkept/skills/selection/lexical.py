@@ -170,11 +170,10 @@ def _field_counts(skill: Skill) -> dict[str, Counter[str]]:
     texts = _field_texts(skill)
     # Aliases count like tags.
     texts["tags"] = " ".join((texts["tags"], *skill.invocation.aliases))
-    return {field: Counter(_stems(text)) for field, text in texts.items()}
-
-
-def _stems(text: str) -> Iterable[str]:
-    return (stem(word) for word in words(text) if word not in STOP_WORDS)
+    return {
+        field: Counter(stem(word) for word in words(text) if word not in STOP_WORDS)
+        for field, text in texts.items()
+    }
 
 
 def _mean(values: Iterable[int]) -> float:

@@ -227,17 +227,14 @@ class Database:
                 self._reset_after_fork()
             if self._closed:
                 raise StoreError(f"The store {self.path} is closed.", hint="Open it again.")
-            self._require_same_file()
+            if self.was_replaced:
+                raise StoreError(
+                    f"The database {self.path} was replaced or removed while it was open.",
+                    hint="End this process and start it again.",
+                )
             if self._idle:
                 return self._idle.pop()
         return self._connect()
-
-    def _require_same_file(self) -> None:
-        if self.was_replaced:
-            raise StoreError(
-                f"The database {self.path} was replaced or removed while it was open.",
-                hint="End this process and start it again.",
-            )
 
     def _reset_after_fork(self) -> None:
         """A child may neither use nor close its parent's connections: keep references to them."""

@@ -70,7 +70,9 @@ def restore(
 ) -> ReplacedFile:
     """Restore a backup and migrate it to the current schema."""
     _require_another(source, path)
-    kept = _free_name(path, clock)
+    stem = f"{path.name}.before-restore-{clock():%Y%m%dT%H%M%SZ}"
+    names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+    kept = next(free for name in names if not (free := path.with_name(name)).exists())
     with _opened(source) as backup:
         _verified(backup, source)
         database = Database(path, busy_timeout_ms=busy_timeout_ms, durability=durability)
@@ -79,7 +81,9 @@ def restore(
             done = _restore_in_place(backup, database, kept, progress)
         except StoreCorruptError:
             database.close()
-            _copy_raw(path, kept)
+            for end in ("", *_LOGS):
+                if (part := path.with_name(path.name + end)).exists():
+                    copy_bytes(part, kept.with_name(kept.name + end))
             _replace_file(backup, path)
             done = ReplacedFile(kept, in_place=False)
         finally:
@@ -155,12 +159,6 @@ def _contents(db: Connection, path: Path) -> StoreContents:
 # -- The database ---------------------------------------------------------------------------------
 
 
-def _free_name(path: Path, clock: Clock) -> Path:
-    stem = f"{path.name}.before-restore-{clock():%Y%m%dT%H%M%SZ}"
-    names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
-    return next(free for name in names if not (free := path.with_name(name)).exists())
-
-
 def _require_readable(path: Path) -> None:
     """Check by reading: opening a damaged file for writing deletes its WAL."""
     if not path.exists():
@@ -224,12 +222,6 @@ def _agree_on_pages(backup: Connection, db: Connection, path: Path, *, is_new: b
             f"The backup has pages of {wanted} bytes, unlike {path}.",
             hint="End the processes that use the database, move it away and restore again.",
         )
-
-
-def _copy_raw(path: Path, kept: Path) -> None:
-    for end in ("", *_LOGS):
-        if (part := path.with_name(path.name + end)).exists():
-            copy_bytes(part, kept.with_name(kept.name + end))
 
 
 def _replace_file(backup: Connection, path: Path) -> None:

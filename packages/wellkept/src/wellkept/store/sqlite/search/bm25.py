@@ -66,7 +66,9 @@ class RowLengths:
     def _read(self, db: Connection, condition: str) -> None:
         found = db.execute(f"SELECT id, sz FROM words_docsize WHERE {condition}").fetchall()
         rows = np.array([row for row, _ in found], dtype=np.int64)
-        lengths = [sizes[0] + sizes[1] if len(sizes) == 2 else _sum(sizes) for _, sizes in found]
+        lengths = [
+            sizes[0] + sizes[1] if len(sizes) == 2 else sum(_numbers(sizes)) for _, sizes in found
+        ]
         if len(rows) and rows.max() >= len(self._words):
             self._words = np.pad(self._words, (0, int(rows.max()) + 1 - len(self._words)))
         self._words[rows] = lengths
@@ -125,10 +127,6 @@ def _counted(docs: Rows) -> tuple[Rows, Counts]:
 def _narrow(counts: NDArray[np.int32]) -> Counts:
     """One byte per count where that suffices, to cache more terms."""
     return counts.astype(np.uint8) if counts.max(initial=0) <= _MOST_IN_A_BYTE else counts
-
-
-def _sum(packed: bytes) -> int:
-    return sum(_numbers(packed))
 
 
 def _numbers(packed: bytes) -> list[int]:

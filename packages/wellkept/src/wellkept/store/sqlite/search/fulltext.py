@@ -66,7 +66,11 @@ class ProjectSizes:
         """Whether a project has at most `most` rows; counted again when the store has grown."""
         seen, small = self._known.get(project, (0, False))
         if not 0 < seen <= newest <= seen * self._GROWTH:
-            small = _is_small(db, project, most=most)
+            (rows,) = db.execute(
+                "SELECT count(*) FROM (SELECT 1 FROM memories WHERE home IN (?, '') LIMIT ?)",
+                (bindable(project), most + 1),
+            ).fetchone()
+            small = int(rows) <= most
             self._known[project] = (newest, small)
         return small
 
@@ -182,14 +186,6 @@ def _rows_holding(db: Connection, term: str, *, most: int) -> int:
         "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)", (term, most)
     ).fetchone()
     return int(count)
-
-
-def _is_small(db: Connection, project: str, *, most: int) -> bool:
-    (rows,) = db.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM memories WHERE home IN (?, '') LIMIT ?)",
-        (bindable(project), most + 1),
-    ).fetchone()
-    return int(rows) <= most
 
 
 def _any_of(terms: Sequence[str]) -> str:

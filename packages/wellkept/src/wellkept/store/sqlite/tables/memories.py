@@ -75,7 +75,7 @@ class SqliteMemories(Component):
         short = normalise_short(text)
         if len(short) < _PREFIX_CHARS or not wanted.isprintable():
             return []
-        reach, params = _visible_from(project)
+        reach, params = ("1", ()) if project is None else ("+m.home IN (?, '')", (project,))
         with self._database.reading() as db:
             if is_full_id(wanted):
                 return _ids(db, f"m.id = ? AND {reach}", (wanted, *params))
@@ -173,10 +173,6 @@ class SqliteMemories(Component):
 @names_damage("date of a memory in project")
 def _moment(row: Sequence[Any], pick: Callable[[Sequence[int]], int]) -> datetime:
     return from_ms(pick(row[1:]))
-
-
-def _visible_from(project: str | None) -> tuple[str, tuple[SqlValue, ...]]:
-    return ("1", ()) if project is None else ("+m.home IN (?, '')", (project,))
 
 
 def _ids(db: Connection, where: str, params: Sequence[SqlValue]) -> list[str]:

@@ -142,7 +142,10 @@ def put_session(db: Connection, session: SessionRecord, event_ids: Sequence[str]
     values = session_values(session)
     values = (*values, _COVERED.checksum(values))
     if session.revision == 0:
-        _insert(db, session, values)
+        try:
+            db.execute(_INSERT, values)
+        except sqlite3.IntegrityError:
+            raise session_changed(session) from None
     elif db.execute(_UPDATE, (*values, session.id, session.revision)).rowcount != 1:
         raise session_changed(session)
     (row,) = db.execute("SELECT row FROM sessions WHERE id = ?", (session.id,)).fetchone()
@@ -224,13 +227,6 @@ def session_values(session: SessionRecord) -> tuple[SqlValue, ...]:
         session.summarised_turn, session.revision + 1, dump(session.work), session.input_tokens,
         session.cached_tokens, session.output_tokens,
     )  # fmt: skip
-
-
-def _insert(db: Connection, session: SessionRecord, values: tuple[SqlValue, ...]) -> None:
-    try:
-        db.execute(_INSERT, values)
-    except sqlite3.IntegrityError:
-        raise session_changed(session) from None
 
 
 def session_changed(session: SessionRecord) -> ConflictError:
