@@ -10,10 +10,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from wellkept.core.records import record
+from wellkept.text.secrets.shape import MARK
 from wellkept.text.secrets.spans import SecretSpan, WorkCount
-from wellkept.text.secrets.values import MARK
 
+_NAME = "private-key"
 _BLOCK_CHARS = 32_000
 # What stands before each line of a listing: a number, a file's name and number, marks of a diff.
 _MARGIN = r"(?:[ \t]*(?:[\w./-]{1,80}[:-])?\d{1,6}[:|→│\t -]{1,3}|[ \t]*[+\->#|*/]{1,3})"
@@ -38,22 +38,46 @@ _DATA_VALUE = re.compile(
 _DATA_END = re.compile(r"\n---|\n\S+:|kind\\{0,3}[\"']?:")
 
 
-@record
-class KeyBlock:
-    """How one kind of private key begins and ends, and a literal that both hold."""
+# How a private key begins and ends, and a literal that both hold.
+_KEYS = (
+    (
+        "PRIVATE KEY",
+        re.compile(r"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
+        re.compile(r"-----END[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
+    ),
+    (
+        "PuTTY-User-Key-File",
+        re.compile(r"PuTTY-User-Key-File-\d:(?:\s{1,3}[\w-]{3,30})?"),
+        re.compile(r"Private-MAC: [0-9a-f]+"),
+    ),
+)
 
-    name: str
-    begin: re.Pattern[str]
-    end: re.Pattern[str]
-    hint: str
+
+_PUBLIC = re.compile(
+    r"-----BEGIN (?![A-Z0-9 ]{0,40}PRIVATE)[A-Z0-9 ]{3,40}-----[^-]{0,20000}"
+    r"|data:[\w/+.-]{1,60};base64,[\w+/=]+|ssh-\w+ [\w+/=]+"
+)
 
 
-def find_key_blocks(block: KeyBlock, text: str, work: WorkCount) -> Iterator[SecretSpan]:
+def public_spans(text: str) -> list[tuple[int, int]]:
+    """Certificates, public keys and data that a text holds openly: nothing in them is judged."""
+    if "-----BEGIN" in text or "base64," in text or "ssh-" in text:
+        return [found.span() for found in _PUBLIC.finditer(text)]
+    return []
+
+
+def find_key_blocks(text: str, work: WorkCount) -> Iterator[SecretSpan]:
     """Private keys, whole or cut."""
-    if block.hint not in text:
-        return
-    begins = list(block.begin.finditer(text))
-    ends = [m.span() for m in block.end.finditer(text)]
+    for hint, begin, end in _KEYS:
+        if hint in text:
+            yield from _blocks(begin, end, text, work)
+
+
+def _blocks(
+    begin_line: re.Pattern[str], end_line: re.Pattern[str], text: str, work: WorkCount
+) -> Iterator[SecretSpan]:
+    begins = list(begin_line.finditer(text))
+    ends = [m.span() for m in end_line.finditer(text)]
     work.places += len(begins) + len(ends)
     closed_by: set[int] = set()
     for index, begin in enumerate(begins):
@@ -61,14 +85,14 @@ def find_key_blocks(block: KeyBlock, text: str, work: WorkCount) -> Iterator[Sec
         position = bisect_left(ends, (begin.end(),))
         if position < len(ends) and ends[position][0] < min(limit, begin.end() + _BLOCK_CHARS):
             closed_by.add(position)
-            yield SecretSpan(block.name, begin.start(), ends[position][1])
+            yield SecretSpan(_NAME, begin.start(), ends[position][1])
         else:
-            yield SecretSpan(block.name, begin.start(), _body_end(text, begin.end(), limit))
+            yield SecretSpan(_NAME, begin.start(), _body_end(text, begin.end(), limit))
     floor = 0
     for position, (start, end) in enumerate(ends):
         if position not in closed_by:
             first = _body_start(text, start, max(floor, start - _BLOCK_CHARS))
-            yield SecretSpan(block.name, first, end)
+            yield SecretSpan(_NAME, first, end)
         floor = end
 
 

@@ -1,0 +1,157 @@
+"""Finds secrets in the columns of tables: CSV, Markdown, what a shell prints, SQL inserts.
+
+A table is read when its first line names a column that speaks of secrets. The work is linear: a
+line is read once as a header and once as a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+
+from wellkept.text.secrets.cues import cue_of, phrase_cue
+from wellkept.text.secrets.shape import PLAIN, shape_of
+from wellkept.text.secrets.spans import SecretSpan, WorkCount
+
+_SIGNS = ("|", "│", "┃", ";", "\t", ",")
+_LINE_CHARS = 600
+_MAX_ROWS = 200
+_EDGES = " \t\"'`*"
+# A line of short names between signs, or between wide blanks.
+_HEADER = re.compile(
+    r"[ ]{0,20}[|│┃]?(?:[\w .()/\"'`*:-]{1,60}[|│┃;,\t])+[\w .()/\"'`*-]{0,60}"
+    r"|[ ]{0,20}\w+(?: \w+)*(?: {2,}\w+(?: \w+)*)+ {0,20}"
+)
+_NAME = re.compile(r"[\w .()/-]{1,40}")
+_NUMBER = re.compile(r"[ \t]{0,6}\d{1,6}[\t→]")
+_RULER = re.compile(r"[\s|│┃+:;,─┼├┤═=-]+")
+_WIDE = re.compile(r"\S+(?: \S+)*")
+_INSERT = re.compile(
+    r"insert\s{1,4}into\s{1,4}[\w.\"`\[\]]{1,80}\s{0,4}\(([^()]{1,400})\)\s{0,8}values\s{0,8}",
+    re.IGNORECASE,
+)
+_TUPLE = re.compile(r"\(([^()]{1,2000})\)\s{0,8},?\s{0,8}")
+_SQL_VALUE = re.compile(r"\s*(?:[nN]?'((?:[^'\\]|''|\\.){0,200})'|[^,']{1,200})\s*(?:,|\Z)")
+
+
+def find_in_columns(text: str, start: int, end: int, work: WorkCount) -> Iterator[SecretSpan]:
+    """Secrets below the headers of tables in a part of a text, and in SQL inserts there."""
+    while start < end:
+        line_end = _line_end(text, start)
+        first = _after_number(text, start)
+        header = (
+            _HEADER.fullmatch(text, first, line_end) if line_end - first <= _LINE_CHARS else None
+        )
+        start = line_end + 1
+        if header:
+            line = header.group()
+            sign = next((one for one in _SIGNS if one in line), "  ")
+            if named := _columns(line, sign):
+                work.places += 1
+                start = yield from _rows(text, start, sign=sign, columns=named, work=work)
+        elif insert := _INSERT.search(text, first, line_end):
+            yield from _inserted(insert, work)
+
+
+def _cells(line: str, sign: str) -> list[tuple[int, str]]:
+    """The cells of a line, each with where it begins."""
+    if sign == "  ":
+        return [(m.start(), m.group()) for m in _WIDE.finditer(line)]
+    cells: list[tuple[int, str]] = []
+    at = 0
+    for cell in line.split(sign):
+        shown = cell.strip(_EDGES)
+        cells.append((at + cell.find(shown), shown))
+        at += len(cell) + 1
+    return cells
+
+
+def _columns(line: str, sign: str) -> tuple[int, tuple[int, ...]] | None:
+    """How many cells a header has, and which of them speak of secrets."""
+    cells = [cell for _, cell in _cells(line, sign)]
+    # What a sentence says before the table: "Look at this: user,password".
+    cells[0] = cells[0].rpartition(": ")[2]
+    if len(cells) < 2 or not all(_NAME.fullmatch(cell) or not cell for cell in cells):
+        return None
+    # Lists in code look alike: they are indented, and end with a comma.
+    if sign in ";\t," and (line[:1].isspace() or not all(cells)):
+        return None
+    named = tuple(n for n, cell in enumerate(cells) if _is_named(cell))
+    return (len(cells), named) if named else None
+
+
+def _is_named(cell: str) -> bool:
+    words = cell.lower().split()
+    if not words or len(words) > 4:
+        return False
+    cue = phrase_cue(" ".join(words[-2:])) or cue_of(words[-1])
+    return cue in ("password", "secret", "token") or (
+        cue == "key" and (len(words) > 1 or len(cell) > 4)
+    )
+
+
+def _rows(
+    text: str, start: int, *, sign: str, columns: tuple[int, tuple[int, ...]], work: WorkCount
+) -> Generator[SecretSpan, None, int]:
+    """The cells of the secret columns; returns where the table ends."""
+    count, named = columns
+    for _ in range(_MAX_ROWS):
+        end = _line_end(text, start)
+        start = _after_number(text, start)
+        line = text[start:end]
+        if not line.strip() or end - start > _LINE_CHARS:
+            return start
+        if not _RULER.fullmatch(line):
+            cells = _cells(line, sign)
+            if len(cells) != count:
+                return start
+            work.places += 1
+            for number in named:
+                offset, cell = cells[number]
+                if _is_secret(cell):
+                    yield SecretSpan("password", start + offset, start + offset + len(cell))
+        if end >= len(text):
+            return end
+        start = end + 1
+    return start
+
+
+def _inserted(head: re.Match[str], work: WorkCount) -> Iterator[SecretSpan]:
+    """The values of an SQL insert whose columns speak of secrets."""
+    work.places += 1
+    names = [name.strip(' \t\r\n"`[]') for name in head[1].split(",")]
+    named = {n for n, name in enumerate(names) if _is_named(name)}
+    end = head.end()
+    for _ in range(_MAX_ROWS if named else 0):
+        row = _TUPLE.match(head.string, end)
+        if not row:
+            break
+        yield from _values_of(row, named)
+        end = row.end()
+
+
+def _values_of(row: re.Match[str], named: set[int]) -> Iterator[SecretSpan]:
+    at = row.start(1)
+    for number in range(max(named) + 1):
+        value = _SQL_VALUE.match(row.string, at, row.end(1))
+        if not value or value.end() == at:
+            return
+        if number in named and value[1] and _is_secret(value[1]):
+            yield SecretSpan("password", *value.span(1))
+        at = value.end()
+
+
+def _after_number(text: str, start: int) -> int:
+    """Where a line begins behind the number that a listing puts before it."""
+    number = _NUMBER.match(text, start)
+    return number.end() if number else start
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return end if end >= 0 else len(text)
+
+
+def _is_secret(value: str) -> bool:
+    kind = shape_of(value).partition(":")[0] if " " not in value else PLAIN
+    return kind not in (PLAIN, "uuid") and not kind.startswith(("odd0", "phrase", "word1"))
