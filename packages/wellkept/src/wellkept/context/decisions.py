@@ -33,6 +33,15 @@ _MIN_WORDS = 3
 _OF_ONE_SUBJECT = 12
 _NAME_CHARS = 5
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_ORDERS = re.compile(
+    r"(?:^|[.!?\n]\s*)(?:system|assistant|human|user|important)\s?:"
+    r"|\b(?:you|agents?|assistants?|the model)\b[^.!?\n]{0,30}"
+    r"\b(?:must|should|need to|have to|are to)\b[^.!?\n]{0,40}"
+    r"\b(?:run|execute|install|send|post|upload|push|delete|disable|download|open|tell)\b"
+    r"|\b(?:npx|curl|wget|pip3? install|npm i(?:nstall)?|rm -rf|sudo)\b\s+\S",
+    re.IGNORECASE,
+)
+"""Text that speaks to the agent, or hands it a command: never told, whoever wrote it."""
 _POOLS = (
     (MemoryType.DECISION, ()),
     (MemoryType.EPISODE, ("commit",)),
@@ -108,7 +117,7 @@ def decision_for(
         memory = match.memory
         is_new = memory.id not in shown and (session is None or memory.session_id != session)
         lays_down = kind is MemoryType.DECISION or is_firm(memory.content)
-        if is_new and lays_down and not memory.needs_review:
+        if is_new and lays_down and not memory.needs_review and not _ORDERS.search(memory.content):
             told = fitting(memory.content, tokens=TOLD_TOKENS)
             reason = f"decided {memory.valid_from:%Y-%m-%d}"
             return ContextCandidate(memory, 4.0, reason, text=told, whole=True)
