@@ -138,7 +138,7 @@ def test_a_setting_counts_from_the_next_call_on(tmp_path: Path) -> None:
     )
     with projects.of("") as wk:
         before = settings(wk, SettingsInput())
-        assert value_of(before, "context.budget_tokens") == "800"
+        assert value_of(before, "context.budget_tokens") == "250"
         said = set_setting(wk, SetSettingInput(key="context.budget_tokens", value="1200"))
         assert value_of(said, "context.budget_tokens") == "1200"
         set_setting(wk, SetSettingInput(key="methodology", value="tdd"))

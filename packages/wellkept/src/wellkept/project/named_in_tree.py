@@ -36,6 +36,6 @@ def _untracked(root: Path, paths: Sequence[str]) -> list[str]:
         return []
     found = ask_git(root, ["ls-files", "-z"], timeout_s=TIMEOUT_S)
     if found is None:
-        return list(paths)
+        return [] if (root / ".git").exists() else list(paths)
     names = f"\0{found.decode('utf-8', 'replace')}"
     return [one for one in paths if f"/{one}\0" not in names and f"\0{one}\0" not in names]
