@@ -131,9 +131,10 @@ class _Atoms:
             for word, sign in zip(self.words, self.signs, strict=False)
         ]
         self.cues = [cue_of(word) for word in self.words]
+        after = [*self.signs[1:], "line"]
         for at, word in enumerate(self.words):
             # The statement of a program.
-            if word == "pass" and self.signs[at] == "line" == (*self.signs, "line")[at + 1]:
+            if word == "pass" and self.signs[at] == "line" == after[at]:
                 self.cues[at] = ""
         for at in range(1, len(self.words)):
             if self.signs[at] == "space" and (
