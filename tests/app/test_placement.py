@@ -34,6 +34,7 @@ pytestmark = [
 
 HOSTED = "git:github.com/acme/widget"
 URL = "https://github.com/acme/widget"
+SMOKE_RULE = "Always run the smoke test before a release"
 
 
 @pytest.fixture
@@ -372,7 +373,7 @@ def test_the_hook_runs_no_git_and_says_nothing_of_a_folder_nobody_decided_for(
 ):
     environment = {"WELLKEPT_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
     with wellkept.open(cwd=widget.root, embedder="none", environment=environment) as memory:
-        memory.remember("Always run the smoke test before a release", type="gotcha", pinned=True)
+        memory.remember(SMOKE_RULE, type="convention", source="user_taught")
     other = stranger(tmp_path / "evil")
 
     def refuse(*_: object, **__: object) -> bytes | None:
@@ -402,7 +403,7 @@ def test_a_long_lived_process_notices_another_repository_in_the_folder(
 ):
     environment = {"WELLKEPT_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
     with wellkept.open(cwd=widget.root, embedder="none", environment=environment) as memory:
-        memory.remember("Always run the smoke test before a release", type="gotcha", pinned=True)
+        memory.remember(SMOKE_RULE, type="convention", source="user_taught")
     provider = HookContextProvider(
         lambda folder: open_existing(folder, environment=environment, busy_timeout_ms=50)
     )
@@ -423,7 +424,7 @@ def test_a_checkout_with_a_forbidden_setting_is_answered_all_the_same(
     widget.write(".wellkept.toml", "project = 'stolen'\n[store]\npath = '/tmp/elsewhere.db'\n")
     environment = {"WELLKEPT_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
     with wellkept.open(cwd=widget.root, embedder="none", environment=environment) as memory:
-        memory.remember("Always run the smoke test before a release", type="gotcha", pinned=True)
+        memory.remember(SMOKE_RULE, type="convention", source="user_taught")
         assert memory.project == HOSTED
         assert len(memory.settings.warnings) == 2
     provider = HookContextProvider(

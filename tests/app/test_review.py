@@ -107,7 +107,7 @@ def test_a_session_is_reviewed_in_three_groups(tmp_path: Path) -> None:
         everything = wk.review()
     assert [one.memory.id for one in found.applied] == [old.id]
     assert [one.memory.id for one in found.new] == [new.id]
-    assert found.new[0].line == f"- [FACT] {TEXTS[1]} [m:{new.short}]"
+    assert found.new[0].line == f"- [FACT] agent noted: {TEXTS[1]} [m:{new.short}]"
     assert [(one.memory.id, one.why) for one in found.auto_confirmed] == [(sure.id, "commit")]
     assert (found.waiting, everything.waiting) == (1, 2)
 
