@@ -23,9 +23,11 @@ from wellkept.core.session.events import Compacted, Event
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.text import estimate_tokens
 from wellkept.observe.session.digest import digest_of, since_commit
+from wellkept.observe.session.drafts import summary_key
 from wellkept.observe.session.reducer import apply_events
 from wellkept.observe.session.state import load_state
 from wellkept.text.reports import cut, open_ends, sentences
+from wellkept.text.secrets.redaction import redact
 
 pytestmark = pytest.mark.feature("C9", "C12", "B9")
 NOW = START + timedelta(days=1, hours=12)
@@ -276,3 +278,8 @@ def test_a_session_that_starts_among_team_mates_is_one_of_them() -> None:
     assert is_team_starting([mate], at=just_now)
     assert not is_team_starting([mate], at=HERE)
     assert not is_team_starting([session(fixing())], at=just_now)
+
+
+def test_the_key_of_a_summary_is_no_secret() -> None:
+    key = summary_key("7e8b8b3f-82a1-49a2-b167-839fde77b014")
+    assert redact(key).text == key

@@ -71,7 +71,7 @@ def test_events_become_a_session_with_prompts_observations_and_a_summary(
     seen = by_type[MemoryType.OBSERVATION]
     assert (seen.session_id, seen.source) == ("session-one", Source.OBSERVER_INFERRED)
     assert seen.project == "git:example.org/shop"
-    assert by_type[MemoryType.TIMELINE].key == "session-summary:session-one"
+    assert by_type[MemoryType.TIMELINE].key == "summary:session-one"
 
 
 def test_draining_twice_equals_once(engine: Engine, spooler: Spooler) -> None:

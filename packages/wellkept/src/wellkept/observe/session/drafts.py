@@ -83,7 +83,7 @@ def prompt_draft(text: str, *, number: int, ref: EventRef) -> MemoryDraft:
 
 def summary_key(session_id: str) -> str:
     """The key under which a session has its one summary."""
-    return f"session-summary:{session_id}"[:500]
+    return f"summary:{session_id}"[:500]
 
 
 def summary_draft(
