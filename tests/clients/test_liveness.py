@@ -71,9 +71,11 @@ def test_claude_code_without_a_rule_for_the_tools_is_told_which(
     installer: Installer, tmp_path: Path
 ) -> None:
     installer.install("claude-code", scope=USER)
-    assert '"mcp__wellkept"' in told(installer, "claude-code")
+    assert not told(installer, "claude-code")
     settings = tmp_path / ".claude" / "settings.json"
     known = json.loads(settings.read_text())
+    settings.write_text(json.dumps(known | {"permissions": {"allow": ["Bash(ls)"]}}))
+    assert '"mcp__wellkept"' in told(installer, "claude-code")
     settings.write_text(json.dumps(known | {"permissions": {"allow": ["mcp__wellkept"]}}))
     assert not told(installer, "claude-code")
 
