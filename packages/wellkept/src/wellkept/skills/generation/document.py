@@ -224,7 +224,13 @@ def _files(steps: Procedure) -> list[str]:
     found: dict[str, list[str]] = {}
     for step in steps.steps:
         for pattern in step.patterns:
-            inside = [f for f in step.files if PurePosixPath(f).match(pattern) or f == pattern]
+            # A name without a star is itself; as a pattern "." would be an error.
+            is_glob = "*" in pattern
+            inside = [
+                f
+                for f in step.files
+                if f == pattern or (is_glob and PurePosixPath(f).match(pattern))
+            ]
             found.setdefault(pattern, []).extend(f for f in inside if f not in found[pattern])
     return [f"- {code(pattern)}: {_file_names(files)}" for pattern, files in found.items() if files]
 
