@@ -1,13 +1,13 @@
 """Finds secrets in the columns of tables: CSV, Markdown, what a shell prints, SQL inserts.
 
 A table is read when its first line names a column that speaks of secrets. The work is linear: a
-line is read once as a header and once as a row.
+line is read once as a header and once as a row, and nothing looks further than a line may be long.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from wellkept.text.secrets.cues import cue_of, phrase_cue
 from wellkept.text.secrets.shape import PLAIN, shape_of
@@ -15,6 +15,7 @@ from wellkept.text.secrets.spans import SecretSpan, WorkCount
 
 _SIGNS = ("|", "│", "┃", ";", "\t", ",")
 _LINE_CHARS = 600
+_NUMBER_CHARS = 20
 _MAX_ROWS = 200
 _EDGES = " \t\"'`*"
 # A line of short names between signs, or between wide blanks.
@@ -34,10 +35,20 @@ _TUPLE = re.compile(r"\(([^()]{1,2000})\)\s{0,8},?\s{0,8}")
 _SQL_VALUE = re.compile(r"\s*(?:[nN]?'((?:[^'\\]|''|\\.){0,200})'|[^,']{1,200})\s*(?:,|\Z)")
 
 
-def find_in_columns(text: str, start: int, end: int, work: WorkCount) -> Iterator[SecretSpan]:
-    """Secrets below the headers of tables in a part of a text, and in SQL inserts there."""
+def find_in_columns(
+    text: str, parts: Iterable[tuple[int, int]], work: WorkCount
+) -> Iterator[SecretSpan]:
+    """Secrets below the headers of tables in parts of a text, and in SQL inserts there."""
+    done = 0
+    for start, end in parts:
+        done = yield from _in_part(text, max(start, done), end, work)
+
+
+def _in_part(text: str, start: int, end: int, work: WorkCount) -> Generator[SecretSpan, None, int]:
+    """The secrets of a part; returns where the last table in it ends."""
+    done = start
     while start < end:
-        line_end = _line_end(text, start)
+        line_end = _line_end(text, start, end)
         first = _after_number(text, start)
         header = (
             _HEADER.fullmatch(text, first, line_end) if line_end - first <= _LINE_CHARS else None
@@ -48,9 +59,10 @@ def find_in_columns(text: str, start: int, end: int, work: WorkCount) -> Iterato
             sign = next((one for one in _SIGNS if one in line), "  ")
             if named := _columns(line, sign):
                 work.places += 1
-                start = yield from _rows(text, start, sign=sign, columns=named, work=work)
+                start = done = yield from _rows(text, start, sign=sign, columns=named, work=work)
         elif insert := _INSERT.search(text, first, line_end):
             yield from _inserted(insert, work)
+    return done
 
 
 def _cells(line: str, sign: str) -> list[tuple[int, str]]:
@@ -96,7 +108,7 @@ def _rows(
     """The cells of the secret columns; returns where the table ends."""
     count, named = columns
     for _ in range(_MAX_ROWS):
-        end = _line_end(text, start)
+        end = _line_end(text, start, start)
         start = _after_number(text, start)
         line = text[start:end]
         if not line.strip() or end - start > _LINE_CHARS:
@@ -147,9 +159,11 @@ def _after_number(text: str, start: int) -> int:
     return number.end() if number else start
 
 
-def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return end if end >= 0 else len(text)
+def _line_end(text: str, start: int, least: int) -> int:
+    """Where a line ends, or a place behind `least` where it is too long to matter."""
+    limit = max(start, least) + _LINE_CHARS + _NUMBER_CHARS
+    end = text.find("\n", start, limit)
+    return end if end >= 0 else min(len(text), limit)
 
 
 def _is_secret(value: str) -> bool:

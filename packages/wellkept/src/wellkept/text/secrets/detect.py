@@ -62,10 +62,11 @@ def _find_plain(
 ) -> list[SecretSpan]:
     found = [*find_key_blocks(text, work), *find_kubernetes_values(text, work)]
     starts, ends = [start for start, _ in sorted(public)], [end for _, end in sorted(public)]
+    places = ((window.start, window.start + len(window.text)) for window in parts)
+    found.extend(find_in_columns(text, places, work))
     for window in parts:
         work.places += 1
         at = window.start
-        found.extend(find_in_columns(text, at, at + len(window.text), work))
         found.extend(
             SecretSpan(s.rule, s.start + at, s.end + at) for s in find_formats(window.text, work)
         )
@@ -83,27 +84,28 @@ def _is_inside(position: int, starts: Sequence[int], ends: Sequence[int]) -> boo
 
 
 def _judged(text: str, work: WorkCount, least: float) -> Iterator[tuple[Candidate, SecretSpan]]:
+    end = 0
     for one in candidates(text):
         work.places += 1
         if (
             score(one.shape, one.place, one.cue, one.flags) > least
             and MARK not in text[max(0, one.start - 24) : one.start]
         ):
-            rest = _REST.match(text, one.end)
-            yield (
-                one,
-                SecretSpan(
-                    _NAMES.get(one.cue, "password"), one.start, rest.end() if rest else one.end
-                ),
-            )
+            # What follows a value is read once, also when it holds further values.
+            if one.end > end:
+                rest = _REST.match(text, one.end)
+                end = rest.end() if rest else one.end
+            yield one, SecretSpan(_NAMES.get(one.cue, "password"), one.start, end)
 
 
 def _continued(text: str, found: Sequence[SecretSpan], work: WorkCount) -> Iterator[SecretSpan]:
     """The rest of values that go on in the next string or line."""
+    read: set[int] = set()
     for span in found:
         end = span.end
         for _ in range(_CONTINUATIONS):
-            match = _CONTINUED.match(text, end)
+            match = None if end in read else _CONTINUED.match(text, end)
+            read.add(end)
             if not match or not (
                 is_random(match[2]) or (match["quote"] and any(map(str.isdigit, match[2])))
             ):

@@ -16,11 +16,12 @@ from typing import Any
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.text.rule_data import read_rules
-from wellkept.text.secrets.shape import MARK, entropy_bits, shape_of
+from wellkept.text.secrets.shape import MARK, PLAIN, entropy_bits, shape_of
 from wellkept.text.secrets.spans import SecretSpan, WorkCount
 
 _WORD_CHAR = re.compile(r"[A-Za-z0-9]")
-_MOST_CHARS = 8_000
+# A rule with `before` is looked for so far behind its keyword.
+_AFTER_CHARS = 200
 
 
 @record
@@ -73,28 +74,32 @@ def find_formats(text: str, work: WorkCount) -> Iterator[SecretSpan]:
         work.places += 1
         for keyword in rules_of[hit[1]]:
             for rule in keyword:
-                if hit.start() >= done.get(rule.regex, 0) and (
-                    span := _match(rule, text, hit.start())
-                ):
-                    done[rule.regex] = span[1]
-                    yield SecretSpan(rule.id, *span)
+                if hit.start() < done.get(rule.regex, 0):
+                    continue
+                if not (match := _match(rule, text, hit.start())):
+                    continue
+                # What matched is not read again, also when it is no secret.
+                done[rule.regex] = match.end()
+                group = rule.group or match.lastindex or 0
+                if _fits(rule, match[group]):
+                    yield SecretSpan(rule.id, *match.span(group))
 
 
-def _match(rule: FormatRule, text: str, at: int) -> tuple[int, int] | None:
+def _match(rule: FormatRule, text: str, at: int) -> re.Match[str] | None:
     pattern = _compiled(rule.regex)
-    if rule.before:
-        match = pattern.search(text, max(0, at - rule.before), at + _MOST_CHARS)
-        match = match if match and match.start() <= at < match.end() else None
-    elif not rule.joined and at and _WORD_CHAR.match(text, at - 1):
+    if not rule.before:
+        joined = at and not rule.joined and _WORD_CHAR.match(text, at - 1)
+        return None if joined else pattern.match(text, at)
+    limit = at + _AFTER_CHARS
+    match = pattern.search(text, max(0, at - rule.before), limit)
+    if not match or not match.start() <= at < match.end():
         return None
-    else:
-        match = pattern.match(text, at)
-    if not match:
-        return None
-    group = rule.group or match.lastindex or 0
-    value = match[group]
-    fits = MARK not in value and (not rule.entropy or entropy_bits(value[:64]) >= rule.entropy)
-    return match.span(group) if fits and (not rule.real or shape_of(value)) else None
+    return match if match.end() < limit else pattern.match(text, match.start())
+
+
+def _fits(rule: FormatRule, value: str) -> bool:
+    varied = not rule.entropy or entropy_bits(value[:64]) >= rule.entropy
+    return MARK not in value and varied and (not rule.real or shape_of(value) != PLAIN)
 
 
 @lru_cache(maxsize=512)

@@ -220,18 +220,20 @@ class _Cut:
         return Finding(found.rule, start, end)
 
     def neighbourhoods(self) -> list[tuple[int, int]]:
-        """The parts around the replaced spans, with whole lines."""
+        """The parts around the replaced spans, with whole lines. Reads the text once."""
         parts: list[tuple[int, int]] = []
+        done = 0
         for start, (_, _, kept) in zip(self._starts, self._given, strict=True):
-            if kept:
+            if kept or start + _AROUND_CHARS <= done:
                 continue
-            first = self.text.rfind("\n", 0, max(0, start - _AROUND_CHARS)) + 1
+            first = self.text.rfind("\n", done, max(0, start - _AROUND_CHARS)) + 1
             last = self.text.find("\n", start + _AROUND_CHARS)
             last = last if last >= 0 else len(self.text)
-            if parts and first <= parts[-1][1]:
-                parts[-1] = (parts[-1][0], max(last, parts[-1][1]))
+            if parts and first <= done:
+                parts[-1] = (parts[-1][0], last)
             else:
                 parts.append((first, last))
+            done = last
         return parts
 
     def _piece(self, position: int) -> tuple[int, int]:
