@@ -11,6 +11,8 @@ from bench.decisions import Bank
 from wellkept.context.decisions import fitting
 from wellkept.observe.session.exchange import Exchange, answered, heard
 
+pytestmark = pytest.mark.feature("B9")
+
 CACHE = [
     ("user", "The product cache serves stale prices after an import, customers see old discounts."),
     ("assistant", "I could shorten the expiry to one minute. Shall I?"),

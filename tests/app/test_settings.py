@@ -22,7 +22,7 @@ from wellkept.core.settings.sources import (
 from wellkept.core.settings.toml_file import MAX_BYTES, read_entries
 from wellkept.memory.recall.requests import DEFAULT_MIN_SCORE, DEFAULT_PROFILE, SearchMode
 from wellkept.models.embedders.settings import CHOICES, DEFAULT_DIMENSION
-from wellkept.testing import real_requests
+from wellkept.models.http import real_requests
 
 pytestmark = pytest.mark.feature("A3")
 
@@ -92,7 +92,7 @@ def test_a_huge_settings_file_is_not_read(tmp_path: Path) -> None:
 @pytest.mark.feature("A10")
 def test_no_key_url_path_or_provider_is_open_to_a_project() -> None:
     open_to_projects = {rule.key for rule in rules() if rule.by_project}
-    tuning = ("recall.", "context.", "methodology")
+    tuning = ("recall.", "context.", "methodology", "capture.ask")
     assert all(key.startswith(tuning) for key in open_to_projects)
     assert not any(rule.secret for rule in rules() if rule.by_project)
 

@@ -12,6 +12,8 @@ from wellkept.text.own_words import (
     written_sentences,
 )
 
+pytestmark = pytest.mark.feature("A8", "A13")
+
 RULE = "never use floats"
 
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import wellkept.text
 from wellkept.text.required_literals import Prefilter, required_literals
 
+pytestmark = pytest.mark.feature("A4")
+
 _DATA = Path(wellkept.text.__file__).parent / "data" / "changes.toml"
 _PATTERNS = tuple(
     re.compile(entry["pattern"].replace("ß", "ss"))
