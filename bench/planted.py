@@ -21,12 +21,8 @@ from bench.redaction import fill
 PARTS = ("development", "heldout", "later")
 _DATA = Path(__file__).parent / "data"
 _MARKED = re.compile("⟦(.*?)⟧", re.DOTALL)
-_HOLE = re.compile(r"<(?:(b36|HEX):(\d+)|(word|lower|sym|uuid|phrase|leet|strong|words|year|pin))>")
+_HOLE = re.compile(r"<(?:(b36|HEX):(\d+)|(word|lower|sym|uuid|phrase))>")
 _B36 = "abcdefghijklmnopqrstuvwxyz0123456789"
-_PLAIN = (
-    "dragon", "sunshine", "monkey", "orange", "winter", "bicycle", "harvest", "elephant", "cobalt",
-    "lantern", "pineapple", "thunder", "marble", "falcon", "whisper", "granite", "velvet", "hunter",
-)  # fmt: skip
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 _PART_CHARS = 12
 
@@ -53,7 +49,7 @@ def plants(part: str, *, each: int = 6, seed: int = 13) -> list[Plant]:
     taken: set[str] = set()
     found: list[Plant] = []
     for kind, forms in kinds.items():
-        for number in range(max(each, len(forms))):
+        for number in range(each):
             plant = _plant(kind, part, forms[number % len(forms)], rng)
             while not taken.isdisjoint(plant.needles):
                 plant = _plant(kind, part, forms[number % len(forms)], rng)
@@ -110,20 +106,6 @@ def _more(hole: re.Match[str], rng: random.Random) -> str:
             return _syllables(rng, 5)
         case "phrase":
             return _syllables(rng, 9)
-        case "leet":
-            plain = rng.choice(_PLAIN).translate(str.maketrans("aeios", "43105"))
-            return plain.capitalize() + rng.choice(["", "!", "#1", "99", "_x"])
-        case "strong":
-            drawn = rng.choices(_B36 + _B36.upper() + "!@#$%^&*-_=+?.", k=rng.randrange(9, 20))
-            return f"{rng.choice('KXQ')}{''.join(drawn)}{rng.randrange(10)}{rng.choice('kzw')}"
-        case "words":
-            return "-".join(rng.sample(_PLAIN, 3)) + rng.choice(["", f"-{rng.randrange(10, 99)}"])
-        case "year":
-            word = rng.choice(_PLAIN)
-            made = f"{word}{rng.randrange(1990, 2027)}{rng.choice(('', '!'))}"
-            return rng.choice((made, made.capitalize()))
-        case "pin":
-            return str(rng.randrange(100_000, 99_999_999))
         case "sym":
             start = f"{_syllables(rng, 2).capitalize()}{rng.choice('@!%*+')}"
             return f"{start}{rng.randrange(10, 999)}{rng.choice('#!?_')}"

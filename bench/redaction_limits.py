@@ -19,24 +19,7 @@ from pathlib import Path
 from wellkept.text.rule_data import read_rules
 from wellkept.text.secrets.redaction import PRIVATE, redact
 
-_SUFFIXES = frozenset(
-    {
-        ".py",
-        ".pyi",
-        ".js",
-        ".ts",
-        ".md",
-        ".rst",
-        ".toml",
-        ".json",
-        ".c",
-        ".h",
-        ".txt",
-        ".sh",
-        ".yaml",
-    }
-    | {".yml", ".html", ".cfg", ".ini"}
-)
+_SUFFIXES = frozenset({".py", ".pyi", ".js", ".ts", ".md", ".rst", ".toml", ".json", ".c", ".h"})
 _MAX_FILE_BYTES = 400_000
 _SMALL_CHARS = 10_000
 _LARGE_CHARS = 1_000_000
@@ -90,38 +73,22 @@ def altered_lines(megabytes: float, *, show: bool = False) -> dict[str, float | 
 
 def hostile_units() -> list[str]:
     """Short texts that begin what the rules look for, and go on in ways that lead nowhere."""
-    rules, words = read_rules("secret_rules")["rules"], read_rules("secret_words")
-    units = {
-        "a",
-        "1",
-        "\\",
-        "\\\n",
-        "\n",
-        "=",
-        "a=",
-        "@",
-        "://",
-        "[redacted:",
-        "é",
-        " ",
-        "\t",
-        "a1b2",
-    }
+    raw, tokens = read_rules("redaction"), read_rules("provider_tokens")
+    units = {"a", "1", "\\", "\\\n", "\n", "=", "a=", "@", "://", "[redacted:", "é", " ", "\t"}
     units |= {"-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----\n", "QUJD" * 8 + "\n"}
     units |= {"kind: Secret\n", "kind: Secret\ndata:\n", "QUFBQUFBQUFBQUFBQUFBQUFBQUFB "}
-    units |= {
-        "password | x\n",
-        "a, password, b\n",
-        "a  password  b\n",
-        "<private>",
-        "x7k!9 ",
-        "密码",
-    }
-    for keyword in {keyword for rule in rules for keyword in rule["keywords"]}:
-        units |= {keyword, f"{keyword} ", f"{keyword}a", f"{keyword}=", f"{keyword}a1b2c3"}
-    for part in ("inside", "whole", "phrases"):
-        for word in (word for some in words[part].values() for word in some):
-            units |= {word, f"{word} ", f"{word}=", f"{word}: '", f"{word} -p ", f"{word} is x1y2 "}
+    for rule in raw["format"]:
+        for prefix in rule["prefixes"]:
+            units |= {prefix, f"{prefix} ", f"{prefix}a", f"{prefix}=", f"{prefix}1"}
+    for rule in raw["command"]:
+        for word in rule["words"]:
+            units |= {f"{word} ", f"{word} -p ", f"{word} -u a:", f"x {word}\n"}
+    for stems in (*raw["assignment"].values(), *raw["whole"].values()):
+        for stem in stems:
+            units |= {stem, f"{stem} ", f"{stem}=", f"{stem}: '", f'{stem}" {{', f"{stem} is "}
+    units |= {f"{word}=" for word in tokens["named"]}
+    for section in ("prefixed", "weakly_prefixed"):
+        units |= {shape.partition("<")[0] for some in tokens[section].values() for shape in some}
     return sorted(units)
 
 

@@ -36,7 +36,7 @@ from wellkept.observe.session.reducer import (
 )
 from wellkept.observe.settled import keep_settlement
 from wellkept.text.memory_commands.named_things import nothing_named
-from wellkept.text.secrets.shape import MARK
+from wellkept.text.secrets.values import MARK
 from wellkept.text.shell.environment import Environment
 
 _ATTEMPTS = 4
