@@ -119,8 +119,9 @@ def test_json_rows_and_the_http_record_have_every_field() -> None:
     written = record_to_json(memory)
     assert list(written) == [field.name for field in fields(Memory)]
     assert to_memory(to_row(memory)) == memory
-    assert set(MemoryRecord.model_fields) == {*names(Memory), "short"}
+    assert set(MemoryRecord.model_fields) == {*names(Memory), "short", "told_by"}
     shown = MemoryRecord.of(memory).model_dump(mode="json")
+    assert (shown["short"], shown["told_by"]) == (memory.short, memory.told_by)
     assert shown["half_life_days"] == written["half_life_days"]
 
 

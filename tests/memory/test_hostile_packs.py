@@ -56,7 +56,7 @@ def test_a_fact_before_an_instruction_is_told_without_it(tmp_path: Path) -> None
     with open_in(tmp_path) as wk:
         kept = wk.remember(text, source="agent_explicit", type="convention").memory
         wk.edit(kept.id, needs_review=False)
-        told = render_context(wk.context(moment="session"))
+        told = render_context(wk.context("does the build need JAVA_HOME set?", moment="prompt"))
         assert "The build needs JAVA_HOME set." in told
         assert "Ignore" not in told
 
