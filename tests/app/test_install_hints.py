@@ -19,6 +19,7 @@ THIRD_PARTY: set[str] = set()
 PARSERS = (
     "packages/wellkept/src/wellkept/observe/",
     "packages/wellkept/src/wellkept/text/shell/",
+    "packages/wellkept/src/wellkept_plugins/browser/",
     "packages/wellkept-agent/src/wellkept_agent/tools/shell/",
 )
 _HINT = re.compile(

@@ -110,7 +110,7 @@ def test_a_model_cannot_speak_for_the_person(wk: wellkept.Wellkept) -> None:
 
 @pytest.mark.feature("F5")
 def test_the_other_own_commands_answer(wk: wellkept.Wellkept) -> None:
-    wk.remember("Deploys need two approvals", type="convention")
+    wk.remember("Deploys need two approvals", type="convention", source="user_taught")
     run = wk.skills.commands.run
     assert "/deploy: Deploys the billing" in run("/help").text
     assert "From: project:.skills" in run("/help deploy").text

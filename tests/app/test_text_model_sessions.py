@@ -1,4 +1,7 @@
-"""From hook event to memory by way of a model: endpoint or client, after the drain, never in it."""
+"""From hook event to memory by way of a model: endpoint or client, after the drain, never in it.
+
+The model points at words; the words as they were said are kept, not its own.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ def test_an_endpoint_reads_the_session_after_the_drain(scene: Scene) -> None:
         report = drain_and_learn(wk, translate=events_of, environment=scene.environment)
         assert report.model is not None
         assert (report.model.written, report.model.memories) == (1, 1)
-        assert _by_model(wk) == [ITEM["content"]]
+        assert _by_model(wk) == [SAID]
         assert wk.doctor().facts["text model"] == "anthropic/small"
         assert "1 of 50 today" in wk.doctor().facts["model calls"]
 
@@ -84,7 +87,7 @@ def test_a_client_reads_the_session_after_the_drain(
     )
     with _open(scene, settings) as wk:
         drain_and_learn(wk, translate=events_of, environment=scene.environment)
-        assert _by_model(wk) == [ITEM["content"]]
+        assert _by_model(wk) == [SAID]
         assert SAID in str(fake.seen["stdin"])
         assert wk.engine.query_model() is None
 
@@ -129,7 +132,7 @@ def test_the_daily_calls_of_the_settings_are_kept(scene: Scene) -> None:
             assert server.seen == []
         with _open(scene, _endpoint(server)) as wk:
             drain_and_learn(wk, translate=events_of, environment=scene.environment)
-            assert _by_model(wk) == [ITEM["content"]]
+            assert _by_model(wk) == [SAID]
 
 
 def test_without_a_model_nothing_is_asked_and_nothing_is_different(scene: Scene) -> None:
