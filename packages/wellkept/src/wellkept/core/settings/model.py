@@ -253,7 +253,6 @@ class Settings:
         "Whether a line at the prompt may ask the agent to store what you lay down, where your"
         " words alone would not be understood later",
         "on|off",
-        by_project=True,
     )
     capture_before_tools: str = setting(
         "off",
