@@ -40,7 +40,7 @@ def test_remember_json_is_one_document_with_the_whole_record(cli: Cli) -> None:
     memory = kept["memory"]
     assert (kept["outcome"], kept["reason"], kept["previous"]) == ("inserted", "new", None)
     assert memory["tags"] == ["a", "b"]
-    assert memory["payload"] == {"rationale": "small", "alternatives": []}
+    assert memory["payload"] == {"rationale": "small", "alternatives": [], "subject": ""}
     assert memory["valid_from"] == "2026-01-02T00:00:00.000Z"
     assert len(memory["short"]) == 8
     assert memory["pinned"] is True

@@ -173,11 +173,15 @@ def test_a_laptop_has_the_skills_of_its_organisation_after_a_sync(
 
 def test_a_policy_says_which_types_agents_are_told_unasked(web: list[Served], team: Team) -> None:
     admin = Person(web[0], team.tokens[Role.ADMIN].text)
-    admin.told("POST", "memory_store", content="Always run make lint", type="convention")
-    admin.told("POST", "memory_store", content="Orders are kept in vendor tables", type="decision")
+    for content, kind in (
+        ("Always run make lint", "convention"),
+        ("Orders are kept in vendor tables", "decision"),
+    ):
+        admin.told("POST", "memory_store", content=content, type=kind, said_by_person=True)
 
     def told() -> str:
-        return str(admin.told("POST", "inject_context"))
+        asked = admin.told("POST", "inject_context", query="are orders kept in vendor tables?")
+        return str(admin.told("POST", "inject_context")) + str(asked)
 
     assert "make lint" in told()
     assert "vendor" in told()
