@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.server.mcp_client import Talk
+from tests.server.mcp_client import Talk, memories_in
 from wellkept.api.mcp.handlers import memory_uri
 
 pytestmark = pytest.mark.feature("C5")
@@ -18,12 +20,18 @@ def test_a_memory_is_read_by_its_address(talk: Talk) -> None:
     assert "Builds need Node 24" in talk.read(memory_uri("build/node"))
 
 
-def test_the_standing_resources_are_listed_and_read(talk: Talk) -> None:
-    talk.call("memory_store", content="Tests run with make test", type="convention")
+def test_the_standing_resources_are_listed_and_read(talk: Talk, tmp_path: Path) -> None:
+    memories = memories_in(tmp_path)
+    with memories.of("") as wk:
+        wk.remember("Tests run with make test", type="convention", source="user_taught")
+    memories.close()
+    talk.call("memory_store", content="Releases are cut on Tuesdays", type="convention")
     listed = talk.portal.call(talk.client.list_resources).resources
     assert [str(resource.uri) for resource in listed] == ["wellkept://context", "wellkept://stats"]
-    assert "Tests run with make test" in talk.read("wellkept://context")
-    assert "1" in talk.read("wellkept://stats")
+    told = talk.read("wellkept://context")
+    assert "Tests run with make test" in told
+    assert "Tuesdays" not in told
+    assert "2" in talk.read("wellkept://stats")
 
 
 @pytest.mark.parametrize("uri", ["wellkept://memory/nosuch", "wellkept://memory/", "wellkept://x"])
