@@ -18,7 +18,7 @@ from typing import Any
 from wellkept.core.records import record
 from wellkept.core.text import cjk_runs, content_words
 from wellkept.core.types import MemoryType
-from wellkept.text.own_words import MASK, Sentence
+from wellkept.text.own_words import MASK, Sentence, own_sentences
 from wellkept.text.rule_data import read_rules
 
 ENOUGH = 4
@@ -72,6 +72,16 @@ def read_statement(
     kind = kind or (MemoryType.FACT if in_this_project else None)
     kind = MemoryType.CORRECTION if contradicts or after_retraction else kind
     return Statement(kind, weight) if weight >= ENOUGH and kind else None
+
+
+def decisions_in(text: str) -> list[str]:
+    """The sentences of a text that lay down a decision, as they stand there."""
+    found: list[str] = []
+    for one in own_sentences(text):
+        read = None if one.asks or one.supposes else read_statement(one.masked)
+        if read is not None and read.type is MemoryType.DECISION:
+            found.append(text[one.start : one.end])
+    return found
 
 
 def quotation_end(sentence: Sentence, following: Sequence[Sentence]) -> int:

@@ -238,6 +238,17 @@ def migration_note(
     )  # fmt: skip
 
 
+def decision_note(
+    work: AgentWork, sentence: str, *, said_by: str, prompt: PromptContext
+) -> tuple[AgentWork, ObservationNote]:
+    """A decision, in its original words."""
+    return _note(
+        work, (), prompt=prompt, kind="decision", head=sentence, subtitle=f"Said by {said_by}",
+        facts=[shorten(sentence, limit=400)], narrative=_narrative(prompt, ""), importance=0.6,
+        extra="decision",
+    )  # fmt: skip
+
+
 def commit_kind(subject: str) -> Kind:
     """The kind of change that a commit message describes."""
     for rule, kind in _COMMIT_KINDS:

@@ -41,6 +41,7 @@ from wellkept.observe.session.exchange import Settlement, answered, heard
 from wellkept.observe.session.observation_rules import (
     ObservationNote,
     PromptContext,
+    decision_note,
 )
 from wellkept.observe.session.observations import StepObserver, open_agents
 from wellkept.observe.session.state import (
@@ -66,6 +67,7 @@ from wellkept.text.shell.environment import (
     relative_folder,
 )
 from wellkept.text.shell.reader import parse_command
+from wellkept.text.speech import decisions_in
 
 Trigger: TypeAlias = Literal["turns", "compaction", "end", "idle"]
 TURNS_BETWEEN_SUMMARIES = 3
@@ -277,6 +279,7 @@ class _Reducer:
         self._summarise(requests=(request,))
         self._drafts.append(prompt_draft(text, number=number, ref=self._next_ref()))
         self._said.append(Said(replace(event, text=text), self._state.summary.last_message))
+        self._observe_decisions(text, agent=None, said_by="the person")
         self._state = replace(self._state, exchange=heard(self._state.exchange, text))
 
     def _call(self, call: ToolCalled, *, tokens: int) -> None:
@@ -333,6 +336,9 @@ class _Reducer:
             self._state = replace(self._state, exchange=exchange)
             self._settled += [(settled, self._at)] if settled else []
         if event.last_message:
+            self._observe_decisions(
+                event.last_message, agent=event.origin.agent, said_by="the agent"
+            )
             self._signals.message(event.last_message, at=self._at)
             if event.origin.agent is None:
                 self._add_message(event.last_message)
@@ -439,6 +445,14 @@ class _Reducer:
         observer.finish()
         self._state = observer.state
         self._keep(observer.notes)
+
+    def _observe_decisions(self, text: str, *, agent: str | None, said_by: str) -> None:
+        for sentence in decisions_in(text):
+            work, note = decision_note(
+                self._state.work_of(agent), sentence, said_by=said_by, prompt=self._prompt_context()
+            )
+            self._state = self._state.with_work(work)
+            self._keep([note])
 
     def _keep(self, notes: Sequence[ObservationNote]) -> None:
         for note in notes:

@@ -26,7 +26,6 @@ from wellkept.core.session.scratchpad import (
 )
 from wellkept.core.session.steps import SessionStep
 from wellkept.core.text import content_words, shorten
-from wellkept.core.types import MemoryType
 from wellkept.observe import thresholds
 from wellkept.observe.signals.dead_ends import (
     abandoned,
@@ -53,12 +52,11 @@ from wellkept.observe.signals.todo_plan import read_plan
 from wellkept.observe.signals.validation_events import scope_of, validation_of
 from wellkept.text.events.failure_cause import prints_others
 from wellkept.text.events.tool_steps import CommandFailure, ToolStep, short_call
-from wellkept.text.own_words import own_sentences
 from wellkept.text.shell.environment import ToolContext
 from wellkept.text.shell.purpose import Purpose
 from wellkept.text.shell.reader import ShellCommand, read_commit
 from wellkept.text.shell.results import error_signature
-from wellkept.text.speech import read_statement
+from wellkept.text.speech import decisions_in
 
 _MAX_PATH_CHARS = 400
 _MAX_CASCADE = 3
@@ -123,11 +121,8 @@ class SignalCollector:
         self._add_decisions(text)
 
     def _add_decisions(self, text: str) -> None:
-        for one in own_sentences(text):
-            found = None if one.asks or one.supposes else read_statement(one.masked)
-            if found is not None and found.type is MemoryType.DECISION:
-                said = text[one.start : one.end]
-                self._task.decisions[shorten(said, limit=200)] = None
+        for sentence in decisions_in(text):
+            self._task.decisions[shorten(sentence, limit=200)] = None
 
     def raw_call(self, call: ToolCalled) -> None:
         """A call before its input is removed: the range of a read, and the agent's to-do plan."""
