@@ -16,8 +16,10 @@ from wellkept.text.secrets.values import MARK
 
 _BLOCK_CHARS = 32_000
 # What stands before each line of a listing: a number, a file's name and number, marks of a diff.
-_MARGIN = r"(?:[ \t]*(?:[\w./-]{1,80}[:-])?\d{1,6}[:|→│\t -]{1,3}|[ \t]*[+\->#|*/]{1,3})"
-_LONG_TAIL = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}\s*\Z")
+_MARGIN = (
+    r"(?:[ \t]{0,40}+(?:[\w./-]{1,80}[:-])?\d{1,6}[:|→│\t -]{1,3}|[ \t]{0,40}+[+\->#|*/]{1,3})"
+)
+_LONG_TAIL = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,}+={0,2}\s*+\Z")
 _BODY = re.compile(
     rf"(?:(?:(?<=\s)|(?<=\\n)){_MARGIN}|\s|\\{{1,4}}[nrt]"
     r"|[A-Z][A-Za-z-]{2,24}: (?:[^\n\\]{1,80}(?=\n|\\n)|[\w,-]{1,40}(?=\s))"
@@ -25,7 +27,8 @@ _BODY = re.compile(
 )
 _KEY_TEXT = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{1,15}={1,2}")
 _BREAK = re.compile(r"\r?\n|\\{1,4}n")
-_EDGES = re.compile(rf"^{_MARGIN}?[\s\"'`,()+]*|[\s\"'`,()+\\]+$")
+_LEFT_EDGE = re.compile(rf"{_MARGIN}?[\s\"'`,()+]*")
+_RIGHT_EDGE = " \t\r\f\v\u00a0\"'`,()+\\"
 _BODY_LINE = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{1,15}={1,2}")
 _HEADER_LINE = re.compile(r"[A-Z][A-Za-z-]{2,24}: .{1,80}")
 
@@ -89,7 +92,7 @@ def _body_start(text: str, end: int, floor: int) -> int:
     first = end
     for index in range(len(breaks) - 1, -1, -1):
         start = breaks[index - 1][1] if index else 0
-        line = _EDGES.sub("", part[start : breaks[index][0]])
+        line = _LEFT_EDGE.sub("", part[start : breaks[index][0]], count=1).rstrip(_RIGHT_EDGE)
         if _BODY_LINE.fullmatch(line):
             first = floor + start
         elif tail := _LONG_TAIL.search(part, start, breaks[index][0]):
