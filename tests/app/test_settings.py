@@ -92,7 +92,7 @@ def test_a_huge_settings_file_is_not_read(tmp_path: Path) -> None:
 @pytest.mark.feature("A10")
 def test_no_key_url_path_or_provider_is_open_to_a_project() -> None:
     open_to_projects = {rule.key for rule in rules() if rule.by_project}
-    tuning = ("recall.", "context.", "methodology", "capture.ask")
+    tuning = ("recall.", "context.", "methodology")
     assert all(key.startswith(tuning) for key in open_to_projects)
     assert not any(rule.secret for rule in rules() if rule.by_project)
 
