@@ -133,7 +133,7 @@ async def test_a_spool_that_cannot_be_written_is_reported_once(
 async def test_without_learning_nothing_is_captured(project: Path, home: Path) -> None:
     environment = {"WELLKEPT_HOME": str(home), "WELLKEPT_AGENT_MEMORY_AUTO_EXTRACT": "false"}
     with wellkept.open(cwd=project, embedder="none", environment=environment) as wk:
-        wk.remember("Amounts are written in cents", type="convention")
+        wk.remember("Amounts are written in cents", type="convention", source="user_taught")
         model = ScriptedModel(["Noted."])
         await run_session(wk.agent(model), "Which amounts are used in this shop?")
         assert "cents" in str(model.requests[0].messages)
@@ -222,6 +222,6 @@ async def test_with_a_chat_model_the_session_is_read_by_it_at_its_end(
         with wellkept.open(cwd=project, embedder="none", environment=environment) as wk:
             await run_session(wk.agent(ScriptedModel(["Noted."])), said)
             by_model = [m.content for m in wk.iterate() if (m.author or "").startswith("model:")]
-            assert by_model == [item["content"]]
+            assert by_model == [said]  # the words that were said, not the model's
             counted = Counters(wk.services.store).report()
             assert counted.memory_extracted >= 1
