@@ -6,13 +6,13 @@ import { expect, test } from "./server";
 test("budgets, methodology and the model of the search are changed here, with undo", async ({ open, server }) => {
   const page = await open("#/settings");
   const budget = page.getByLabel("Most tokens at a session start");
-  await expect(budget).toHaveValue("800");
+  await expect(budget).toHaveValue("250");
   await budget.fill("1200");
   await budget.press("Enter");
   await expect(page.getByRole("status").filter({ hasText: "Saved" })).toBeVisible();
   expect(server.run("config", "get", "context.budget_tokens")).toContain("1200");
   await page.getByRole("button", { name: "Undo" }).first().click();
-  await expect(budget).toHaveValue("800");
+  await expect(budget).toHaveValue("250");
   await page.getByLabel("Methodology").selectOption("tdd");
   await expect(page.getByText("methodology: TDD", { exact: false }).first()).toBeVisible();
   await page.getByLabel("Methodology").selectOption("native");
