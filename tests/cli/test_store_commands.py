@@ -229,7 +229,12 @@ def test_what_is_no_backup_is_not_restored(cli: Cli, home: Path, tmp_path: Path)
 
 
 @pytest.mark.feature("B4")
-def test_doctor_tells_by_its_exit_code_and_mends_what_it_can(cli: Cli, home: Path) -> None:
+def test_doctor_tells_by_its_exit_code_and_mends_what_it_can(
+    cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # no client of whoever runs the tests
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     assert cli("doctor").code == 0
     assert not home.exists()
     _remember(cli, "well")

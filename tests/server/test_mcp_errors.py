@@ -67,7 +67,8 @@ def test_a_missing_argument_is_named(talk: Talk) -> None:
 
 
 def test_an_unknown_type_is_answered_with_the_choices(talk: Talk) -> None:
-    assert "gotcha" in talk.error("memory_store", content="x", type="gotchya")
+    said = talk.error("memory_store", content="x", type="gotchya")
+    assert "rule, fact, decision, trap, recipe, event" in said
 
 
 def test_a_file_outside_the_project_is_refused(talk: Talk) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _MAX_OUTPUT_CHARS = 1_000
 _HANDOFF_TOKENS = 1_600
+_HANDOFF_DECISIONS = 5
 
 
 class ContextMethods:
@@ -175,6 +176,8 @@ class ContextMethods:
         from wellkept.context.start.session_start import last_digest
         from wellkept.core.git.repository import current_branch
         from wellkept.core.git.run import person
+        from wellkept.core.query import Filter, Order
+        from wellkept.core.types import MemoryType
 
         name = branch or current_branch(self.root)
         if name is None:
@@ -188,8 +191,15 @@ class ContextMethods:
             session_limit=1, observation_limit=0, days=self.settings.context_days, branch=branch
         )
         digest = last_digest(self.engine, ContextRequest(project=self.project), options=options)
+        where = Filter(project=self.project, types=(MemoryType.DECISION,), stale=False)
+        decided = self.engine.store.list(where, order=Order.UPDATED, limit=_HANDOFF_DECISIONS)
         return handoff_of(
-            pack, digest, branch=name, author=person(self.root), at=self.engine.clock()
+            pack,
+            digest,
+            decided=[one.content for one in decided.items],
+            branch=name,
+            author=person(self.root),
+            at=self.engine.clock(),
         )
 
     @staticmethod

@@ -61,17 +61,19 @@ def handoff_of(
     pack: ContextPack,
     digest: SessionDigest | None,
     *,
+    decided: Sequence[str] = (),
     branch: str,
     author: str | None,
     at: datetime,
 ) -> Handoff:
-    """The parts of a session start that say where work stands, and what the digest has besides:
-    what was asked, and how each check ended."""
+    """The parts of a session start that say where work stands, what was decided lately, and what
+    the digest has besides: what was asked, and how each check ended."""
     found = [
         (section.title, tuple(line.removeprefix("- ") for line in section.lines))
         for section in pack.sections
         if section.name in _TOLD and section.lines
     ]
+    found.append(("Decisions", tuple(shorten(one, limit=MAX_LINE_CHARS) for one in decided)))
     if digest is not None:
         checks = [
             f"`{one.typed}` {'passed' if one.ok else f'failed: {one.error}'}"
