@@ -1,7 +1,7 @@
 # The whole developer interface. Only python3 (3.11 or newer), make and git are assumed.
 PY := .venv/bin/python
 
-.PHONY: help run run-team serve tour page wheel dist sbom test check lint types contracts budget features docs docs-site workflows unit test-page test-integrations test-clients fuzz bench clean
+.PHONY: help run run-team serve tour page wheel dist sbom test check lint types contracts budget features docs docs-site workflows unit test-page test-integrations test-clients test-journeys fuzz bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what there is to run
@@ -82,6 +82,11 @@ test-clients: export WELLKEPT_CLIENTS ?= $(HOME)/.cache/wellkept-clients
 test-clients: .venv/dev.stamp  ## Run real coding clients with Wellkept installed (minutes)
 	@scripts/get-clients
 	@$(PY) -m pytest -n 0 -q tests/running_clients
+
+# Breaks the product in a copy, row by row, and sees that the row's journey fails.
+test-journeys: .venv/dev.stamp  ## Run every journey, then see that each notices what is taken away
+	@$(PY) -m pytest -n auto -q tests/journeys
+	@$(PY) -m tests.journeys.mutate
 
 # Nightly: a million damaged inputs. What fails is kept in bench/data/fuzz.
 FUZZ_COUNT ?= 1000000

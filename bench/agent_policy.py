@@ -46,7 +46,6 @@ _NOT_HERE = re.compile(r"No rule to make target|cannot open")
 _MOVED = re.compile(r"is gone|usage:")
 _NONE_RUN = re.compile(r"Ran 0 tests|NO TESTS RAN|no tests ran|collected 0 items")
 _MADE_FROM = re.compile(r"([\w./-]+)`? is (?:made|generated) from `?([\w./-]+\w)")
-_AFTER_STEPS = re.compile(r"worked again after ((?:`[^`\n]+`(?:, then )?)+)")
 _PROGRAMS = ("make", "python3", "python", "sh", "cd", "env", "npm", "uv", "./")
 _VARIABLE = re.compile(r"^[A-Z][A-Z0-9_]*=\S+ ")
 _FAILED_STATUS = re.compile(r"exit code:? (?!0)\d+|exited with (?!0)\d+", re.IGNORECASE)
@@ -173,14 +172,14 @@ def _told_commands(seen: _Seen, goal: str) -> Iterator[str]:
 
 
 def _told_in_result(content: str, command: str) -> Iterator[str]:
-    """The way out that was added to a failed command's output: another command, or steps before
-    the same one."""
-    if steps := _AFTER_STEPS.search(content):
-        yield " && ".join([*_BACKTICKED.findall(steps.group(1)), command])
-        return
-    for told in _BACKTICKED.findall(content):
-        if _is_command(told) and told != command:
-            yield told
+    """Commands that a failed command's output names: each for itself, and those of a line as steps
+    before the same one."""
+    for line in content.splitlines():
+        told = [one for one in _BACKTICKED.findall(line) if _is_command(one) and one != command]
+        yield from told[:1]
+        if told:
+            yield " && ".join([*told, command])
+        yield from told[1:]
 
 
 def _is_command(text: str) -> bool:
@@ -284,11 +283,15 @@ def _setting(seen: _Seen, key: str, value: str) -> Iterator[ToolCallPart]:
     targets = [path for path in ordered if path in sources.values()] or ordered
     for path in targets:
         yield _call("Read", file_path=path)
-        yield _call("Edit", file_path=path, old_string=f"{key} = 10", new_string=f"{key} = {value}")
+        read = (c for n, g, c, _ in seen.results if n == "Read" and g.get("file_path") == path)
+        line = re.search(rf"{re.escape(key)} = \S+", next(read, ""))
+        if line is None:
+            continue
+        yield _call("Edit", file_path=path, old_string=line[0], new_string=f"{key} = {value}")
         edits = sum(1 for name, *_ in seen.results if name == "Edit")
         runs = len(seen.commands)
         if runs < edits:
-            command = next(iter(_told_commands(seen, "check")), "python3 check.py")
+            command = next(iter(_told_commands(seen, "check")), _USUAL["check"][-1])
             yield _bash(command)
             return
 

@@ -18,7 +18,7 @@ from wellkept.core.chat.messages import ModelInfo, ModelRequest
 from wellkept.core.errors import WellkeptError
 from wellkept.testing.scripted_model import Answer, ScriptedModel, call, calls
 from wellkept_agent.compaction.summary import REQUEST
-from wellkept_agent.session_memory.files import SECTIONS
+from wellkept_agent.session_memory import SECTIONS
 
 if TYPE_CHECKING:
     from bench.ways_in import Scene
@@ -129,7 +129,7 @@ def agent_state(scene: Scene, planted: Sequence[Plant]) -> None:
 
 def chat_history(scene: Scene, planted: Sequence[Plant]) -> None:
     """What a person typed into `wellkept chat`."""
-    from wellkept_agent.terminal.prompt_history import PromptHistory
+    from wellkept_agent.terminal.line_editor import PromptHistory
 
     with scene.open() as wk:
         wk.services.know_secrets()

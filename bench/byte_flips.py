@@ -65,7 +65,7 @@ VERBS: tuple[tuple[str, ...], ...] = (
     ("list",),
     ("stats",),
     ("show", "k7"),
-    ("sessions",),
+    ("session", "list"),
     ("timeline",),
     ("observer", "status"),
     ("remember", "The widget is new"),
@@ -180,7 +180,7 @@ def _opened(folder: Path) -> wellkept.Wellkept:
         project="demo",
         cwd=folder,
         embedder="none",
-        settings=Settings(recall_mode="words"),
+        settings=Settings(),
         environment={"WELLKEPT_HOME": str(folder / "home")},
     )
 

@@ -2,8 +2,8 @@
 
 The reference is `python -c` that imports sqlite3 and json, asks the same database for any of the
 same words once and prints what it found. The three take turns, so that a busy machine slows all
-of them alike. All may keep their byte code, as a person's programs do: where the environment
-forbids it, most of a start would be compiling.
+of them alike. Asked are questions that words alone answer. All may keep their byte code, as a
+person's programs do: where the environment forbids it, most of a start would be compiling.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
+import wellkept
 from bench.corpus import PROJECT_NAME, Query
 from bench.peers import match_any
 from bench.report import Timing, ratio
@@ -34,7 +35,7 @@ print(json.dumps(rows))
 _LIBRARY = """
 import sys, wellkept
 with wellkept.open(sys.argv[1], project=sys.argv[3]) as wk:
-    for hit in wk.recall(sys.argv[2], mode="words"):
+    for hit in wk.recall(sys.argv[2], mode="words", min_score=0.0):
         print(hit.memory.short, hit.score, hit.memory.content)
 """
 
@@ -52,8 +53,10 @@ def figures(database: Path, queries: Sequence[Query], *, rounds: int) -> dict[st
         "WELLKEPT_HOME": str(database.parent),
         "WELLKEPT_PROJECT": PROJECT_NAME,
     }
+    with wellkept.open(database, project=PROJECT_NAME, environment=environment) as memory:
+        answered = [one for one in queries[: 8 * rounds] if memory.recall(one.text, mode="words")]
     for number in range(rounds + 1):
-        query = queries[number % len(queries)]
+        query = answered[number % len(answered)]
         for name, command in _commands(database, query).items():
             run = _run(command, environment)
             if number:  # the first round fills the page cache and writes byte code
@@ -73,7 +76,7 @@ def figures(database: Path, queries: Sequence[Query], *, rounds: int) -> dict[st
 def _commands(database: Path, query: Query) -> dict[str, list[str]]:
     python, path = sys.executable, str(database)
     script = Path(sys.executable).with_name("wellkept")
-    ask = ["recall", "--mode", "words", "--json", query.text]
+    ask = ["recall", "--mode", "words", "--min-score", "0", "--json", query.text]
     return {
         "reference": [python, "-c", _REFERENCE, path, match_any(query.text)],
         "library": [python, "-c", _LIBRARY, path, query.text, PROJECT_NAME],

@@ -44,10 +44,10 @@ from wellkept.core.codec import Json
 from wellkept.core.text import estimate_tokens
 from wellkept.testing.scripted_model import Answer, ScriptedModel
 from wellkept_agent import AgentSession, LoopSettings, tool
+from wellkept_agent.budgets import TokenMeter
 from wellkept_agent.compaction import Compaction, CompactionSettings, micro
-from wellkept_agent.compaction.digest import digest
-from wellkept_agent.compaction.session_files import SessionFiles, Written
-from wellkept_agent.compaction.summary import REQUEST
+from wellkept_agent.compaction.micro import SessionFiles, Written
+from wellkept_agent.compaction.summary import REQUEST, digest
 from wellkept_agent.events import (
     AgentEvent,
     CompactionCompleted,
@@ -55,9 +55,7 @@ from wellkept_agent.events import (
     ProblemReported,
     SessionMemoryCompactApplied,
 )
-from wellkept_agent.session_memory import SessionMemory, SessionMemorySettings
-from wellkept_agent.session_memory.files import SECTIONS
-from wellkept_agent.token_meter import TokenMeter
+from wellkept_agent.session_memory import SECTIONS, SessionMemory, SessionMemorySettings
 
 SIZES = (50_000, 100_000, 200_000, 350_000, 500_000)
 WINDOW = 100_000

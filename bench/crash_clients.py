@@ -16,16 +16,12 @@ from bench.crash_ledger import CLIENTS, HookEvent, Ledger, words_of
 from bench.crash_scene import HttpServer, Keeper, McpServer, Scene, end_server, finished
 from wellkept.core.codec import Json
 
-# What an error has to say when others are in the way for too long: what is the matter, what to do.
-BUSY = ("locked by another process", "Try again")
-
 
 @dataclass(slots=True)
 class Crowd:
-    """What the clients did, and how often one was told that the memory is busy."""
+    """What the clients did."""
 
     did: Counter[str] = field(default_factory=Counter[str])
-    told_busy: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, what: str) -> None:
@@ -35,7 +31,7 @@ class Crowd:
 
     def as_json(self) -> dict[str, Json]:
         """The counts."""
-        return {"did": dict(self.did), "told_busy": self.told_busy}
+        return {"did": dict(self.did)}
 
 
 def run_hook(scene: Scene, ledger: Ledger, event: HookEvent) -> None:
@@ -142,9 +138,5 @@ class _Client:
             self.crowd.count(type(server).__name__)
 
     def _heard(self, code: int, words: str) -> None:
-        """Busy is the one error that a client may be shown, if it says what to do."""
-        if code and all(part in words for part in BUSY):
-            with self.crowd.lock:
-                self.crowd.told_busy += 1
-        elif code or words.strip():
+        if code or words.strip():
             self.ledger.complain(f"client {self.number}, exit {code}: {words}")

@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from typing import IO, Protocol
 from urllib.parse import urlsplit
 from zlib import crc32
 
+import wellkept
 from tests.support.samples import Samples
 from wellkept.api.server.token_file import TOKEN_NAME
 from wellkept.clients import detached_drain, hook
@@ -34,7 +36,7 @@ from wellkept.memory.exchange.jsonl import FORMAT, VERSION
 PATIENCE_S = 600.0
 _LOOK_AGAIN_S = 0.005
 _BLOCK_BYTES = 512
-_CLI = (sys.executable, "-P", "-m", "wellkept.cli")
+CLI = (sys.executable, "-P", "-m", "wellkept.cli")
 # The program that the hook starts notes its own id before it becomes the drain.
 _NOTED = ("/bin/sh", "-c", 'echo $$ >> "$0"; exec "$@"')
 
@@ -79,7 +81,7 @@ class Scene:
         made.home.mkdir(mode=0o700)
         made.work.mkdir()
         made.backups.mkdir()
-        words = (*_NOTED, str(made.noted), *_CLI, "spool", "drain")
+        words = (*_NOTED, str(made.noted), *CLI, "spool", "drain")
         detached_drain.record_command(str(made.home), words)
         return made
 
@@ -134,10 +136,11 @@ class Scene:
         with tempfile.TemporaryFile() as file:
             file.write(payload)
             file.seek(0)
-            return self.start(*self._hook, client, event, stdin=file)
+            return self.start(*self.hook_words, client, event, stdin=file)
 
     @property
-    def _hook(self) -> tuple[str, ...]:
+    def hook_words(self) -> tuple[str, ...]:
+        """The program that clients start at every event."""
         program = Path(hook.__file__)
         if self.package is not None:
             program = self.package / "wellkept" / "clients" / program.name
@@ -145,7 +148,7 @@ class Scene:
 
     def start_cli(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> Process:
         """Start a `wellkept` command."""
-        return self.start(*_CLI, *arguments, stdin=stdin)
+        return self.start(*CLI, *arguments, stdin=stdin)
 
     def cli(self, *arguments: str) -> Done:
         """Run a `wellkept` command to its end."""
@@ -248,11 +251,23 @@ def end_server(server: Keeper, *, kill: bool) -> int:
     return finished(server.process).code
 
 
+def changed_build(folder: Path, module: str, before: str, after: str) -> Path:
+    """A build of Wellkept with one place changed."""
+    package = Path(wellkept.__file__).parent
+    shutil.copytree(package, folder / "wellkept", ignore=shutil.ignore_patterns("__pycache__"))
+    path = folder / "wellkept" / module
+    text = path.read_text("utf-8")
+    if text.count(before) != 1:
+        raise RuntimeError(f"the line to change in {module} has moved: {before}")
+    path.write_text(text.replace(before, after), "utf-8")
+    return folder
+
+
 class HttpServer:
     """`wellkept serve` on a free port of loopback."""
 
     def __init__(self, scene: Scene, *, max_file_bytes: int | None = None) -> None:
-        words = (*_CLI, "serve", "--port", "0")
+        words = (*CLI, "serve", "--port", "0")
         if max_file_bytes is not None:
             limit = f'ulimit -f {max_file_bytes // _BLOCK_BYTES}; exec "$@"'
             words = ("/bin/sh", "-c", limit, "sh", *words)

@@ -140,8 +140,7 @@ def _bag_of_words() -> type[Embedder]:
 
     import numpy as np
 
-    from wellkept.models.embedders.vectors import pack_unit
-    from wellkept.models.embedders.words import split_words
+    from wellkept.models.embedders.words import pack_unit, split_words
 
     class BagOfWords:
         model_id = "words"
@@ -180,7 +179,7 @@ def _quality(embedder: Embedder) -> dict[str, float]:
     import numpy as np
 
     from wellkept.models.embedders.calibration import calibrate, labelled_pairs
-    from wellkept.models.embedders.vectors import unpack
+    from wellkept.models.embedders.words import unpack
 
     pairs, texts = labelled_pairs(), _texts()
     place = {text: number for number, text in enumerate(texts)}
@@ -255,7 +254,7 @@ def _cosines(
 ) -> npt.NDArray[np.float32]:
     import numpy as np
 
-    from wellkept.models.embedders.vectors import unpack
+    from wellkept.models.embedders.words import unpack
 
     found = [
         np.stack([unpack(v) for v in embedder.embed_documents(one)]) for one in (questions, texts)

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from bench.baselines import Baselines
 from bench.measures import recall_any, reciprocal_rank
@@ -56,7 +57,7 @@ def measured(pairs: list[tuple[str, str, str]], memory: Wellkept) -> dict[str, J
 
 
 def _methods(memory: Wellkept, fact_of: dict[str, str]) -> dict[str, Callable[[str], list[str]]]:
-    def recalled(mode: str) -> Callable[[str], list[str]]:
+    def recalled(mode: Literal["hybrid", "words"]) -> Callable[[str], list[str]]:
         return lambda query: [
             fact_of[hit.memory.id]
             for hit in memory.recall(query, limit=_DEPTH, mode=mode, count_access=False)

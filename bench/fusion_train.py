@@ -2,6 +2,7 @@
 
     python -m bench.fusion_train --longmemeval FILE --qmsum FOLDER --friendsqa FOLDER --molweni FILE
         [--write]
+    python -m bench.fusion_train --write
 
 Every text is remembered and every question searched exactly as in use (`bench.ranking_sources`
 lists the texts and their licences). Two things are learned, from the same questions:
@@ -11,8 +12,11 @@ lists the texts and their licences). Two things are learned, from the same quest
   put its mass on those that answer (mean log-likelihood, ridge penalty, Newton's method). People
   answer each other in short turns, an assistant at length: weights learned on both together serve
   neither well. So chats have their own, learned last, beside the weights of notes.
-- The probability that a memory answers, by logistic regression on what it and the question have in
-  common, over the best candidates of questions that something answers and of others.
+- The probability that the best candidate answers, by logistic regression on what it and the
+  question have in common, over questions and prompts that something answers and others.
+
+How much a word tells is counted in prompts of everyday work. Without the conversations, which are
+not part of the repository, the weights of turns stay and those of notes are learned again.
 
 Figures are cross-validated: a group (a haystack, some meetings, the notes of a project) is ranked
 by weights that saw nothing of it. `--write` then trains on everything and writes
@@ -22,6 +26,7 @@ by weights that saw nothing of it. `--write` then trains on everything and write
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +36,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.notes_data import WORK, load_prompts
 from bench.ranking_sources import (
     SOURCES,
     Example,
@@ -40,43 +46,48 @@ from bench.ranking_sources import (
     from_longmemeval,
     from_molweni,
     from_notes,
+    from_prompts,
     from_qmsum,
     from_written,
     gathered,
 )
 from bench.report import finish, parser, table
 from wellkept.core.codec import Json
-from wellkept.memory.recall.answer_probability import SUPPORT
-from wellkept.memory.recall.features import Feature
-from wellkept.memory.recall.ranking import WORD_VECTORS
-from wellkept.memory.recall.weights import WEIGHTS_FILE
+from wellkept.memory.recall.features import WEIGHTS_FILE, Feature, load_rankings, word_counts
+from wellkept.memory.recall.ranking import MOST_MARGIN, SUPPORT, WORD_VECTORS, margin, stems
 
 RIDGE = 3.0
 RIDGE_ANSWERS = 1.0
 BEST = 5
 BY_HAND: dict[str, float] = {"fragments": 2.0, "links": 2.0, "causal": 1.0}
-NOTE_BY_HAND = {"date": 3.0, "length": -0.7, "speaker": 1.0}
-NOTE_WORDS = {
-    "hybrid": {"words": 0.5, "covers": 1.0, "covers_most": 2.0},
-    "word_vectors": {"words": 0.2, "covers_most": 0.5, "met": 5.0},
-    "words": {"words": 2.5},
-    "vectors": {},
+NOTE_BY_HAND = {"date": 3.0, "speaker": 1.0, "fragments": 3.0}
+NOTE_MATCHES = {
+    "hybrid": {"meaning": 8.0, "covers_most": 6.0},
+    "word_vectors": {"meaning": 8.0, "covers_most": 2.0, "met": 4.0},
+    "words": {"words": 2.5, "covers_most": 6.0},
+    "vectors": {"meaning": 8.0},
 }
 """No note of the training has a date or an author. Many questions about them were written to share
-no word with the note, which would teach that shared words speak against it."""
+no word with the note, which would teach that shared words speak against it: these are the best of a
+grid on the development sets at 100, 5,000 and 100,000 notes (docs/decisions/ranking.md)."""
 SHARE = {
     "longmemeval": 1.0,
     "mixed": 1.0,
     "qmsum": 0.25,
     "friendsqa": 1.0,
     "molweni": 1.0,
-    "notes": 1.0,
 }
 CHAT_SHARE = {"longmemeval": 4.0, "mixed": 1.0, "written": 0.25}
 """How much one question of a source counts for turns and notes, and for chats: LongMemEval has few,
 and is most like real use; meetings are least like it."""
+_CONVERSATIONS = {"longmemeval", "qmsum", "friendsqa"}
 _ONLY_RANKED = {"molweni", "written"}
 """All their questions have an answer, so they cannot teach silence."""
+ANSWER_SHARE = {WORK: 2.0}
+"""How much a prompt of a kind counts for the probability: there are few of work."""
+_THRESHOLDS = (0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7)
+_COMPETING = 8
+_MARGIN = SUPPORT.index("margin")
 _STEPS = 40
 _PARTS = 8
 _ENOUGH = 1e-3
@@ -87,8 +98,8 @@ _BY_HAND = {Feature.FRAGMENTS, Feature.LINKS, Feature.CAUSAL}
 _OF_WORDS = {s for s in Feature if "words" in s.label or "covers" in s.label}
 _OF_MEANING = {s for s in Feature if "meaning" in s.label} | {Feature.MET}
 TURN = [s for s in Feature if s not in _BY_HAND | {Feature.NOTE, Feature.COVERS_MOST}]
+NOTE = [Feature.NOTE]
 _NOT_OF_CHATS = {Feature.COVERS_AROUND}  # the long answer of an assistant has most words
-NOTE = [Feature.MEANING, Feature.COVERS_MOST, Feature.NOTE]
 _WITHOUT = {
     "word_vectors": set[Feature](),
     "hybrid": {Feature.MET},
@@ -97,12 +108,9 @@ _WITHOUT = {
 }
 _SUPPORT_WITHOUT = {
     "word_vectors": set[str](),
-    "hybrid": {"met", "wordless_met"},
-    "words": {
-        *("similarity", "lead", "met"),
-        *("wordless", "wordless_similarity", "wordless_lead", "wordless_met"),
-    },
-    "vectors": {"covers", "overlap", "shared", "named", "unnamed", "piece", "met", "wordless_met"},
+    "hybrid": {"met"},
+    "words": {"met", "lead", "asked_lead"},
+    "vectors": {"met"},
 }
 
 
@@ -122,11 +130,16 @@ class Fitted:
 
 
 def fit(data: Sequence[Example], name: str = WORD_VECTORS, *, ridge: float = RIDGE) -> Fitted:
-    """Weights for one set of retrievers that rank first what answers, beside those set by hand."""
+    """Weights for one set of retrievers that rank first what answers, beside those set by hand. As
+    shipped where there are no conversations to learn from."""
     without = _WITHOUT[name]
-    of_notes = {**BY_HAND, **NOTE_BY_HAND, **NOTE_WORDS[name]}
+    of_notes = {**BY_HAND, **NOTE_BY_HAND, **NOTE_MATCHES[name]}
+    if not any(e.source in _CONVERSATIONS for e in data):
+        known = load_rankings()[name].weights
+        note = {**of_notes, Feature.NOTE.label: known.note[Feature.NOTE]}
+        return Fitted(np.array(known.turn), np.array(known.chat), _by_hand(note))
     turn = [f for f in TURN if f not in without]
-    note = [f for f in NOTE if f not in without and f.label not in of_notes]
+    note = NOTE
     found = Fitted(_by_hand(BY_HAND), _by_hand(BY_HAND), _by_hand(of_notes))
     weights = _learned(
         [e for e in data if e.targets and e.source in SHARE],
@@ -231,48 +244,55 @@ def _newton(
 def fit_answers(
     data: Sequence[Example], ranked_by: Fitted, *, notes: bool, without: Set[str]
 ) -> dict[str, float]:
-    """A logistic model of whether one of the best candidates answers; support never counts against
-    a memory, and a missing name never for it. `wordless` is a second constant."""
-    support, right = _best_supported(data, ranked_by, notes=notes)
+    """A logistic model of whether the best candidate answers; support never counts against it.
+    `wordless` is a second constant."""
+    firsts = [
+        (first, example)
+        for example in data
+        if example.source not in _ONLY_RANKED
+        and (first := _first(example, ranked_by)) is not None
+        and bool(example.notes[first[0]]) is notes
+        and first[1].any()
+    ]
+    support = np.array([own for (_, own), _ in firsts])
+    right = np.array([float(place in example.targets) for (place, _), example in firsts])
+    counts = np.array([ANSWER_SHARE.get(example.kind, 1.0) for _, example in firsts])
     names = [name for name in SUPPORT if name not in without]
     while True:
         chosen = [SUPPORT.index(name) for name in names]
-        found = _logistic(support[:, chosen], right)
+        found = _logistic(support[:, chosen], right, counts)
         weights = dict(zip(names, found[1:], strict=True))
-        signed = {n: w for n, w in weights.items() if n != "wordless"}
-        wrong = [n for n, w in signed.items() if (w < 0) != (n == "unnamed")]
+        wrong = [n for n, w in weights.items() if w < 0 and n != "wordless"]
         if not wrong:
             return {"constant": float(found[0]), **{n: float(w) for n, w in weights.items()}}
         names.remove(max(wrong, key=lambda name: abs(weights[name])))
 
 
-def _best_supported(
-    data: Sequence[Example], ranked_by: Fitted, *, notes: bool
-) -> tuple[Numbers, Numbers]:
-    support: list[Numbers] = []
-    right: list[float] = []
-    for example in (e for e in data if e.source not in _ONLY_RANKED):
-        for place in _best(example, ranked_by):
-            if bool(example.notes[place]) is notes and example.support[place].any():
-                support.append(example.support[place])
-                right.append(float(place in example.targets))
-    return np.array(support), np.array(right)
+def _first(example: Example, ranked_by: Fitted) -> tuple[int, Numbers] | None:
+    """The best candidate that was read, and its support."""
+    sums = ranked_by.sums(example)
+    places: list[int] = np.argsort(-sums, kind="stable").tolist()
+    order = [n for n in places if example.words[n] is not None]
+    if not order:
+        return None
+    best = order[:_COMPETING]
+    own = example.support[best[0]].copy()
+    ahead = margin(
+        [float(sums[n]) for n in best], [example.words[n] or frozenset[str]() for n in best]
+    )
+    own[_MARGIN] *= min(max(ahead, 0.0), MOST_MARGIN)
+    return best[0], own
 
 
-def _best(example: Example, ranked_by: Fitted) -> list[int]:
-    order: list[int] = np.argsort(-ranked_by.sums(example), kind="stable")[:BEST].tolist()
-    return order
-
-
-def _logistic(features: Numbers, right: Numbers) -> Numbers:
+def _logistic(features: Numbers, right: Numbers, counts: Numbers) -> Numbers:
     rows = np.hstack([np.ones((len(features), 1)), features])
     penalty = RIDGE_ANSWERS * np.eye(rows.shape[1])
     penalty[0, 0] = 0.0
     weights = np.zeros(rows.shape[1])
     for _ in range(_STEPS):
         likely = 1 / (1 + np.exp(-rows @ weights))
-        gradient = rows.T @ (likely - right) + penalty @ weights
-        curvature = (rows * (likely * (1 - likely))[:, None]).T @ rows + penalty
+        gradient = rows.T @ (counts * (likely - right)) + penalty @ weights
+        curvature = (rows * (counts * likely * (1 - likely))[:, None]).T @ rows + penalty
         step = np.linalg.solve(curvature, gradient)
         weights = weights - step
         if float(np.abs(step).max()) < _ENOUGH:
@@ -281,15 +301,15 @@ def _logistic(features: Numbers, right: Numbers) -> Numbers:
 
 
 def clarity(example: Example, ranked_by: Fitted, answers: dict[str, dict[str, float]]) -> float:
-    """The probability that the best candidates answer, as recall gives it."""
-    found = 0.0
-    for place in _best(example, ranked_by):
-        model = answers["note" if example.notes[place] else "turn"]
-        values = zip(SUPPORT, example.support[place].tolist(), strict=True)
-        total = model["constant"] + sum(model.get(name, 0.0) * value for name, value in values)
-        if example.support[place].any():
-            found = max(found, float(1 / (1 + np.exp(-total))))
-    return found
+    """The probability that the best candidate answers, as recall gives it."""
+    found = _first(example, ranked_by)
+    if found is None or not found[1].any():
+        return 0.0
+    place, own = found
+    model = answers["note" if example.notes[place] else "turn"]
+    values = zip(SUPPORT, own.tolist(), strict=True)
+    total = model["constant"] + sum(model.get(name, 0.0) * value for name, value in values)
+    return float(1 / (1 + np.exp(-total)))
 
 
 # -- Figures --------------------------------------------------------------------------------------
@@ -315,12 +335,13 @@ def cross_validated(data: Sequence[Example]) -> dict[str, dict[str, float]]:
 
 def _figures(of: Sequence[tuple[Example, Fitted, float]]) -> dict[str, float]:
     answerable = [(e, w) for e, w, _ in of if e.wanted]
-    clear = [p for _, _, p in of]
+    clear = np.array([p for _, _, p in of])
     return {
         "questions": len(of),
         "first": _percent([_found(e, w, 1) > 0 for e, w in answerable]),
         "recall_at_10": _percent([_found(e, w, 10) / e.wanted for e, w in answerable]),
-        "mean_probability": round(float(np.mean(clear)), 3),
+        "mean_probability": round(float(clear.mean()), 3),
+        **{f"from_{least:g}": _percent((clear >= least).tolist()) for least in _THRESHOLDS},
     }
 
 
@@ -335,9 +356,13 @@ def _percent(values: Sequence[float]) -> float:
 
 def _answers(data: Sequence[Example], weights: Fitted, name: str) -> dict[str, dict[str, float]]:
     without = _SUPPORT_WITHOUT[name]
+    known = load_rankings()[name].turn
+    has_turns = any(e.source in _CONVERSATIONS for e in data)
     return {
         "note": fit_answers(data, weights, notes=True, without=without),
-        "turn": fit_answers(data, weights, notes=False, without=without),
+        "turn": fit_answers(data, weights, notes=False, without=without)
+        if has_turns
+        else {"constant": known.constant, **known.weights},
     }
 
 
@@ -358,56 +383,80 @@ def _named(weights: Numbers) -> dict[str, Json]:
     return {s.label: round(float(weights[s]), 3) for s in Feature if weights[s]}
 
 
+def prompt_words() -> Json:
+    """In how many prompts of everyday work a stem is, of those in more than one."""
+    counts = Counter(word for prompt in load_prompts() for word in stems(prompt))
+    return {word: count for word, count in sorted(counts.items()) if count > 1}
+
+
 def main() -> None:
     """Train."""
     options = parser(__doc__)
-    options.add_argument("--longmemeval", type=Path, required=True, help="its development file")
-    options.add_argument("--qmsum", type=Path, required=True, help="a folder of its meetings")
-    options.add_argument("--friendsqa", type=Path, required=True, help="the folder of its files")
-    options.add_argument("--molweni", type=Path, required=True, help="the file of its test part")
+    options.add_argument("--longmemeval", type=Path, help="its development file")
+    options.add_argument("--qmsum", type=Path, help="a folder of its meetings")
+    options.add_argument("--friendsqa", type=Path, help="the folder of its files")
+    options.add_argument("--molweni", type=Path, help="the file of its test part")
     options.add_argument("--write", action="store_true", help="write the shipped weights")
     asked = options.parse_args()
+    if asked.write:  # what a word tells is part of what is learned from
+        _write(prompt_words=prompt_words())
+    conversations = [
+        ("longmemeval", asked.longmemeval, from_longmemeval),
+        ("qmsum", asked.qmsum, from_qmsum),
+        ("friendsqa", asked.friendsqa, from_friendsqa),
+        ("molweni", asked.molweni, from_molweni),
+    ]
     data = gathered(
         [
-            ("longmemeval", partial(from_longmemeval, asked.longmemeval)),
-            ("qmsum", partial(from_qmsum, asked.qmsum)),
-            ("friendsqa", partial(from_friendsqa, asked.friendsqa)),
-            ("molweni", partial(from_molweni, asked.molweni)),
+            *((name, partial(read, path)) for name, path, read in conversations if path),
             ("written", from_written),
             ("notes", from_notes),
+            ("prompts", from_prompts),
         ]
     )
     figures = cross_validated(data)
     sets: dict[str, Json] = {name: _set(data, name) for name in _WITHOUT}
     if asked.write:
-        _write(sets, figures, questions=len(data))
+        _write(
+            **_about(),
+            questions=len(data),
+            cross_validated=cast("Json", figures),
+            sets=sets,
+        )
     rows = [(name, *(f"{value:g}" for value in of.values())) for name, of in figures.items()]
     finish(
         "fusion_train",
         {"questions": len(data), "cross_validated": cast("Json", figures), "sets": sets},
         as_json=asked.json,
-        lines=table(("left out in turn", "questions", "first", "r@10", "mean P"), rows),
+        lines=table(
+            ("left out in turn", "questions", "first", "r@10", "mean P", *map(str, _THRESHOLDS)),
+            rows,
+        ),
     )
 
 
-def _write(sets: dict[str, Json], figures: dict[str, dict[str, float]], *, questions: int) -> None:
-    content: dict[str, Json] = {
+def _about() -> dict[str, Json]:
+    return {
         "about": "Weights of the default ranking; made by `python -m bench.fusion_train --write`.",
         "learned_from": [
             {"name": name, "what": what, "licence": licence}
             for name, (what, licence) in SOURCES.items()
         ],
-        "questions": questions,
         "method": f"listwise softmax over the candidates, linear, ridge {RIDGE:g}; probability of"
         f" an answer by logistic regression, ridge {RIDGE_ANSWERS:g}",
         "set_by_hand": [
             *sorted(BY_HAND),
-            *(f"{name} of notes" for name in sorted({*NOTE_BY_HAND, *NOTE_WORDS["hybrid"]})),
+            *(f"{name} of notes" for name in sorted({*NOTE_BY_HAND, *NOTE_MATCHES["hybrid"]})),
         ],
-        "cross_validated": cast("Json", figures),
-        "sets": sets,
     }
+
+
+def _write(**parts: Json) -> None:
+    """Replace parts of the shipped file."""
+    content: dict[str, Json] = {**json.loads(WEIGHTS_FILE.read_text("utf-8")), **parts}
     WEIGHTS_FILE.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
+    load_rankings.cache_clear()
+    word_counts.cache_clear()
 
 
 if __name__ == "__main__":

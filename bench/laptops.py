@@ -73,8 +73,8 @@ class Laptop:
 
     def correct(self, memory_id: str, content: str) -> Memory:
         self.clock.advance(seconds=1)
-        made = self.wk.edit(memory_id, content=content)
-        return self.wk.edit(made.id, user_verified=True)
+        made = self.wk.edit(memory_id, content=content).memory
+        return self.wk.edit(made.id, user_verified=True).memory
 
     def says(self) -> dict[str, str]:
         """What holds here, by id."""

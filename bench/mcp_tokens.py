@@ -27,13 +27,11 @@ from bench.corpus import Corpus
 from bench.report import Target, finish, machine, parser, ratio, say, table
 from wellkept import Wellkept
 from wellkept import open as open_memory
-from wellkept.api.operations import inputs
-from wellkept.api.operations import memory as verbs
-from wellkept.api.operations.observations import ObservationInput, store_observation
-from wellkept.api.operations.outputs import Output
+from wellkept.api.verbs.as_json import plain
 from wellkept.core.codec import Json, record_to_json
 from wellkept.core.memory import Memory
 from wellkept.core.text import content_words
+from wellkept.memory.argument_names import READABLE
 
 TARGET_RATIO = 10.0
 _DEPTH = 3
@@ -86,20 +84,15 @@ def fill_with_sessions(wk: Wellkept, *, observations: int) -> None:
     ]
     for number in range(observations):
         own = sentences[number * _SENTENCES_EACH : (number + 1) * _SENTENCES_EACH]
-        store_observation(
-            wk,
-            ObservationInput.model_validate(
-                {
-                    "kind": _KINDS[number % len(_KINDS)],
-                    "title": own[0][:100],
-                    "facts": own[1:6],
-                    "narrative": " ".join(own[6:]),
-                    "concepts": content_words(own[0])[:4],
-                    "files_modified": [f"src/module_{number % 40}.py"],
-                    "work_tokens": 4_000,
-                    "session": f"session-{number // 12}",
-                }
-            ),
+        wk.session.note(
+            kind=_KINDS[number % len(_KINDS)],
+            title=own[0][:100],
+            facts=own[1:6],
+            narrative=" ".join(own[6:]),
+            concepts=content_words(own[0])[:4],
+            files_modified=[f"src/module_{number % 40}.py"],
+            work_tokens=4_000,
+            session=f"session-{number // 12}",
         )
 
 
@@ -127,24 +120,28 @@ def ask(wk: Wellkept, query: str, about: Memory, spent: Spent, *, rows: int) -> 
     """One question, both ways."""
     cost = wk.engine.count_tokens
 
-    def count(layer: str, answer: Output) -> None:
-        spent.add(layer, cost(answer.text()))
-        spent.add("three layers", cost(answer.text()))
-        spent.add("layers structured", cost(json.dumps(answer.structured(), ensure_ascii=False)))
+    def count(layer: str, answer: object, text: str) -> None:
+        spent.add(layer, cost(text))
+        spent.add("three layers", cost(text))
+        spent.add("layers structured", cost(json.dumps(plain(answer), ensure_ascii=False)))
 
-    found = verbs.search(wk, inputs.SearchInput(query=query, limit=rows, min_score=0.0))
-    ids = [row.id for row in found.rows]
+    def whole(names: list[str]) -> str:
+        return wk.show(names).as_text()
+
+    found = wk.recall(query, limit=rows, min_score=0.0, count_access=False, types=READABLE)
+    rows_text = found.as_text(brief=True)
+    ids = found.ids
     spent.questions += 1
     spent.found += about.short in ids
     wanted = about.short if about.short in ids or not ids else ids[0]
-    count("search", found)
-    around = verbs.timeline(wk, inputs.TimelineInput(anchor=wanted, before=_DEPTH, after=_DEPTH))
-    count("timeline", around)
-    count("get", verbs.get(wk, inputs.GetInput(ids=[wanted])))
+    count("search", found, rows_text)
+    around = wk.list(around=wanted, before=_DEPTH, after=_DEPTH, types=(*READABLE, "prompt"))
+    count("timeline", around, around.as_text())
+    count("get", wk.show(wanted), whole([wanted]))
     few = list(dict.fromkeys([wanted, *ids]))[:_OPENED]
-    more = cost(verbs.get(wk, inputs.GetInput(ids=few)).text())
-    spent.add("three layers, three read", cost(found.text()) + cost(around.text()) + more)
-    spent.add("all texts", cost(verbs.get(wk, inputs.GetInput(ids=ids or [wanted])).text()))
+    read = cost(rows_text) + cost(around.as_text()) + cost(whole(few))
+    spent.add("three layers, three read", read)
+    spent.add("all texts", cost(whole(ids or [wanted])))
     for name in ids or [wanted]:
         record = json.dumps(record_to_json(wk.get(name)), ensure_ascii=False)
         spent.add("all records", cost(record))

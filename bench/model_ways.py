@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from wellkept import open as open_memory
 from wellkept.api import Wellkept
+from wellkept.api.wiring import services
 from wellkept.core.clock import Clock, system_clock
 from wellkept.core.settings.model import Settings
 
@@ -56,9 +57,8 @@ def chosen_ways(asked: argparse.Namespace) -> list[Way]:
 @contextmanager
 def opened(way: Way, *, clock: Clock = system_clock) -> Generator[Wellkept, None, None]:
     """An empty memory with these models; an error when one cannot be used."""
-    settings = Settings(
-        reranker_name=way.reranker, reranker_base_url=way.reranker_url, reranker_timeout_s=600
-    )
+    settings = Settings(reranker_name=way.reranker, reranker_base_url=way.reranker_url)
+    services.RERANKER_LIMIT_S = 600.0  # quality is measured here, not patience
     with (
         TemporaryDirectory() as folder,
         open_memory(

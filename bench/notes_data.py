@@ -4,15 +4,20 @@
 project and was made before anything was tuned. The format is described in the first file.
 `elsewhere.txt` holds questions about anything but software, in two parts likewise, and
 `note_questions.jsonl` a second, smaller set of notes with a direct question and one in other words
-each, half of them for tuning.
+each, half of them for tuning. `harbour.json` has notes and every kind of question and prompt,
+written by somebody who knew nothing of the ranking; `distractors.txt` notes to lose them among.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from random import Random
 
+from bench.corpus import Corpus
 from wellkept.core.memory import MemoryDraft
 
 FOLDER = Path(__file__).parent / "data" / "notes"
@@ -20,6 +25,16 @@ DEVELOPMENT, HELD_OUT = FOLDER / "development.txt", FOLDER / "heldout.txt"
 ELSEWHERE_PARTS = {DEVELOPMENT: "development", HELD_OUT: "held out"}
 KINDS = {"d": "direct", "p": "paraphrase", "x": "other language", "i": "identifier"}
 UNANSWERABLE, ELSEWHERE = "unanswerable", "elsewhere"
+WORK, EVERYDAY, NONSENSE = "work", "everyday", "nonsense"
+HARBOUR_KINDS = {
+    "direct": "direct",
+    "other_words": "paraphrase",
+    "other_language": "other language",
+    "work_prompts": WORK,
+    "unanswerable": UNANSWERABLE,
+    "off_topic": EVERYDAY,
+    "nonsense": NONSENSE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +112,72 @@ def load_elsewhere(part: str) -> list[str]:
         elif line and not line.startswith("#"):
             asked.append(line)
     return found[part]
+
+
+def load_harbour(path: Path = FOLDER / "harbour.json") -> NoteSet:
+    """Notes of one project with questions and prompts of every kind; `--cases` may name others."""
+    held = json.loads(path.read_text("utf-8"))
+    texts = {note["id"]: note["text"] for note in held["notes"]}
+    asked: list[NoteQuestion] = []
+    for name, kind in HARBOUR_KINDS.items():
+        for one in held[name]:
+            text, note = (one, None) if isinstance(one, str) else (one["q"], texts[one["id"]])
+            asked.append(NoteQuestion(kind, text, note, path.stem))
+    return NoteSet(tuple((path.stem, text) for text in texts.values()), tuple(asked))
+
+
+def load_distractors(count: int) -> list[str]:
+    """Notes to lose the others among: sentences about another program, then made-up ones."""
+    lines = _lines("distractors.txt")
+    more = count - len(lines)
+    if more <= 0:
+        return Random(count).sample(lines, count)
+    made_up = (one.content for batch in Corpus().batches(more) for one in batch.memories)
+    return [*lines, *islice(made_up, more)]
+
+
+def prompt_sets(part: str) -> list[NoteSet]:
+    """Three sets of notes of the `development` part or two `held_out` ones, each with what is typed
+    at prompts: questions, work that one of them is about, and prompts that none is about. Those
+    that belong to no project have none: nothing tells which part of the learning they go with."""
+    path = DEVELOPMENT if part == "development" else HELD_OUT
+    notes = load_notes(path)
+    pairs = load_pairs_of_questions(part)
+    part = part.replace("_", " ")
+    everyday = _lines("everyday.txt" if path == DEVELOPMENT else "prompts.txt")
+    silent = (
+        *(NoteQuestion(EVERYDAY, text, None, "") for text in everyday),
+        *(NoteQuestion(ELSEWHERE, text, None, "") for text in load_elsewhere(part)),
+    )
+    found = [
+        NoteSet(notes.notes, (*notes.questions, *_work(notes, part), *silent)),
+        NoteSet(pairs.notes, (*pairs.questions, *silent)),
+    ]
+    return [*found, load_harbour()] if path == DEVELOPMENT else found
+
+
+def _work(notes: NoteSet, part: str) -> Iterator[NoteQuestion]:
+    inside = False
+    for line in _lines("work.txt"):
+        if line.startswith("="):
+            inside = line[1:].strip() == part
+        elif inside:
+            opening, _, prompt = line.partition("\t")
+            ((project, note),) = [one for one in notes.notes if one[1].startswith(opening)]
+            yield NoteQuestion(WORK, prompt, note, project)
+
+
+def load_prompts() -> list[str]:
+    """Prompts of everyday work and of work on many projects, to count their words."""
+    of_skills = (FOLDER.parent / "skills" / "prompts.jsonl").read_text("utf-8").splitlines()
+    off_topic = [one.text for one in load_harbour().of_kind(EVERYDAY)]
+    return [
+        *_lines("everyday.txt"),
+        *off_topic,
+        *(json.loads(line)["prompt"] for line in of_skills),
+    ]
+
+
+def _lines(name: str) -> list[str]:
+    lines = (FOLDER / name).read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]

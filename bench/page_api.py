@@ -93,10 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             fill(wk, options.rows)
             questions: dict[str, Callable[[], object]] = {
                 "health": wk.health,
-                "facets, no filter": wk.facets,
-                "facets, one type": lambda: wk.facets(types=["gotcha"]),
-                "facets, a tag and a file": lambda: wk.facets(
-                    tags=["retry"], files=["src/cache/1.py"]
+                "facets, no filter": lambda: wk.list(count=True),
+                "facets, one type": lambda: wk.list(count=True, types=["gotcha"]),
+                "facets, a tag and a file": lambda: wk.list(
+                    count=True, tags=["retry"], files=["src/cache/1.py"]
                 ),
                 "find, two words": lambda: wk.recall("invoice retry", count_access=False),
                 "find, two words, one type": lambda: wk.recall(

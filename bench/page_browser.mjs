@@ -154,7 +154,7 @@ const scrollFigures = { listed: Number(listed), ...list, rows_in_document: rows,
 // Search as you type: quiet, then each time right after something was kept.
 const quiet = await typing(first, queries, async () => first.waitForTimeout(400));
 const written = await typing(first, queries, async (query) => {
-  await context.request.post(`${address}/api/memory_store`, { headers: { authorization: `Bearer ${token}` }, data: { content: `Noted while typing: ${query}`, type: "fact" } });
+  await context.request.post(`${address}/api/remember`, { headers: { authorization: `Bearer ${token}` }, data: { content: `Noted while typing: ${query}`, type: "fact" } });
 });
 
 await browser.close();

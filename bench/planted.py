@@ -21,10 +21,17 @@ from bench.redaction import fill
 PARTS = ("development", "heldout", "later")
 _DATA = Path(__file__).parent / "data"
 _MARKED = re.compile("⟦(.*?)⟧", re.DOTALL)
-_HOLE = re.compile(r"<(?:(b36|HEX):(\d+)|(word|lower|sym|uuid|phrase))>")
+_HOLE = re.compile(r"<(?:(b36|HEX):(\d+)|(word|lower|sym|uuid|phrase|leet|strong|words|year|pin))>")
 _B36 = "abcdefghijklmnopqrstuvwxyz0123456789"
+_PLAIN = (
+    "dragon", "sunshine", "monkey", "orange", "winter", "bicycle", "harvest", "elephant", "cobalt",
+    "lantern", "pineapple", "thunder", "marble", "falcon", "whisper", "granite", "velvet", "hunter",
+    "shadow", "buster", "mustang", "coffee", "pumpkin", "zanzibar", "kestrel", "tulip", "mercury",
+    "biscuit", "summer", "saturn", "rocket", "banjo", "copper", "juniper", "quokka", "badger",
+)  # fmt: skip
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 _PART_CHARS = 12
+_TRIES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +56,11 @@ def plants(part: str, *, each: int = 6, seed: int = 13) -> list[Plant]:
     taken: set[str] = set()
     found: list[Plant] = []
     for kind, forms in kinds.items():
-        for number in range(each):
+        for number in range(max(each, len(forms))):
             plant = _plant(kind, part, forms[number % len(forms)], rng)
-            while not taken.isdisjoint(plant.needles):
+            for _ in range(_TRIES if not taken.isdisjoint(plant.needles) else 0):
+                if taken.isdisjoint(plant.needles):
+                    break
                 plant = _plant(kind, part, forms[number % len(forms)], rng)
             taken.update(plant.needles)
             found.append(plant)
@@ -63,6 +72,13 @@ def beyond(part: str, *, seed: int = 13) -> list[Plant]:
     rng = random.Random(f"{part}-{seed}")
     kinds = _read(part).get("beyond", {})
     return [_plant(kind, part, form, rng) for kind, forms in kinds.items() for form in forms]
+
+
+def ordinary(*, part: str = "ordinary", seed: int = 3) -> list[str]:
+    """Lines without a secret that look as if they held one, with fresh values in their holes."""
+    rng = random.Random(seed)
+    forms = (_DATA / f"secrets_{part}.txt").read_text(encoding="utf-8").splitlines()
+    return [filled(form.replace("\\n", "\n").replace("\\t", "\t"), rng) for form in forms]
 
 
 def _read(part: str) -> dict[str, dict[str, list[str]]]:
@@ -81,9 +97,14 @@ def _folded(raw: bytes) -> str:
     return text + "\n" + text.replace("\\/", "/").replace('\\"', '"') if "\\" in text else text
 
 
+def filled(form: str, rng: random.Random) -> str:
+    """A form with something fresh in each of its holes."""
+    return fill(_HOLE.sub(lambda hole: _more(hole, rng), form), rng)
+
+
 def _plant(kind: str, part: str, form: str, rng: random.Random) -> Plant:
     verb, _, rest = form.partition(" ") if form.startswith("@") else ("", "", form)
-    whole = fill(_HOLE.sub(lambda hole: _more(hole, rng), rest), rng)
+    whole = filled(rest, rng)
     needles = tuple(_MARKED.findall(whole))
     text = _MARKED.sub(r"\1", whole)
     if verb == "@base64":
@@ -106,6 +127,21 @@ def _more(hole: re.Match[str], rng: random.Random) -> str:
             return _syllables(rng, 5)
         case "phrase":
             return _syllables(rng, 9)
+        case "leet":
+            plain = rng.choice(_PLAIN).translate(str.maketrans("aeios", "43105"))
+            tail = rng.choice(["", "!", "#1", "_x", "&3", "@home", "$$", str(rng.randrange(999))])
+            return rng.choice((plain.capitalize(), plain)) + tail
+        case "strong":
+            drawn = rng.choices(_B36 + _B36.upper() + "!@#$%^&*-_=+?.", k=rng.randrange(9, 20))
+            return f"{rng.choice('KXQ')}{''.join(drawn)}{rng.randrange(10)}{rng.choice('kzw')}"
+        case "words":
+            return "-".join(rng.sample(_PLAIN, 3)) + rng.choice(["", f"-{rng.randrange(10, 99)}"])
+        case "year":
+            word = rng.choice(_PLAIN)
+            made = f"{word}{rng.randrange(1990, 2027)}{rng.choice(('', '!'))}"
+            return rng.choice((made, made.capitalize()))
+        case "pin":
+            return str(rng.randrange(100_000, 99_999_999))
         case "sym":
             start = f"{_syllables(rng, 2).capitalize()}{rng.choice('@!%*+')}"
             return f"{start}{rng.randrange(10, 999)}{rng.choice('#!?_')}"

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -28,8 +29,10 @@ from bench.notes_data import (
     UNANSWERABLE,
     NoteQuestion,
     NoteSet,
+    load_distractors,
     load_elsewhere,
     load_notes,
+    prompt_sets,
 )
 from bench.report import say
 from wellkept import open as open_memory
@@ -37,12 +40,13 @@ from wellkept.api import Wellkept
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.ports.models import WordMatcher
 from wellkept.core.query import Filter
+from wellkept.core.text import content_words
 from wellkept.core.types import MemoryType
-from wellkept.memory.recall import answer_probability as answers
-from wellkept.memory.recall.features import Feature, FeatureTable, Form
-from wellkept.memory.recall.query_plan import plan_query
+from wellkept.memory.engine import is_zero_vector
+from wellkept.memory.recall import ranking as answers
+from wellkept.memory.recall.features import READ_CHARS, Feature, FeatureTable, Form
 from wellkept.memory.recall.ranking import READ_FIRST, READ_TEXTS, best_of
-from wellkept.memory.recall.retrievers import RETRIEVER_CAP, QueryVector, gather
+from wellkept.memory.recall.retrievers import RETRIEVER_CAP, QueryVector, gather, plan_query
 
 SOURCES = {
     "longmemeval": ("LongMemEval-S, 31 questions of its development part", "MIT"),
@@ -51,6 +55,7 @@ SOURCES = {
     "molweni": ("Molweni, questions about chats on Ubuntu, test part", "Apache-2.0"),
     "written": ("bench/data/longmemeval: chats written for this purpose", "Apache-2.0"),
     "notes": ("bench/data/notes: development part, written for this purpose", "Apache-2.0"),
+    "prompts": ("bench/data/notes: prompts and questions to other notes, likewise", "Apache-2.0"),
 }
 _MEETINGS, _EPISODES = 6, 4
 _MOST_EVIDENCE = 12
@@ -58,6 +63,7 @@ _FROM_EACH_EPISODES = 70
 _CHATS, _FROM_EACH_CHAT, _CHATS_A_WEEK = 25, 3, 5
 _SMALL_STORES, _SMALL = 24, 3
 _MIXED, _ASKED_IN_MIXED = 6, 40
+_LARGE, _SPREAD = 3_000, 12
 _FAR = 0.5  # questions from elsewhere, as a share of the others that nothing answers
 _FIRST_DAY = datetime(2023, 1, 1, 12, tzinfo=UTC)
 Numbers = NDArray[np.float64]
@@ -69,8 +75,8 @@ Forms = NDArray[np.int8]
 class Example:
     """One question: the features and the support of its candidates, and which of them answer.
 
-    `group` is what is left out together. `wanted` memories answer it, of which `targets` were
-    found; 0 when nothing in the store answers.
+    `words` are those of the texts that were read. `group` is what is left out together. `wanted`
+    memories answer it, of which `targets` were found; 0 when nothing in the store answers.
     """
 
     source: str
@@ -78,6 +84,7 @@ class Example:
     kind: str
     rows: Numbers
     support: Numbers
+    words: tuple[frozenset[str] | None, ...]
     forms: Forms
     targets: tuple[int, ...]
     wanted: int
@@ -102,6 +109,7 @@ def collect(
     source: str,
     group: str,
     kind: str = "",
+    unasked: bool = False,
 ) -> Example:
     """What recall sees of a question that the memories of the ids `wanted` answer."""
     engine = memory.engine
@@ -109,8 +117,9 @@ def collect(
     if embedder is None:
         raise SystemExit("Training needs an embedder.")
 
-    def embed(text: str) -> QueryVector:
-        return QueryVector(embedder.embed_query(text), embedder.model_id)
+    def embed(text: str) -> QueryVector | None:
+        vector = embedder.embed_query(text)
+        return None if is_zero_vector(vector) else QueryVector(vector, embedder.model_id)
 
     where = Filter(project=memory.project)
     plan = plan_query(query, now=engine.clock())
@@ -124,19 +133,23 @@ def collect(
         table.read_matches(dict(zip(texts, matched, strict=True)))
     ids = [candidate.id for candidate in pool.candidates]
     rows = np.array([table[each] for each in ids]).reshape(-1, len(Feature))
-    asked = answers.Question.of(plan, pool, near=engine.thresholds().duplicate)
+    near = engine.thresholds().duplicate
+    asked = answers.Question.of(plan, pool, near=near, unasked=unasked)
     support = np.zeros((len(ids), len(answers.SUPPORT)))
+    words: list[frozenset[str] | None] = [None] * len(ids)
     place = {each: number for number, each in enumerate(ids)}
     for one in engine.store.get(read):
         number = place[one.id]
-        own = rows[number]
-        support[number] = asked.support(one, covers=own[Feature.COVERS], met=own[Feature.MET])
+        met = float(rows[number][Feature.MET])
+        support[number] = asked.support(one, met=met, margin=1.0)
+        words[number] = frozenset(content_words(one.content[:READ_CHARS]))
     return Example(
         source,
         group,
         kind,
         rows,
         support,
+        tuple(words),
         np.array([table.form(each) for each in ids], dtype=np.int8),
         tuple(number for number, each in enumerate(ids) if each in wanted),
         len(wanted),
@@ -410,6 +423,26 @@ def _ask_notes(
             wanted = frozenset({ids[each.note]}) if each.note in ids else frozenset[str]()
             kind = each.kind if wanted or each.kind == ELSEWHERE else UNANSWERABLE
             yield collect(memory, each.text, wanted, source="notes", group=each.project, kind=kind)
+
+
+def from_prompts() -> Iterator[Example]:
+    """What is typed at prompts, in a store of the notes it is about and among many others: work,
+    questions, everyday prompts and nonsense."""
+    for notes, size in product(prompt_sets("development"), (0, _LARGE)):
+        texts = [text for _, text in notes.notes]
+        drafts = [MemoryDraft(content=text) for text in (*texts, *load_distractors(size))]
+        with TemporaryDirectory() as folder, _opened(folder) as memory:
+            ids = dict(zip(texts, _kept(memory, drafts), strict=False))
+            for number, each in enumerate(notes.questions):
+                yield collect(
+                    memory,
+                    each.text,
+                    frozenset({ids[each.note]}) if each.note else frozenset[str](),
+                    source="prompts",
+                    group=each.project or f"prompts {number % _SPREAD}",
+                    kind=each.kind,
+                    unasked=True,
+                )
 
 
 def gathered(sources: Iterable[tuple[str, Callable[[], Iterator[Example]]]]) -> list[Example]:

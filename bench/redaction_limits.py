@@ -1,4 +1,4 @@
-"""What redaction costs: altered lines of real code, and processor time for hostile texts.
+"""What redaction leaves and costs: unlearned plants, altered lines, time for hostile texts.
 
 `python -m bench.redaction_limits [--mb 20] [--json] [--show]`. Real code is what is installed
 beside Wellkept: the packages of this environment. Hostile texts repeat what the rules start from;
@@ -16,10 +16,28 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench import planted
 from wellkept.text.rule_data import read_rules
 from wellkept.text.secrets.redaction import PRIVATE, redact
 
-_SUFFIXES = frozenset({".py", ".pyi", ".js", ".ts", ".md", ".rst", ".toml", ".json", ".c", ".h"})
+_SUFFIXES = frozenset(
+    {
+        ".py",
+        ".pyi",
+        ".js",
+        ".ts",
+        ".md",
+        ".rst",
+        ".toml",
+        ".json",
+        ".c",
+        ".h",
+        ".txt",
+        ".sh",
+        ".yaml",
+    }
+    | {".yml", ".html", ".cfg", ".ini"}
+)
 _MAX_FILE_BYTES = 400_000
 _SMALL_CHARS = 10_000
 _LARGE_CHARS = 1_000_000
@@ -71,24 +89,54 @@ def altered_lines(megabytes: float, *, show: bool = False) -> dict[str, float | 
     return {"lines": lines, "altered": altered, "altered_percent": share}
 
 
+def fresh() -> dict[str, int]:
+    """Plants that the judge never learned from, those left, tempting lines and those altered."""
+    plants = [one for seed in range(5) for one in planted.plants("fresh", seed=seed)]
+    lines = [
+        line for seed in range(9) for line in planted.ordinary(part="fresh_ordinary", seed=seed)
+    ]
+    return {
+        "fresh_plants": len(plants),
+        "fresh_left": sum(one.left_in(redact(one.text).text.lower()) for one in plants),
+        "tempting_lines": len(lines),
+        "tempting_altered": sum(redact(line).changed for line in lines),
+    }
+
+
 def hostile_units() -> list[str]:
     """Short texts that begin what the rules look for, and go on in ways that lead nowhere."""
-    raw, tokens = read_rules("redaction"), read_rules("provider_tokens")
-    units = {"a", "1", "\\", "\\\n", "\n", "=", "a=", "@", "://", "[redacted:", "é", " ", "\t"}
+    rules, words = read_rules("secret_rules")["rules"], read_rules("secret_words")
+    units = {
+        "a",
+        "1",
+        "\\",
+        "\\\n",
+        "\n",
+        "=",
+        "a=",
+        "@",
+        "://",
+        "[redacted:",
+        "é",
+        " ",
+        "\t",
+        "a1b2",
+    }
     units |= {"-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----\n", "QUJD" * 8 + "\n"}
     units |= {"kind: Secret\n", "kind: Secret\ndata:\n", "QUFBQUFBQUFBQUFBQUFBQUFBQUFB "}
-    for rule in raw["format"]:
-        for prefix in rule["prefixes"]:
-            units |= {prefix, f"{prefix} ", f"{prefix}a", f"{prefix}=", f"{prefix}1"}
-    for rule in raw["command"]:
-        for word in rule["words"]:
-            units |= {f"{word} ", f"{word} -p ", f"{word} -u a:", f"x {word}\n"}
-    for stems in (*raw["assignment"].values(), *raw["whole"].values()):
-        for stem in stems:
-            units |= {stem, f"{stem} ", f"{stem}=", f"{stem}: '", f'{stem}" {{', f"{stem} is "}
-    units |= {f"{word}=" for word in tokens["named"]}
-    for section in ("prefixed", "weakly_prefixed"):
-        units |= {shape.partition("<")[0] for some in tokens[section].values() for shape in some}
+    units |= {
+        "password | x\n",
+        "a, password, b\n",
+        "a  password  b\n",
+        "<private>",
+        "x7k!9 ",
+        "密码",
+    }
+    for keyword in {keyword for rule in rules for keyword in rule["keywords"]}:
+        units |= {keyword, f"{keyword} ", f"{keyword}a", f"{keyword}=", f"{keyword}a1b2c3"}
+    for part in ("inside", "whole", "phrases"):
+        for word in (word for some in words[part].values() for word in some):
+            units |= {word, f"{word} ", f"{word}=", f"{word}: '", f"{word} -p ", f"{word} is x1y2 "}
     return sorted(units)
 
 
@@ -116,7 +164,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="only the JSON object")
     parser.add_argument("--show", action="store_true", help="print what was altered")
     options = parser.parse_args()
-    code = altered_lines(options.mb, show=options.show)
+    code = {**fresh(), **altered_lines(options.mb, show=options.show)}
     hostile = hostile_seconds()
     if not options.json:
         for name, value in {**code, **hostile}.items():

@@ -31,10 +31,7 @@ _SUFFIXES = (".py", ".ts", ".tsx", ".js", ".go", ".rs", ".java", ".c", ".cpp", "
 _HUBS = ("README.md", "CHANGELOG.md", "package.json", "pyproject.toml", "src/index.ts")
 _WHATS = ("retry", "limit", "header", "timeout", "filter", "export", "paging", "cache", "lock")
 _FLAKY = (
-    ("make build", "error: stale cache in build/", "make clean", False),
-    ("npm run build", "Error: cannot find generated types", "npm run codegen", False),
-    ("cargo build", "error: linking failed: lock file is held", "cargo clean", False),
-    ("docker compose up -d", "Error: port 5432 is in use", "docker compose down", False),
+    ("npm run build", "Error: Cannot find module 'left-pad'", "npm install", False),
     ("rtk npm run gen", "error: unrecognized subcommand 'npm'", "npm run gen", True),
     ("pip install pkg", "error: externally-managed-environment", "pip install --user pkg", True),
 )

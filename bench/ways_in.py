@@ -353,16 +353,17 @@ def command_line(scene: Scene, planted: Sequence[Plant]) -> None:
 
 
 def servers(scene: Scene, planted: Sequence[Plant]) -> None:
-    """`memory_store` of the MCP and HTTP servers: one table of operations."""
-    from wellkept.api.operations.table import OPERATIONS
+    """`memory_store` of the MCP and HTTP servers: one checker of arguments."""
+    from wellkept.api.verbs.check import read
+    from wellkept.api.verbs.table import find, run
 
-    (store,) = [one for one in OPERATIONS if one.name == "memory_store"]
+    verb = find("remember")
     with scene.open() as wk:
         for plant in planted:
             with contextlib.suppress(WellkeptError, ValueError):
                 tags = [plant.text] if _is_label(plant) else []
-                request = store.read({"content": plant.text, "tags": tags})
-                scene.notes.append(str(store.run(wk, request)))
+                own, _ = read(verb, {"content": plant.text, "tags": tags})
+                scene.notes.append(str(run(verb, wk, own)))
 
 
 def exports(scene: Scene, planted: Sequence[Plant]) -> None:

@@ -4,8 +4,6 @@ This one does not let a turn end before the tests have passed. A capability is m
 session, so its state is that of the session.
 """
 
-import asyncio
-
 import wellkept
 from wellkept.core.chat.messages import ToolCallPart
 from wellkept_agent import Capability, HookContext, ToolOutput
@@ -26,22 +24,17 @@ class TestsPass(Capability):
         self, context: HookContext, call: ToolCallPart, output: ToolOutput
     ) -> None:
         _ = context  # session, project, provider, model, state
-        if call.name == "Bash" and "make test" in call.arguments:
+        if call.name == "Bash" and "make test" in call.args["command"]:
             self.have_passed = not output.is_error
 
     def keep_going(self) -> str | None:
         return None if self.have_passed else RULE
 
 
-async def main() -> None:
-    with wellkept.open() as wk:
-        agent = wk.agent(
-            "anthropic:claude-sonnet-4-5",
-            capabilities=[TestsPass],
-            permission_mode="bypass",  # in a container of your own
-        )
-        result = await agent.run("Fix the rounding of totals.")
-        print(result.text)
-
-
-asyncio.run(main())
+with wellkept.open() as wk:
+    agent = wk.agent(
+        "anthropic:claude-sonnet-4-5",
+        capabilities=[TestsPass],
+        permission_mode="bypass",  # in a container of your own
+    )
+    print(agent.run_sync("Fix the rounding of totals.").output)

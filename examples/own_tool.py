@@ -1,24 +1,15 @@
-"""A tool of your own: a function with types. Its schema and description are made from it."""
+"""A tool of your own: a plain function. Its schema comes from its types."""
 
-import asyncio
 from pathlib import Path
 
-import wellkept
-from wellkept_agent import ToolContext, tool
+from wellkept_agent import Agent
 
 
-@tool(read_only=True)
-def count_lines(context: ToolContext, file_path: str) -> str:
-    """Count the lines of a file of this project."""
-    path: Path = context.path(file_path)  # refuses paths outside of the project
-    return f"{len(path.read_text().splitlines())} lines"
+def count_lines(file_path: str, skip: str | None) -> int:
+    """Count the lines of a file of this project, without those that begin with `skip`."""
+    lines = Path(file_path).read_text().splitlines()
+    return sum(1 for line in lines if not (skip and line.startswith(skip)))
 
 
-async def main() -> None:
-    with wellkept.open() as wk:
-        agent = wk.agent("anthropic:claude-sonnet-4-5", tools=[count_lines])
-        result = await agent.run("How long is orders.py?")
-        print(result.text)
-
-
-asyncio.run(main())
+agent = Agent("anthropic:claude-sonnet-4-5", tools=[count_lines])
+print(agent.run_sync("How long is orders.py without comments?").output)

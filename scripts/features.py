@@ -1,8 +1,9 @@
-"""The manifest: every FEATURES row with the tests that prove it, checked in both directions.
+"""The manifest: every row with the journey that proves it, checked in both directions.
 
 `python -m scripts.features` writes docs/features.md; `--check` fails when it is not fresh, when a
-test cites no row or an unknown one, or when a row that is called done has no test. Tests marked
-`repository` are about the repository itself and cite no row.
+test cites no row or an unknown one, when a row that is called done has no test, or when a row in
+part does not say why. A row shows its journeys and the tests that carry it; only where it has
+neither yet, the files of the tests that cite it. Tests marked `repository` cite no row.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ROWS = ROOT / "docs" / "features" / "rows.toml"
 PAGE = ROOT / "docs" / "features.md"
+JOURNEYS = "tests/journeys/"
 STATES = {"done": "yes", "part": "in part", "planned": "planned"}
 
 
@@ -31,6 +33,8 @@ class Row:
     area: str
     promise: str
     state: str
+    why: str = ""
+    carried: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -55,7 +59,14 @@ def read_rows() -> list[Row]:
     """The promises, in order."""
     areas = tomllib.loads(ROWS.read_text("utf-8"))["area"]
     return [
-        Row(row["id"], area["name"], row["promise"], row["state"])
+        Row(
+            row["id"],
+            area["name"],
+            row["promise"],
+            row["state"],
+            row.get("why", ""),
+            tuple(row.get("carried", ())),
+        )
         for area in areas
         for row in area["rows"]
     ]
@@ -79,17 +90,44 @@ def problems(rows: Sequence[Row], citations: Citations) -> list[str]:
     found += [
         f"row {row.id} is called done but no test cites it"
         for row in rows
-        if row.state == "done" and row.id not in citations.by_row
+        if row.state == "done" and not proof(row, citations)
+    ]
+    found += [f"row {row.id} is in part and does not say why" for row in rows if lacks_reason(row)]
+    found += [
+        f"row {row.id} is carried by {path}, which is not there"
+        for row in rows
+        for path in row.carried
+        if not (ROOT / path).exists()
     ]
     return found + [
         f"row {r.id} has the unknown state {r.state}" for r in rows if r.state not in STATES
     ]
 
 
+def lacks_reason(row: Row) -> bool:
+    """Whether a row in part says nothing of what is missing."""
+    return row.state == "part" and not row.why
+
+
+def proof(row: Row, citations: Citations) -> list[str]:
+    """The journeys of a row and the tests that carry it, else the files that cite it."""
+    tests = sorted(citations.by_row.get(row.id, ()))
+    journeys = [
+        f"{Path(file).stem}: {name}"
+        for file, _, name in (test.partition("::") for test in tests)
+        if file.startswith(JOURNEYS)
+    ]
+    carried = [path.removeprefix("tests/") for path in row.carried]
+    # No counts: the page would go stale with every new test.
+    cited = sorted({test.split("::")[0].removeprefix("tests/") for test in tests})
+    return [*journeys, *carried] or cited
+
+
 def render(rows: Sequence[Row], citations: Citations) -> str:
     """The page: a table for each area."""
-    lines = ["# Features and the tests that prove them", ""]
-    lines += ["You can see which test proves which promise, and what is not there yet.", ""]
+    lines = ["# Features and the journeys that prove them", ""]
+    lines += ["You can see here what works, and which journey proves it: a user's way through the"]
+    lines += ["installed product that fails when the behaviour is gone (`make test-journeys`).", ""]
     lines += ["Made by `python -m scripts.features` from `docs/features/rows.toml`.", ""]
     area = ""
     for row in rows:
@@ -99,14 +137,12 @@ def render(rows: Sequence[Row], citations: Citations) -> str:
                 "",
                 f"## {area}",
                 "",
-                "| row | works | promise | tests |",
+                "| row | works | promise | journeys and tests |",
                 "|---|---|---|---|",
             ]
-        tests = sorted(citations.by_row.get(row.id, ()))
-        files = sorted({test.split("::")[0].removeprefix("tests/") for test in tests})
-        # No counts: the page would go stale with every new test.
-        proof = ", ".join(files) or "-"
-        lines.append(f"| {row.id} | {STATES[row.state]} | {row.promise} | {proof} |")
+        shown = ", ".join(proof(row, citations)) or "-"
+        state = f"{STATES[row.state]}: {row.why}" if row.why else STATES[row.state]
+        lines.append(f"| {row.id} | {state} | {row.promise} | {shown} |")
     return "\n".join(lines) + "\n"
 
 

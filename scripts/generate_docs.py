@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from inspect import cleandoc
 from pathlib import Path
 from typing import cast
@@ -19,8 +19,13 @@ import click
 from scripts import manifests
 from scripts.architecture import draw
 from wellkept.api.cli.completion.table import table_json
+from wellkept.api.cli.door import MOVED, TURNS
 from wellkept.api.cli.exit_codes import EXIT_CODES, OTHER_CODES
-from wellkept.api.cli.root import ALIASES, COMMANDS, root
+from wellkept.api.cli.root import command_at, leaf, root
+from wellkept.api.verbs.as_json import shown_names
+from wellkept.api.verbs.command import VerbCommand
+from wellkept.api.verbs.generate import all_verbs
+from wellkept.api.verbs.params import result_of
 from wellkept.core.settings import model as app_settings
 from wellkept_agent.wiring.settings import documented
 
@@ -54,7 +59,18 @@ variable wins over the file. `wellkept config show --agent` lists them with thei
 `wellkept config set agent.max_steps 60` changes one. Lists are written with commas.
 """
 
-_MAINTENANCE = ("action", "dry_run", "examined", "items", "notes", "removed")
+_OLD_WORDS = """\
+## Words of before
+
+They work until the next minor version, and say the new one on standard error.
+
+| before | now |
+| --- | --- |
+"""
+
+_MAINTENANCE = (
+    *("action", "changed", "counts", "dry_run", "examined", "items", "notes", "removed"),
+)
 _DRAIN = (
     *("busy", "sources", "entries", "events", "repeated", "observations", "prompts"),
     *("damaged_bytes", "removed", "in_use", "sources_aside", "sessions", "set_aside", "problems"),
@@ -76,34 +92,22 @@ JSON_FIELDS = {
     "off": ("added", "off"),
     "on": ("ended", "off"),
     "remember": ("outcome", "memory", "reason", "previous"),
-    "recall": ("hits", "considered", "notes", "since", "until", "next_offset"),
-    "list": ("items", "total", "next_cursor"),
-    "show": ("items",),
-    "timeline": ("before", "anchor", "after"),
     "context": ("text", "sections", "pack"),
     "edit": ("changed", "memory"),
     "forget": ("dry_run", "count", "items"),
     "apply": ("done",),
     "relate": ("memory",),
     "confidence": _MAINTENANCE,
-    "why": ("memory", "explanation", "use", "line"),
-    "log": ("items", "total", "next_cursor"),
     "flag": ("memory",),
     "ask": ("question", "answer", "citations", "model", "known"),
     "storage": (
         *("path", "files", "total_bytes", "memories", "closed", "archived", "by_type", "by_scope"),
         *("model_id", "vectors", "prunable", "prunable_chars", "stale", "methodology"),
     ),
-    "graph map": ("built_at", "width", "height", "modules", "edges"),
     "review": ("session", "applied", "new", "auto_confirmed", "waiting"),
     "correct": ("memory", "reason", "undo_id", "undo_until"),
-    "history": ("current", "versions", "entries"),
     "bulk": ("action", "count", "undo_id", "undo_until", "memories"),
     "undo": ("items",),
-    "facets": (
-        *("total", "types", "badges", "sources", "confidence", "methodologies", "validity"),
-        *("review", "state", "tags", "files", "modules"),
-    ),
     "health": (
         *("project", "name", "at", "next", "totals", "health", "savings", "methodology"),
         *("modules", "growth", "recall", "sessions", "observations", "spool", "index", "graph"),
@@ -113,84 +117,15 @@ JSON_FIELDS = {
         *("total", "by_type", "by_scope", "by_source", "closed", "stale", "archived"),
         *("needs_review", "pinned", "oldest", "newest", "injected"),
     ),
-    "sessions": ("items",),
-    "sessions show": ("session", "summary", "observations", "prompts"),
-    "sessions timeline": (
-        *("session", "kind_of_work", "phase", "summary", "entries", "files", "given", "learned"),
-        "truncated",
-    ),
     "observer status": ("sessions", "signals", "latest", "rules", "statistics"),
-    "observer prefetch": ("items",),
-    "observer commands": ("items",),
     "observer recipe": ("items",),
-    "observer related": ("file", "items"),
-    "observer verdict": ("session_id", "error_patterns", "report"),
     "methodology list": ("items", "problems"),
     "methodology show": ("id", "title", "phases", "relays", "custom_types"),
-    "methodology relay": ("text", "items"),
     "methodology use": ("id", "file", "in_use"),
-    "skill new": ("skill",),
-    "skill edit": ("skill",),
-    "skill enable": ("skill",),
-    "skill disable": ("skill",),
-    "skill force": ("session", "forced"),
-    "skill show": ("skill", "covers", "uses"),
-    "skill list": ("items", "clashes", "findings"),
-    "skill commands": ("items", "clashes"),
-    "skill detect": ("items", "considered", "notes"),
-    "skill search": ("items", "considered", "notes"),
-    "skill run": ("command", "kind", "source", "arguments", "words", "text", "prompt"),
-    "skill remind": ("level", "names", "text"),
-    "skill hooks": ("items",),
-    "skill trust": ("dry_run", "trusted", "items"),
-    "skill untrust": ("items",),
-    "skill validate": ("items",),
-    "skill refresh": (
-        *("total", "enabled", "by_kind", "sources", "clashes", "errors", "warnings"),
-        *("findings", "generated"),
-    ),
-    "skill export": ("items",),
-    "skill delete": ("dry_run", "name", "files"),
     "agent": ("result", "memories"),
-    "skill add": ("dry_run", "url", "sha256", "skill"),
-    "skill generate": ("made", "passed", "dry_run"),
-    "skill refine": ("skill", "before", "sessions", "dry_run"),
-    "skill review": ("items",),
-    "graph build": (
-        *("seen", "reanalysed", "unchanged", "removed", "relinked", "skipped", "failed"),
-        *("unnameable", "seconds", "parse_seconds", "size_bytes"),
-    ),
-    "graph status": (
-        *("files", "lines", "size_bytes", "nodes", "edges", "languages", "stale", "skipped"),
-        *("failed", "unresolved", "built_at"),
-    ),
-    "graph show": ("node", "symbols", "out", "in"),
-    "graph impact": (
-        *("target", "direct", "transitive", "files", "modules", "tests", "memories"),
-        *("e2e_observations", "score", "reached_count", "unresolved", "stale_files"),
-    ),
-    "graph deps": ("target", "direct", "transitive", "files", "reached_count", "stale_files"),
-    "graph trace": ("start", "target", "paths", "is_whole", "stale_files"),
-    "graph coverage": ("target", "tests", "test_files", "uncovered", "symbol_count"),
-    "graph search": ("files",),
-    "graph related": ("file", "files", "expected", "has_history", "has_graph"),
-    "graph modules": ("modules", "conventions"),
-    "graph summarise": ("modules", "notes", "model_problem", "dry_run"),
-    "graph note": (
-        *("id", "kind", "name", "path", "qualname", "line", "end_line", "language", "detail"),
-        *("signature", "module", "is_exported", "is_test", "stale_at", "analysed_at"),
-    ),
-    "graph link": ("source", "target", "kind", "confidence", "auto", "line"),
-    "graph notes": ("notes", "links"),
-    "events": ("items",),
     "export": ("target", "format", "count"),
     "import": ("dry_run", "report"),
-    "backup": ("path", "size_bytes"),
-    "restore": ("dry_run", "restored"),
     "token": ("file", "rotated"),
-    "projects list": ("items", "here", "note"),
-    "projects merge": ("alias", "into", "moved", "dry_run"),
-    "handoff": ("branch", "author", "at", "sections", "path"),
     "share status": (
         *("is_on", "folder", "branch", "shared", "waiting", "unmerged", "to_take_in"),
     ),
@@ -235,50 +170,27 @@ JSON_FIELDS = {
     "remote approve": ("results",),
     "remote reject": ("results",),
     "move": ("move", "records"),
-    "projects join": (
-        "folder",
-        "own_project",
-        "project",
-        "reason",
-        "memories",
-        "sessions",
-        "newest",
-        "folders",
-        "moved",
-        "dry_run",
-    ),
-    "maintain": _MAINTENANCE,
-    "refresh": _MAINTENANCE,
-    "decay": _MAINTENANCE,
-    "prune": _MAINTENANCE,
-    "compact": _MAINTENANCE,
-    "archive": _MAINTENANCE,
-    "doctor": ("healthy", "health"),
     "model status": ("model", "choices", "cost"),
     "model choose": ("provider", "path"),
     "model test": ("model_id", "seconds", "input_tokens", "output_tokens"),
     "models list": ("models", "downloaded"),
     "models get": _DOWNLOADED,
     "models remove": _DOWNLOADED,
-    "reindex": ("model_id", "indexed", "dropped", "resumed"),
     "spool status": ("status", "waiting_bytes"),
     "spool drain": _DRAIN,
     "spool repair": _DRAIN,
-    "config show": ("items", "problems"),
-    "config get": ("key", "value", "origin"),
-    "config path": ("user", "project", "data"),
 }
 """The top-level fields of each JSON document; a test holds the commands to it."""
 
 _SETTINGS_INTRO = """\
 # Settings
 
-You can change every number and choice. This page is generated by `scripts/generate_docs.py` from
-`wellkept.core.settings.model`.
-
-Later sources win: the default, your own file, the project's `.wellkept.toml`, the environment, an
-argument of the call. `wellkept config show` names where each value came from; `wellkept config
-path` names the files; `wellkept config set KEY VALUE` edits yours and keeps your comments.
+You can tune these by file or variable. Later sources win: the default, your own file, the project's
+`.wellkept.toml`, the environment, an
+argument of the call. The variable of `recall.limit` is `WELLKEPT_RECALL_LIMIT`, and so on.
+`wellkept config show` names where each value came from; `wellkept config path` names the files;
+`wellkept config set KEY VALUE` edits yours and keeps your comments. A key that was a setting once
+is ignored, with a note of what holds now. This page is generated by `scripts/generate_docs.py`.
 
 Your own file is `config.toml` in `$XDG_CONFIG_HOME/wellkept` (usually `~/.config/wellkept`), in
 `~/Library/Application Support/wellkept` on macOS, in `%APPDATA%\\wellkept` on Windows. Memories are
@@ -288,8 +200,7 @@ made when memory is first used, readable by you alone.
 
 A project's file comes with the checkout, so somebody else may have written it. It can tune how
 memory is used there, but never say where data lies, where text is sent, with which key, or which
-project's memories are shown.
-"""
+project's memories are shown. It may set {by_project}."""
 
 
 def cli_page() -> str:
@@ -297,40 +208,55 @@ def cli_page() -> str:
     parts = [_CLI_INTRO, _exit_codes(), _JSON_INTRO, _json_fields(), "## Commands\n"]
     context = click.Context(root, info_name="wellkept", **root.context_settings)
     parts.append(_options(root, context))
-    for name in COMMANDS:
+    for name in root.list_commands(context):
         command = root.get_command(context, name)
         assert command is not None
         parts += _sections(command, click.Context(command, info_name=name, parent=context))
+    rows = [f"| `{old}` | `{new}` |" for old, new in sorted(MOVED.items())]
+    parts.append(_OLD_WORDS + "\n".join(rows))
     return "\n".join(part.rstrip() + "\n" for part in parts)
 
 
 def settings_page() -> str:
     """The page about settings."""
     usual = app_settings.Settings()
-    lines = ["| setting | default | variable | a project may set it | what it does |"]
-    lines.append("| --- | --- | --- | --- | --- |")
+    lines = [
+        _SETTINGS_INTRO.format(
+            by_project=", ".join(
+                f"`{rule.key}`" for rule in app_settings.rules() if rule.by_project
+            )
+        )
+    ]
+    group = ""
     for rule in app_settings.rules():
+        if rule.group != group:
+            group = rule.group
+            lines += [
+                "",
+                f"## {group}",
+                "",
+                "| setting | default | what it does | a reason to change it |",
+            ]
+            lines.append("| --- | --- | --- | --- |")
         value = usual.value(rule.key)
         choices = f" ({', '.join(rule.choices)})" if rule.choices else ""
-        shown = "" if value is None else f"`{value}`"
-        may = "yes" if rule.by_project else ""
-        lines.append(
-            f"| `{rule.key}` | {shown} | `{rule.variable}` | {may} | {rule.doc}{choices} |"
-        )
-    lines += ["", "These variables are no settings:", ""]
+        shown = "" if value in (None, "") else f"`{value}`"
+        lines.append(f"| `{rule.key}` | {shown} | {rule.doc}{choices} | {rule.why} |")
+    lines += ["", "## Variables that are no settings", ""]
     lines += [f"- `{name}`: {doc}" for name, doc in app_settings.SWITCHES.items()]
     lines += ["", *_agent_settings()]
-    return f"{_SETTINGS_INTRO}\n" + "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _agent_settings() -> Iterator[str]:
     """The table of the agent's own settings."""
     yield from ("## The agent", "", _AGENT_INTRO)
-    yield from ("| setting | default | variables | what it does |", "| --- | --- | --- | --- |")
+    yield "| setting | default | variables | what it does | a reason to change it |"
+    yield "| --- | --- | --- | --- | --- |"
     for name, default, known in documented():
         shown = "" if default in ("", None, ()) else f"`{_plain(default)}`"
         names = ", ".join(f"`{one}`" for one in known.variables)
-        yield f"| `agent.{name}` | {shown} | {names} | {known.doc.replace('|', '/')} |"
+        yield f"| `agent.{name}` | {shown} | {names} | {known.doc} | {known.why} |"
 
 
 def _plain(value: object) -> str:
@@ -350,9 +276,10 @@ def _exit_codes() -> str:
 
 
 def _json_fields() -> str:
+    verbs = {verb.words: shown_names(result_of(verb.function)) for _, verb in all_verbs()}
     rows = (
-        f"| `{name}` | {', '.join(f'`{field}`' for field in names)} |"
-        for name, names in JSON_FIELDS.items()
+        f"| `{MOVED.get(name, name)}` | {', '.join(f'`{field}`' for field in names)} |"
+        for name, names in {**verbs, **JSON_FIELDS}.items()
     )
     return "\n".join(["| command | fields |", "| --- | --- |", *rows])
 
@@ -364,11 +291,25 @@ def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
     yield _prose(command)
     if options := _options(command, context):
         yield options
+    for turn in TURNS.get(_place(context), ()):
+        for words in turn.command.split("|"):
+            inner = leaf(command_at(words))
+            option = turn.option if words == turn.command else f"{turn.option} {words}"
+            name = f"{context.info_name} {option}"
+            yield from _sections(inner, click.Context(inner, info_name=name, parent=context.parent))
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             assert inner is not None
             yield from _sections(inner, click.Context(inner, info_name=name, parent=context))
+
+
+def _place(context: click.Context) -> str:
+    """The words of a command, without the arguments that its path shows."""
+    names = [context.info_name or ""]
+    while (context := context.parent) is not None and context.parent is not None:  # type: ignore[assignment]
+        names.insert(0, context.info_name or "")
+    return " ".join(names)
 
 
 def _prose(command: click.Command) -> str:
@@ -383,11 +324,13 @@ def _paragraph(text: str) -> str:
 
 
 def _options(command: click.Command, context: click.Context) -> str:
-    rows = [
-        record
-        for parameter in command.get_params(context)
-        if isinstance(parameter, click.Option) and (record := parameter.get_help_record(context))
-    ]
+    rows: list[tuple[str, str]] = []
+    for parameter in command.get_params(context):
+        if isinstance(parameter, click.Option):
+            hidden = parameter.hidden
+            parameter.hidden = hidden and not isinstance(command, VerbCommand)
+            rows += filter(None, [parameter.get_help_record(context)])
+            parameter.hidden = hidden
     if not rows:
         return ""
     lines = ["| option | meaning |", "| --- | --- |"]
@@ -414,7 +357,7 @@ def tools_file() -> str:
 
 def completion_file() -> str:
     """What shells complete."""
-    return table_json(root, dict(ALIASES))
+    return table_json(root)
 
 
 def protocol_file() -> str:
@@ -424,7 +367,22 @@ def protocol_file() -> str:
     return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
 
 
+def _verbs_file(name: str) -> Callable[[], str]:
+    """What surfaces read of the verbs."""
+
+    def text() -> str:
+        from wellkept.api.verbs import generate
+
+        made: str = getattr(generate, f"{name}_text")()
+        return made
+
+    return text
+
+
+_VERBS = "packages/wellkept/src/wellkept/api/verbs"
 PAGES = {
+    f"{_VERBS}/index.py": _verbs_file("index"),
+    f"{_VERBS}/library.py": _verbs_file("library"),
     "docs/reference/cli.md": cli_page,
     "docs/reference/settings.md": settings_page,
     "docs/openapi.json": openapi_file,

@@ -185,7 +185,7 @@ def test_taken_twice_equals_once_and_what_was_forgotten_stays_so(tmp_path: Path,
         first = take(wk, name, path)
         again = take(wk, name, path)
         assert (foreseen.new, again.new, again.unchanged) == (first.new, 0, first.new)
-        wk.forget(*(m.id for m in wk.engine.store.iterate(Filter(project=None))))
+        wk.forget([m.id for m in wk.engine.store.iterate(Filter(project=None))])
         take(wk, name, path)
         assert said(wk) == []
 

@@ -48,7 +48,7 @@ def qa(desk: Desk, wk: wellkept.Wellkept, name: str, server: str, *flows: str) -
     worker.turn("Done.")
     worker.end()
     assert not desk.drain(wk).problems
-    assert wk.observer.learn([name], daily_model_tokens=0).problems == ()
+    assert wk.observer.learn([name]).problems == ()
 
 
 def kind_of(memory: Memory) -> str:

@@ -53,6 +53,11 @@ def test_what_was_agreed_is_told_whole_at_the_prompt_that_needs_it(bank: Bank) -
     assert "UTC" in bank.told("the scheduler made two report runs in autumn when the clock changed")
 
 
+def test_an_answer_to_the_agents_question_is_told_nothing(bank: Bank) -> None:
+    _chat(bank, "cache", CACHE)
+    assert bank.told(f"yes please, {NEEDED}") == ""
+
+
 def test_silence_when_the_decision_is_about_a_neighbouring_subject(bank: Bank) -> None:
     _chat(bank, "scheduler", SCHEDULER)
     assert "UTC" not in bank.told(NEEDED)

@@ -146,7 +146,7 @@ def test_damaged_newer_and_foreign_code_files_are_named_with_their_cure(tmp_path
         wk.remember("x")
         wk.graph.build(workers=1)
         wk.code.find("take pool")
-        graph, words = wk.graph.path, wk.code.path
+        graph, words = wk.code_graph.path, wk.code.path
         assert wk.doctor(deep=True).findings == ()
     with sqlite3.connect(graph) as db:
         db.execute("INSERT INTO schema_steps VALUES (999, 'later', 0)")

@@ -40,7 +40,7 @@ def take(wk: wellkept.Wellkept, events: list[Event]) -> None:
     taker = EventIngester(wk.engine, machine_environment(wk.engine.store, {}))
     for event in events:
         taker.commit([event], [])
-    wk.observer.learn(list(taker.due), daily_model_tokens=0)
+    wk.observer.learn(list(taker.due))
 
 
 def work(root: Path, number: int, *, both: bool = False) -> list[Event]:
@@ -231,7 +231,7 @@ def test_a_folder_that_is_gone_stops_nothing(repository: GitRepository) -> None:
     with open_in(repository.root, project=None, clock=ManualClock(START)) as wk:
         say = Teller("lost", cwd=str(repository.root / "nowhere"))
         take(wk, [say.start(), say.prompt("Hello there"), say.turn_end("Hi."), say.end()])
-        learned = wk.observer.learn(["lost"], daily_model_tokens=0)
+        learned = wk.observer.learn(["lost"])
         assert learned.problems == ()
 
 

@@ -37,15 +37,15 @@ def test_what_nobody_measured_is_unknown_and_not_zero(tmp_path: Path) -> None:
     assert any("not measured" in line for line in health_lines(view))
 
 
-def test_the_score_is_the_weighted_mean_of_what_was_measured() -> None:
+def test_what_was_not_measured_gives_no_points() -> None:
     assert sum(WEIGHTS.values()) == 100
     full = {name: ScoreShare(part=4, whole=4) for name in WEIGHTS}
     assert health_score(full, is_empty=False).score == 100
     assert health_score(full, is_empty=True).score is None
-    # Half of the lines used is full marks; a missing part does not pull the score down.
+    # Half of the lines used is full marks; a missing part gives none.
     shares = {"used": ScoreShare(part=1, whole=2), "reviewed": ScoreShare(part=0, whole=3)}
     judged = health_score(shares, is_empty=False)
-    assert judged.score == 50
+    assert judged.score == 25
     assert [part.name for part in judged.parts if part.value is None] == [
         name for name in WEIGHTS if name not in shares
     ]

@@ -93,7 +93,7 @@ def desk(tmp_path: Path) -> Desk:
         for number in range(4):
             work(made, number)
         assert not made.drain(wk).problems
-        wk.observer.learn([f"session-{n}" for n in range(4)], daily_model_tokens=0)
+        wk.observer.learn([f"session-{n}" for n in range(4)])
         # An agent that was talked into keeping what it read; trusted, and still only data.
         noted = f"`make check` is odd {BREAKOUT.replace(ORDER, 'and so on')}{UNSEEN}"
         wk.remember(noted, type="gotcha", files="src/pay.py", source="agent_explicit")

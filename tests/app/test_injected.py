@@ -23,7 +23,7 @@ from wellkept.core.ports.injections import (
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.session.steps import SessionStep
 from wellkept.core.types import Phase
-from wellkept.observe.session.kind_of_work import kind_of_work, phase_of_work
+from wellkept.observe.session.digest import kind_of_work, phase_of_work
 from wellkept.observe.session.state import SessionState, dump_state
 from wellkept.testing.fakes import ManualClock
 
@@ -196,7 +196,8 @@ def test_what_was_ignored_still_speaks_at_its_own_file_and_failure(
 def test_a_session_tells_its_phase_and_kind_of_work(
     intent: str, steps: tuple[SessionStep, ...], kind: str, phase: Phase
 ) -> None:
-    state = SessionState(intent=intent, steps=steps)  # pyright: ignore[reportArgumentType]
+    asked = SessionStep("prompt", "Work", mark="" if intent == "other" else intent)
+    state = SessionState(steps=(asked, *steps))
     session = SessionRecord(
         id="s",
         client="c",
@@ -214,19 +215,18 @@ def test_the_server_tells_the_same(tmp_path: Path) -> None:
         with web.memories.of("") as wk:
             memory = wk.get(short)
             given(wk, memory, 1, outcome=LineOutcome.USED)
-        detail = web.get(f"memories/{short}")
-        assert detail["use"]["used"] == 1
-        assert detail["given"][0]["lines"][0]["outcome"] == "used"
-        assert detail["came_from"][0]["phase"] == "explore"
-        page = web.get("injections", memory=short)
-        assert page["total"] == 1
-        assert len(web.get("injections")["items"][0]["lines"]) == 2
+        known = web.get("show", ids=short)["items"][0]["use"]
+        assert known["use"]["used"] == 1
+        assert known["latest"][0]["lines"][0]["outcome"] == "used"
+        assert known["sessions"][0]["phase"] == "explore"
+        assert web.get("why", memory=short)["total"] == 1
+        assert len(web.get("why")["items"][0]["lines"]) == 2
         totals = web.get("injections/totals")
         assert (totals["used"], totals["saved_tokens"]) == (1, 970)
         assert "Estimate" in totals["how_saved_is_counted"]
-        why = web.get("explain_memory", id=short)
-        assert (why["given"], why["used"], why["saved_tokens"]) == (1, 1, 980)
-        answer = web.client.post(f"/api/memories/{short}/flag", params={"reason": "five"})
-        assert answer.json()["needs_review"] is True
-        assert web.get("injections/silent")["items"][0]["reason"] == "harm: flagged: five"
-        assert web.get(f"memories/{short}")["silent"]["line_id"] == memory.id
+        use = web.get("why", text="gateway times")["use"]["use"]
+        assert (use["given"], use["used"], use["saved_tokens"]) == (1, 1, 980)
+        (flagged,) = web.post("edit", ids=short, action="flag", reason="five")["memories"]
+        assert flagged["needs_review"] is True
+        assert web.get("why", silent=True)["silent"][0]["reason"] == "harm: flagged: five"
+        assert web.get("show", ids=short)["items"][0]["use"]["silent"]["line_id"] == memory.id

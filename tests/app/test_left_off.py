@@ -72,11 +72,9 @@ def test_what_the_agent_stored_about_its_session_is_told_instead(wk: wellkept.We
 
 
 def test_the_page_and_the_list_of_sessions_have_the_same_words(wk: wellkept.Wellkept) -> None:
-    from wellkept.context.start.session_view import view_session
-
     events = unfinished(1)
     take(wk, events)
-    view = view_session(wk.engine, events[0].origin.session_id)
+    view = wk.session.show(events[0].origin.session_id)
     assert view.summary is not None
     assert REPORT in view.summary.content
 

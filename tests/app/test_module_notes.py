@@ -123,7 +123,7 @@ def test_a_model_words_it_once_for_the_same_files(tmp_path: Path) -> None:
         assert {n.made_by for n in report.notes if n.key == "module:shop/"} == {"model"}
         assert {n.outcome for n in wk.graph.summarise().notes} == {"unchanged"}
         assert len(server.seen) == asked
-        wk.graph.summarise(with_model=False)
+        wk.graph.summarise(model=False)
         assert "This module sells" in texts(wk)["module:shop/"]
 
 

@@ -30,7 +30,7 @@ def repository(tmp_path: Path) -> GitRepository:
 
 
 def taught(wk: wellkept.Wellkept, message: str) -> Memory:
-    (done,) = wk.apply_commands(message)
+    (done,) = wk.apply(message)
     assert done.kept is not None
     return done.kept.memory
 

@@ -38,7 +38,7 @@ class _World:
             self.folder / "memory.db",
             cwd=folder,
             embedder="none",
-            settings=Settings(recall_mode="words"),
+            settings=Settings(),
             environment={},
         )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 
 import wellkept
 from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
-from wellkept.api.operations.table import BY_NAME
 from wellkept.api.wellkept import Wellkept
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import Filter
@@ -66,14 +66,12 @@ def test_why_tells_rule_sessions_signals_and_score(wk: Wellkept) -> None:
     reason = wk.observer.why(wk.get(memory_id))
     assert reason.explanation is not None
     assert reason.explanation.rule == "co_dependence"
-    operation = BY_NAME["explain_memory"]
-    told = operation.run(wk, operation.read({"id": reason.memory.short}))
-    assert "rule co_dependence, validated by test: pytest -q" in told.text()
-    assert "sessions: session-001, session-002, session-003" in told.text()
-    assert "evidence: session session-001" not in told.text()
+    told = wk.why(reason.memory.short).as_text()
+    assert "rule: co_dependence, validated by test: pytest -q" in told
+    assert "sessions: session-001, session-002, session-003" in told
+    assert "evidence: session session-001" not in told
     taught = wk.remember("Use tabs", source="user_taught")
-    plain = operation.run(wk, operation.read({"id": taught.memory.id}))
-    assert plain.rule == ""
+    assert wk.why(taught.memory.id).explanation is None
 
 
 def test_status_lists_scratchpads_counts_and_conclusions(wk: Wellkept) -> None:
@@ -86,11 +84,10 @@ def test_status_lists_scratchpads_counts_and_conclusions(wk: Wellkept) -> None:
     assert wk.observer.status(project="name:other").sessions == ()
 
 
-def test_a_verdict_through_the_table_of_operations(wk: Wellkept) -> None:
+def test_a_verdict_with_issues_is_kept(wk: Wellkept) -> None:
     worked(wk, 1, proof=False)
-    operation = BY_NAME["record_verdict"]
-    issue = {"description": "Totals are rounded twice", "file": "src/cart.py"}
-    failed = operation.run(wk, operation.read({"verdict": "failed", "issues": [issue]}))
+    issue = QaIssue("Totals are rounded twice", file="src/cart.py")
+    failed = wk.session.verdict("failed", issues=(issue,))
     assert (failed.session, failed.discarded, len(failed.error_patterns)) == ("session-001", 1, 1)
     (memory,) = wk.list(types=["error_pattern"]).items
     assert memory.source is Source.QA_AUTO
@@ -104,37 +101,33 @@ def test_a_verdict_through_the_table_of_operations(wk: Wellkept) -> None:
     (wk.root / "src" / "cart.py").write_text("")
     assert [item.memory.id for item in wk.context(files=["src/cart.py"]).items] == [memory.id]
     with pytest.raises(NotFoundError):
-        operation.run(wk, operation.read({"verdict": "passed", "session": "nowhere"}))
+        wk.session.verdict("passed", "nowhere")
     with pytest.raises(UsageError):
-        operation.read({"verdict": "maybe"})
+        wk.session.verdict(cast("Any", "maybe"))
 
 
 def test_a_verdict_tells_why_something_was_not_promoted(wk: Wellkept) -> None:
-    operation = BY_NAME["record_verdict"]
     (memory_id,) = wk.observer.learn(worked(wk, 1, 2, 3)).promoted
     wk.forget(memory_id)
     worked(wk, 4, proof=False)
-    told = operation.run(wk, operation.read({"verdict": "passed", "session": "session-004"}))
-    (skipped,) = told.structured()["skipped"]
-    assert (skipped["rule"], skipped["reason"]) == ("co_dependence", "it was removed before")
-    assert "src/cart.py" in skipped["subject"]
-    assert "not promoted (co_dependence): it was removed before" in told.text()
+    told = wk.session.verdict("passed", "session-004")
+    (skipped,) = told.skipped
+    assert (skipped.rule, skipped.reason) == ("co_dependence", "it was removed before")
+    assert "src/cart.py" in skipped.subject
+    assert "not promoted (co_dependence): it was removed before" in told.as_text()
 
 
 def test_a_verdict_that_nothing_can_follow_from_yet_says_so(wk: Wellkept) -> None:
-    operation = BY_NAME["record_verdict"]
     worked(wk, 1, proof=False)
-    asked = {"verdict": "passed", "session": "session-001"}
-    told = operation.run(wk, operation.read({**asked, "task": "the rate"}))
-    assert "a verdict on one sub-task counts once the whole session has one" in told.text()
-    assert told.structured()["note"] in told.text()
-    assert "note" not in operation.run(wk, operation.read(asked)).structured()
+    told = wk.session.verdict("passed", "session-001", task="the rate")
+    assert "a verdict on one sub-task counts once the whole session has one" in told.as_text()
+    assert told.note in told.as_text()
+    assert wk.session.verdict("passed", "session-001").note == ""
 
 
 def test_a_verdict_without_any_session_says_what_to_do(wk: Wellkept) -> None:
-    operation = BY_NAME["record_verdict"]
     with pytest.raises(NotFoundError, match="No session"):
-        operation.run(wk, operation.read({"verdict": "passed"}))
+        wk.session.verdict("passed")
     with pytest.raises(NotFoundError):
         wk.observer.verdict("nowhere", "passed")
 
@@ -183,7 +176,7 @@ def test_the_commands_show_the_same(wk: Wellkept, tmp_path: Path) -> None:
     assert json.loads(ran("why", memory_id, "--json"))["explanation"]["threshold"] == 0.6
     assert "co_dependence" in ran("observer", "status")
     assert len(json.loads(ran("observer", "status", "--json"))["sessions"]) == 3
-    assert "discarded" in ran("observer", "verdict", "session-003", "failed")
+    assert "discarded" in ran("session", "verdict", "failed", "session-003")
 
 
 def test_every_record_of_the_observer_can_be_explained(wk: Wellkept) -> None:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import APIRouter, FastAPI
-from fastapi.testclient import TestClient
+from starlette.testclient import TestClient
 
 from tests.app.opening import open_in
 from tests.server.http_serving import Served, served_in
 from tests.server.mcp_client import memories_in
-from wellkept.api.http.chat import add_chat
-from wellkept.api.server.threads import WorkerThreads
+from wellkept.api.http.app import make_http_app
+from wellkept.api.views import chat as views
 from wellkept.api.views.chat import cited, notes
 from wellkept.core.errors import NotFoundError
 from wellkept.core.memory import WorkUnitRef
@@ -51,11 +50,14 @@ def test_modules_and_files_are_mapped_with_coverage(tmp_path: Path) -> None:
         (tmp_path / name / "m.py").write_text(text * 30)
     with open_in(tmp_path) as wk:
         with pytest.raises(NotFoundError, match="graph build"):
-            wk.module_map()
+            wk.graph.map()
         wk.graph.build()
         wk.remember("Base is shared", files=["base/m.py"])
-        found, files = wk.module_map(), wk.file_graph()
-        near = wk.file_graph(folder="base/")
+        found = wk.graph.map(files=True)
+        near = wk.graph.map(files=True, folder="base/").file_graph
+    files = found.file_graph
+    assert files is not None
+    assert near is not None
     by_folder = {one.folder: one for one in found.modules}
     assert (by_folder["base/"].covered, by_folder["base/"].memories) == (1, 1)
     assert [(one.source, one.target) for one in found.edges] == [("base/", "top/")]
@@ -102,21 +104,21 @@ def test_storage_sweeps_units_and_settings_are_served(web: Served) -> None:
     stored = web.get("storage")
     assert stored["memories"] == 1
     assert stored["total_bytes"] == sum(one["size_bytes"] for one in stored["files"]) > 0
-    for action in ("refresh", "decay", "compact", "prune", "maintain"):
-        assert web.post("sweep", action=action)["dry_run"] is True
+    for action in ("refresh", "decay", "compact", "prune"):
+        assert web.post("sweep", only=action)["dry_run"] is True
     with web.memories.of("") as wk:
         ref = WorkUnitRef("native", ("login",), "login")
         wk.remember("The login needs a captcha", work_unit=ref, scope="work_unit")
-    (unit,) = web.get("work_units")["items"]
+    (unit,) = web.get("session/units")["items"]
     assert (unit["label"], unit["memories"]) == ("login", 1)
     archived = web.post(
         "archive_work_unit", methodology="native", hierarchy=["login"], dry_run=False
     )
     assert archived["changed"] == 1
-    assert web.get("work_units")["items"] == []
-    keys = {one["key"]: one for one in web.get("settings_list")["items"]}
+    assert web.get("session/units")["items"] == []
+    keys = {one["key"]: one for one in web.get("config/list")["items"]}
     assert keys["text_model.api_key"]["value"] in (None, "", "(set)")
-    refused = web.client.post("/api/set_setting", json={"key": "store.path", "value": "x"})
+    refused = web.client.post("/api/config/set", json={"key": "store.path", "value": "x"})
     assert refused.status_code == 400
 
 
@@ -148,18 +150,22 @@ def test_reindexing_tells_its_progress(web: Served) -> None:
 @pytest.mark.feature("H4")
 def test_chat_answers_word_for_word_with_citations(web: Served) -> None:
     short = web.remember("Deploys go through staging first")
-    answer = web.post("ask", question="How do deploys go?")
+    answer = web.post("ask", question="Do deploys go through staging first?")
     assert answer["answer"] == f"Deploys go through staging first [m:{short}]"
     assert answer["citations"][0]["memory"]["short"] == short
     assert (answer["model"], answer["known"]) == (None, True)
-    told = _events(web.client.post("/api/chat", json={"question": "How do deploys go?"}).text)
+    told = _events(
+        web.client.post("/api/chat", json={"question": "Do deploys go through staging first?"}).text
+    )
     assert [kind for kind, _ in told] == ["notes", "text", "done"]
     unknown = web.post("ask", question="zzz qqq")
     assert (unknown["known"], unknown["citations"]) == (False, [])
 
 
 @pytest.mark.feature("H4")
-def test_a_model_streams_an_answer_and_only_real_citations_count(tmp_path: Path) -> None:
+def test_a_model_streams_an_answer_and_only_real_citations_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memories = memories_in(tmp_path)
     with memories.of("") as wk:
         kept = wk.remember("Deploys go through staging first").memory
@@ -167,11 +173,13 @@ def test_a_model_streams_an_answer_and_only_real_citations_count(tmp_path: Path)
     said = f"Through staging [m:{kept.short}], and by magic [m:zzzzzzz]."
     assert [one.memory.id for one in cited(said, found)] == [kept.id]
     model = ScriptedModel([said])
-    app, router = FastAPI(), APIRouter(prefix="/api")
-    add_chat(router, WorkerThreads(memories), model_of=lambda _: model)
-    app.include_router(router)
-    with TestClient(app) as client:
-        answer = client.post("/api/chat", json={"question": "How do deploys go?"})
+
+    def named_model(_: object) -> ScriptedModel:
+        return model
+
+    monkeypatch.setattr(views, "chat_model", named_model)
+    with TestClient(make_http_app(memories)) as client:
+        answer = client.post("/api/chat", json={"question": "Do deploys go through staging first?"})
     memories.close()
     told = _events(answer.text)
     kinds = [kind for kind, _ in told]

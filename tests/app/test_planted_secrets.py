@@ -78,7 +78,7 @@ def test_carrying_out_a_message_keeps_no_secret_of_it_or_its_author(
     tmp_path: Path, planter: Planter
 ) -> None:
     with open_in(tmp_path) as memory:
-        done = memory.apply_commands(
+        done = memory.apply(
             f"Remember that the deploy token is {planter.secret('message')}",
             author=planter.secret("author"),
             session=planter.secret("session"),
@@ -99,7 +99,7 @@ def test_state_keeps_no_secret_in_values_sessions_or_names(
             state.put(f"project:{planter.secret('key')}", 1)
         assert state.get("session:held") == {
             "[redacted:github-token]": ["[redacted:github-token]"],
-            "api_key": "[redacted:api-key]",
+            "api_key": "[redacted:high-entropy]",
         }
         assert planter.found_in(memory) == []
 

@@ -48,7 +48,7 @@ def test_history_graph_and_sessions_are_combined_with_reasons(wk: Wellkept, tmp_
         commit(tmp_path, "b.py", "c.py")
     wk.graph.build(workers=1)
     wk.engine.store.put_file_links(wk.project, [FileLink("b.py", "d.md", 0.9, 3)])
-    found = wk.graph.related("b.py")
+    found = wk.code_graph.related("b.py")
     reasons = {file.path: file.reasons for file in found.files}
     assert found.files[0].path in ("a.py", "c.py")
     assert "changed together 5 times" in reasons["c.py"]
@@ -57,45 +57,46 @@ def test_history_graph_and_sessions_are_combined_with_reasons(wk: Wellkept, tmp_
     assert found.has_graph
     assert found.has_history
     assert (
-        "it depends on this" in {f.path: f.reasons for f in wk.graph.related("a.py").files}["b.py"]
+        "it depends on this"
+        in {f.path: f.reasons for f in wk.code_graph.related("a.py").files}["b.py"]
     )
 
 
 def test_without_git_and_without_a_graph_it_answers_with_what_there_is(wk: Wellkept) -> None:
     wk.engine.store.put_file_links(wk.project, [FileLink("b.py", "c.py", 0.9, 3)])
-    found = wk.graph.related("b.py")
+    found = wk.code_graph.related("b.py")
     assert [file.path for file in found.files] == ["c.py"]
     assert not found.has_graph
     assert not found.has_history
-    assert wk.graph.related("a.py").files == ()
+    assert wk.code_graph.related("a.py").files == ()
 
 
 def test_predictions_are_cached_until_history_moves_on(wk: Wellkept, tmp_path: Path) -> None:
     git(tmp_path, "init")
     commit(tmp_path, *[name for name in FILES if name != ".gitignore"])
     reported: list[tuple[int, int]] = []
-    wk.graph.related("b.py", progress=lambda done, total: reported.append((done, total)))
+    wk.code_graph.related("b.py", progress=lambda done, total: reported.append((done, total)))
     assert reported == [(1, 1)]
-    kept = wk.engine.store.get_value("co_change", wk.graph.tree)
+    kept = wk.engine.store.get_value("co_change", wk.code_graph.tree)
     commit(tmp_path, "a.py", "c.py")
-    wk.graph.related("b.py")
-    assert wk.engine.store.get_value("co_change", wk.graph.tree) == kept
+    wk.code_graph.related("b.py")
+    assert wk.engine.store.get_value("co_change", wk.code_graph.tree) == kept
     for _ in range(21):
         commit(tmp_path, "a.py", "c.py")
-    wk.graph.related("b.py")
-    assert wk.engine.store.get_value("co_change", wk.graph.tree) != kept
+    wk.code_graph.related("b.py")
+    assert wk.engine.store.get_value("co_change", wk.code_graph.tree) != kept
     git(tmp_path, "reset", "--soft", "HEAD~5")
-    assert wk.graph.related("b.py").has_history
+    assert wk.code_graph.related("b.py").has_history
 
 
 def test_deleted_files_are_not_named(wk: Wellkept, tmp_path: Path) -> None:
     wk.engine.store.put_file_links(wk.project, [FileLink("b.py", "c.py", 0.9, 3)])
     (tmp_path / "c.py").unlink()
-    assert wk.graph.related("b.py").files == ()
+    assert wk.code_graph.related("b.py").files == ()
     with pytest.raises(NotFoundError, match="no file"):
-        wk.graph.related("nothing.py")
+        wk.code_graph.related("nothing.py")
     with pytest.raises(UsageError, match="limit"):
-        wk.graph.related("b.py", limit=0)
+        wk.code_graph.related("b.py", limit=0)
 
 
 def test_a_file_that_several_sources_name_comes_first() -> None:
@@ -121,8 +122,8 @@ def test_a_missing_file_that_similar_files_have_is_reported(wk: Wellkept, tmp_pa
         write(tmp_path, {f"src/{name}.py": "", f"tests/test_{name}.py": ""})
         commit(tmp_path, f"src/{name}.py", f"tests/test_{name}.py")
     write(tmp_path, {"src/cookies.py": ""})
-    found = wk.graph.related("src/cookies.py")
+    found = wk.code_graph.related("src/cookies.py")
     assert found.expected == ("tests/test_cookies.py",)
     assert "tests/test_cookies.py" not in [file.path for file in found.files]
     write(tmp_path, {"tests/test_cookies.py": ""})
-    assert wk.graph.related("src/cookies.py").expected == ()
+    assert wk.code_graph.related("src/cookies.py").expected == ()

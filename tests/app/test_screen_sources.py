@@ -88,7 +88,7 @@ def test_what_a_browser_showed_comes_with_the_impact_of_its_component(tmp_path: 
         taker = EventIngester(wk.engine, machine_environment(wk.engine.store, {}))
         for event in events:
             taker.commit([event], [])
-        wk.observer.learn(list(taker.due), daily_model_tokens=0)
+        wk.observer.learn(list(taker.due))
         wk.graph.build(workers=1)
         for asked in ("src/panels/ExportPanel.tsx", "src/panels/ExportPanel.tsx::ExportPanel"):
             found = wk.graph.impact(asked)

@@ -76,7 +76,7 @@ def test_sections_come_in_order_and_only_with_content(
     wk.remember("We keep amounts in cents", type="decision")
     pack = wk.context(moment="session")
     names = [one.name for one in pack.sections]
-    assert names == [Section.LEFT_OFF, Section.RULES, Section.GIT]
+    assert names == [Section.LEFT_OFF, Section.RULES, Section.GIT, Section.KNOWN]
     text = render_context(pack)
     heads = [text.index(TITLES[one]) for one in names]
     assert heads == sorted(heads)
@@ -194,7 +194,7 @@ def test_what_git_says_now_is_told(wk: wellkept.Wellkept, repo: GitRepository) -
     repo.write("notes.txt", "1\n")
     assert "- Not committed: changed: src/ledger.py; untracked: notes.txt\n" in text_of(wk)
     repo.git("add", "-A")
-    assert "- Not committed: staged: notes.txt, src/ledger.py\n" in text_of(wk)
+    assert "- Not committed: staged: src/ledger.py, notes.txt\n" in text_of(wk)
     assert "Not committed" not in text_of(wk, branch="main")
 
 
@@ -234,3 +234,38 @@ def test_what_was_said_in_passing_is_told_for_two_days_and_a_rule_always(
     assert [words in text_of(wk) for words in ("integer cents", "push to main")] == [True, True]
     clock.advance(days=3)
     assert [words in text_of(wk) for words in ("integer cents", "push to main")] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_told"),
+    [
+        ("Don't use float for money, integer cents everywhere", True),
+        ("dont just push through the migrations by executing them on the server", True),
+        ("we don't want to highlight that one then", False),
+        ("nah let's roll back, they don't really need to exist", False),
+        ("we don't support it so we need to remove that", False),
+        ('We should not display "Agents", but "Copilot instructions"', False),
+    ],
+)
+def test_what_was_said_in_passing_is_told_at_a_start_when_it_can_be_understood(
+    wk: wellkept.Wellkept, said: str, is_told: bool
+) -> None:
+    wk.remember(
+        said, type="convention", source="user_taught", session="session-001", importance=0.85
+    )
+    assert (said in text_of(wk)) is is_told
+
+
+def test_a_sentence_that_says_a_command_passed_is_told_when_it_ran_like_that(
+    wk: wellkept.Wellkept,
+) -> None:
+    w = Work(3)
+    said = "Mended the ledger. `pytest -q` passes. `make lint` passes."
+    events = (
+        w.prompt("Fix the rounding of refunds in the ledger"),
+        w.change("src/ledger.py"),
+        w.run("pytest -q", "3 passed in 0.1s"),
+        w.turn_end(said),
+    )
+    take(wk, list(events))
+    assert "Mended the ledger. `pytest -q` passes.\n" in text_of(wk)

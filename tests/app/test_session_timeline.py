@@ -11,7 +11,6 @@ from tests.app.opening import open_in
 from tests.app.test_injected import given
 from tests.server.http_serving import served_in
 from tests.support.samples import START
-from wellkept.api.views.session_text import timeline_lines
 from wellkept.core.changes import PutInjection
 from wellkept.core.errors import NotFoundError
 from wellkept.core.payloads import Observation
@@ -43,9 +42,9 @@ def test_a_session_is_told_in_order_with_what_it_was_given(tmp_path: Path) -> No
             at=at + timedelta(minutes=1),
         )
         wk.remember("Retries back off by two", session="session-3", at=at + timedelta(minutes=2))
-        found = wk.session_timeline("session-3")
+        found = wk.session.show("session-3")
         with pytest.raises(NotFoundError):
-            wk.session_timeline("session-9")
+            wk.session.show("session-9")
     assert [one.kind.value for one in found.entries] == [
         "given",
         "prompt",
@@ -58,7 +57,7 @@ def test_a_session_is_told_in_order_with_what_it_was_given(tmp_path: Path) -> No
     ]
     assert (found.given.moments, found.given.lines, found.given.used) == (1, 2, 1)
     assert (found.learned, found.truncated) == (1, False)
-    assert any("Retries back off" in line for line in timeline_lines(found))
+    assert "Retries back off" in found.as_text(timeline=True)
 
 
 def test_lines_given_are_listed_with_score_trigger_and_outcome_and_told_live(

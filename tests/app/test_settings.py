@@ -11,7 +11,7 @@ import pytest
 from wellkept.api.wiring.settings_file import write_entry
 from wellkept.core.errors import UsageError
 from wellkept.core.settings import paths
-from wellkept.core.settings.model import Settings, rule_of, rules
+from wellkept.core.settings.model import RETIRED, Settings, rule_of, rules
 from wellkept.core.settings.sources import (
     SettingSources,
     inspect_settings,
@@ -20,7 +20,7 @@ from wellkept.core.settings.sources import (
     unknown_variables,
 )
 from wellkept.core.settings.toml_file import MAX_BYTES, read_entries
-from wellkept.memory.recall.requests import DEFAULT_MIN_SCORE, DEFAULT_PROFILE, SearchMode
+from wellkept.memory.recall.requests import DEFAULT_MIN_SCORE, DEFAULT_PROFILE
 from wellkept.models.embedders.settings import CHOICES, DEFAULT_DIMENSION
 from wellkept.models.http import real_requests
 
@@ -47,17 +47,17 @@ def test_without_any_source_every_value_is_the_default(tmp_path: Path) -> None:
 def test_a_later_source_wins_and_each_value_knows_where_it_came_from(tmp_path: Path) -> None:
     sources = _sources(
         tmp_path,
-        user="[recall]\nlimit = 3\nneighbours = 1\nmode = 'words'\nprofile = 'balanced'\n",
-        project="[recall]\nlimit = 4\nneighbours = 2\nmode = 'vectors'\n",
-        environment={"WELLKEPT_RECALL_LIMIT": "5", "WELLKEPT_RECALL_NEIGHBOURS": "3"},
+        user="[context]\nsessions = 3\ndays = 1\nskills = 'off'\nobservations = 5\n",
+        project="[context]\nsessions = 4\ndays = 2\nskills = 'names'\n",
+        environment={"WELLKEPT_CONTEXT_SESSIONS": "5", "WELLKEPT_CONTEXT_DAYS": "3"},
     )
-    known = load_settings(sources, explicit={"recall.limit": 6})
-    assert (known.recall_limit, known.recall_neighbours) == (6, 3)
-    assert (known.recall_mode, known.recall_profile) == ("vectors", "balanced")
-    assert known.origin("recall.limit") == "argument"
-    assert known.origin("recall.neighbours") == "WELLKEPT_RECALL_NEIGHBOURS"
-    assert known.origin("recall.mode") == f"{sources.project_file}, line 4"
-    assert known.origin("recall.profile") == f"{sources.user_file}, line 5"
+    known = load_settings(sources, explicit={"context.sessions": 6})
+    assert (known.context_sessions, known.context_days) == (6, 3)
+    assert (known.context_skills, known.context_observations) == ("names", 5)
+    assert known.origin("context.sessions") == "argument"
+    assert known.origin("context.days") == "WELLKEPT_CONTEXT_DAYS"
+    assert known.origin("context.skills") == f"{sources.project_file}, line 4"
+    assert known.origin("context.observations") == f"{sources.user_file}, line 5"
 
 
 @pytest.mark.parametrize("rule", [r for r in rules() if not r.by_project], ids=lambda r: r.key)
@@ -103,8 +103,8 @@ def test_no_key_url_path_or_provider_is_open_to_a_project() -> None:
         ("[recall]\nlimit = 'ten'\n", "recall.limit must be a whole number from 1 to 1000"),
         ("[recall]\nlimit = true\n", "recall.limit must be a whole number"),
         ("[recall]\nlimit = 0\n", "recall.limit must be a whole number from 1 to 1000, not 0"),
-        ("[recall]\nmode = 'psychic'\n", "must be one of hybrid, words, vectors"),
-        ("[embedding]\ntimeout_s = nan\n", "embedding.timeout_s must be a number"),
+        ("[context]\nskills = 'all'\n", "must be one of names, off"),
+        ("[text_model]\ntimeout_s = nan\n", "text_model.timeout_s must be a number"),
         ("[embedding]\nmodel = ''\n", "embedding.model must be a text"),
         ("[store]\npath = 3\n", "store.path must be a path"),
         ("project = ['a']\n", "project must be a text"),
@@ -132,14 +132,41 @@ def test_broken_toml_names_the_file(tmp_path: Path) -> None:
 
 
 def test_inspecting_keeps_what_is_good_and_lists_what_is_not(tmp_path: Path) -> None:
-    sources = _sources(tmp_path, user="[recall]\nlimit = 7\nmode = 'x'\n", project="nope = 1\n")
+    sources = _sources(
+        tmp_path, user="[recall]\nlimit = 7\nmin_score = 'x'\n", project="nope = 1\n"
+    )
     known, problems = inspect_settings(sources)
     assert known.recall_limit == 7
-    assert known.recall_mode == "hybrid"
+    assert known.recall_min_score == Settings().recall_min_score
     assert [problem.message.partition(": ")[0].rsplit("/", 1)[-1] for problem in problems] == [
         "config.toml, line 3",
         ".wellkept.toml, line 1",
     ]
+
+
+@pytest.mark.feature("H8")
+def test_no_more_than_sixty_settings_each_with_a_group_and_a_reason() -> None:
+    assert len(rules()) <= 60
+    assert all(rule.group and rule.why for rule in rules())
+    assert not {rule.key for rule in rules()} & set(RETIRED)
+
+
+@pytest.mark.feature("H8")
+@pytest.mark.parametrize("key", RETIRED)
+def test_what_was_a_setting_once_is_said_and_breaks_nothing(tmp_path: Path, key: str) -> None:
+    table, _, name = key.partition(".")
+    text, variable = f"[{table}]\n{name} = 3\n", "WELLKEPT_" + key.replace(".", "_").upper()
+    environment = {variable: "3"}
+    sources = _sources(tmp_path, user=text, project=text, environment=environment)
+    known = load_settings(sources)
+    assert known == Settings()
+    (said,) = known.warnings
+    assert said.startswith(f"{sources.user_file}, line 2: {key} is no longer a setting; fixed at ")
+    (said,) = load_settings(SettingSources(environment, tmp_path / "none.toml")).warnings
+    assert said.startswith(f"{variable}: {key} is no longer a setting")
+    assert unknown_variables(environment) == []
+    with pytest.raises(UsageError, match="no longer a setting"):
+        rule_of(key)
 
 
 def test_a_key_does_not_show_in_the_representation() -> None:
@@ -159,7 +186,7 @@ def test_variables_that_are_no_settings_are_noticed() -> None:
 
 def test_a_typed_value_is_parsed_by_its_rule() -> None:
     assert parse_value(rule_of("recall.limit"), " 12 ") == 12
-    assert parse_value(rule_of("embedding.timeout_s"), "2") == 2.0
+    assert parse_value(rule_of("text_model.timeout_s"), "2") == 2.0
     assert parse_value(rule_of("store.path"), "~/x.db") == Path.home() / "x.db"
     with pytest.raises(UsageError):
         parse_value(rule_of("recall.limit"), "-1")
@@ -167,7 +194,6 @@ def test_a_typed_value_is_parsed_by_its_rule() -> None:
 
 def test_the_choices_are_those_of_the_packages_that_use_them() -> None:
     assert set(rule_of("embedding.provider").choices) == set(CHOICES)
-    assert set(rule_of("recall.mode").choices) == set(SearchMode)
     assert Settings().recall_profile == DEFAULT_PROFILE
     assert Settings().embedding_dimension == DEFAULT_DIMENSION
 
@@ -183,12 +209,12 @@ def test_setting_a_value_keeps_comments_and_other_lines(tmp_path: Path) -> None:
     )
     write_entry(path, "recall.limit", 9)
     write_entry(path, "embedding.provider", "static")
-    write_entry(path, "recall.mode", "words")
-    write_entry(path, "store.durability", "full")
+    write_entry(path, "recall.profile", "phase")
+    write_entry(path, "store.path", "full.db")
     write_entry(path, "project", "me")
     assert path.read_text(encoding="utf-8") == (
-        '# mine\nproject = "me"\n\n[recall]\nlimit = 9  # enough\nmode = "words"\n\n'
-        '[embedding]\nprovider = "static" # no # models\n\n[store]\ndurability = "full"\n'
+        '# mine\nproject = "me"\n\n[recall]\nlimit = 9  # enough\nprofile = "phase"\n\n'
+        '[embedding]\nprovider = "static" # no # models\n\n[store]\npath = "full.db"\n'
     )
 
 

@@ -102,11 +102,11 @@ def test_a_new_skill_is_listed_and_off_until_somebody_accepts_it(
 
 def test_the_settings_can_switch_new_skills_on_at_once(desk: Desk) -> None:
     add_route(desk.session("session-1"))
-    with desk.open(settings=Settings(skills_suggest="off", skills_generated="on")) as wk:
+    add_route(desk.session("session-2"), "coupon")
+    with desk.open(settings=Settings(skills_generated="on")) as wk:
         desk.drain(wk)
-        skill = _only(wk.skills.generate().made)
-        assert (skill.enabled, skill.note, skill.review) == (True, None, SkillReview.PENDING)
-        assert wk.skills.get(NAME).enabled
+        skill = wk.skills.get(NAME)
+        assert (skill.enabled, skill.note) == (True, None)
 
 
 def test_a_dry_run_shows_the_document_and_keeps_nothing(desk: Desk, wk: wellkept.Wellkept) -> None:
@@ -234,6 +234,7 @@ def test_an_unknown_session_and_that_of_another_project_are_refused(
 ) -> None:
     elsewhere = Desk(tmp_path, project="elsewhere")
     add_route(elsewhere.session("foreign"))
+    add_route(elsewhere.session("foreign-2"), "coupon")
     with desk.open(settings=QUIET) as wk:
         desk.drain(wk)
         for name in ("foreign", "nothing-like-it"):
@@ -383,8 +384,9 @@ def test_a_model_is_asked_only_inside_the_daily_budget(desk: Desk) -> None:
 
 
 @pytest.mark.feature("F2")
-def test_a_session_that_ended_well_is_suggested_as_a_skill_by_itself(desk: Desk) -> None:
+def test_work_that_was_repeated_is_suggested_as_a_skill_by_itself(desk: Desk) -> None:
     add_route(desk.session("session-1"))
+    add_route(desk.session("session-2"), "coupon")
     with desk.open() as wk:
         report = desk.drain(wk)
         assert report.problems == ()
@@ -393,6 +395,13 @@ def test_a_session_that_ended_well_is_suggested_as_a_skill_by_itself(desk: Desk)
         assert [n.subject for n in told if n.kind is ActivityKind.SKILL_GENERATED] == [NAME]
         desk.drain(wk)
         assert len(wk.skills.library.all()) == 1
+
+
+def test_one_session_alone_suggests_nothing(desk: Desk) -> None:
+    add_route(desk.session("session-1"))
+    with desk.open() as wk:
+        desk.drain(wk)
+        assert wk.skills.library.all() == []
 
 
 def test_nothing_is_suggested_where_the_settings_say_so_or_nothing_worked(desk: Desk) -> None:
@@ -412,6 +421,7 @@ def test_a_skill_belongs_to_the_project_of_its_session_wherever_the_drain_runs(
 ) -> None:
     elsewhere = Desk(tmp_path, project="elsewhere")
     add_route(elsewhere.session("foreign"))
+    add_route(elsewhere.session("foreign-2"), "coupon")
     with desk.open() as wk:
         assert desk.drain(wk).problems == ()
         assert wk.skills.list(source="generated") == []
@@ -440,6 +450,7 @@ def test_a_live_process_learns_after_its_drain(desk: Desk) -> None:
         environment=desk.environment,
     )
     add_route(desk.session("session-1"))
+    add_route(desk.session("session-2"), "coupon")
     with desk.open() as wk:
         report = live.drain_if_needed(wk)
         assert report is not None

@@ -222,9 +222,9 @@ def test_clearing_a_project_takes_its_sessions_and_the_skills_made_of_them_along
     desk: Desk, wk: wellkept.Wellkept
 ) -> None:
     route_skill(desk, wk)
-    assert wk.clear_project(dry_run=True).sessions == 1
+    assert wk.forget(everything=True, dry_run=True).sessions == 1
     assert len(wk.skills.library.all()) == len(wk.engine.store.sessions(project=wk.project)) == 1
-    wk.clear_project()
+    wk.forget(everything=True)
     assert wk.skills.library.all() == wk.engine.store.sessions(project=wk.project) == []
 
 

@@ -24,7 +24,7 @@ from wellkept.observe.observer.drain import drain_spool
 from wellkept.observe.observer.spool_folder import SpoolFolder
 
 pytestmark = pytest.mark.feature("C3", "C8", "C10")
-SAID = "Receipts are printed in Euro for the shop in Bonn"
+SAID = "Looking at the data I see that receipts are printed in Euro for the shop in Bonn"
 ITEM = {
     "type": "fact",
     "content": "The shop in Bonn prints receipts in Euro.",

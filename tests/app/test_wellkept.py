@@ -11,7 +11,6 @@ import pytest
 import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import FailingEmbedder, open_in
-from wellkept.api.maintenance.delete_project import DeletedCounts
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, StoreError, UsageError
 from wellkept.core.payloads import Decision
 from wellkept.core.settings.model import Settings
@@ -170,9 +169,11 @@ def test_editing_content_opens_a_successor_and_anything_else_is_changed_in_place
 ) -> None:
     with open_in(tmp_path) as wk:
         first = wk.remember("port 8080").memory
-        tagged = wk.edit(first.short, tags=["net"], pinned=True, scope="module", files="a.py")
+        tagged = wk.edit(
+            first.short, tags=["net"], pinned=True, scope="module", files="a.py"
+        ).memory
         assert (tagged.id, tagged.tags, tagged.pinned) == (first.id, ("net",), True)
-        second = wk.edit(first.short, content="port 9090", type="gotcha", modules="net")
+        second = wk.edit(first.short, content="port 9090", type="gotcha", modules="net").memory
         assert second.id != first.id
         assert wk.get(first.id).superseded_by == second.id
 
@@ -181,7 +182,7 @@ def test_editing_content_opens_a_successor_and_anything_else_is_changed_in_place
 def test_forgetting_deletes_or_only_closes_and_can_be_previewed(tmp_path: Path) -> None:
     with open_in(tmp_path) as wk:
         one, two = (wk.remember(text).memory for text in ("alpha", "omega"))
-        assert wk.forget(one.short, dry_run=True) == [one]
+        assert list(wk.forget(one.short, dry_run=True)) == [one]
         assert wk.list().total == 2
         wk.forget(one.short)
         wk.forget(two.short, keep_history=True)
@@ -197,8 +198,8 @@ def test_clearing_a_project_leaves_other_projects_alone(tmp_path: Path) -> None:
         wk.remember("stays")
     with open_in(tmp_path) as wk:
         wk.remember("goes")
-        assert wk.clear_project(dry_run=True) == DeletedCounts(memories=1, sessions=0)
-        assert wk.clear_project().memories == 1
+        assert wk.forget(everything=True, dry_run=True).count == 1
+        assert wk.forget(everything=True).count == 1
         assert wk.projects() == [("name:other", 1)]
 
 
@@ -207,7 +208,7 @@ def test_clearing_a_project_leaves_what_is_about_the_person(tmp_path: Path) -> N
     with open_in(tmp_path) as wk:
         wk.remember("I prefer tabs", scope="user", type="preference")
         wk.remember("goes")
-        assert wk.clear_project().memories == 1
+        assert wk.forget(everything=True).count == 1
         assert [m.content for m in wk.list().items] == ["I prefer tabs"]
 
 
@@ -227,12 +228,11 @@ def test_three_layers_go_from_rows_to_the_time_around_to_the_record(tmp_path: Pa
         for day in range(5):
             wk.remember(f"Day {day}: worked on the parser", merge_similar=False)
             clock.advance(days=1)
-        rows = wk.search("parser", limit=2)
-        assert len(rows) == 2
-        assert all(row.read_tokens > 0 and row.score is not None for row in rows)
+        found = wk.recall("parser", limit=2)
+        assert len(found.as_text(brief=True).splitlines()) == 2
         middle = next(m for m in wk.list().items if m.content.startswith("Day 2"))
-        around = wk.timeline(middle.short, before=1, after=1)
-        assert [r.title[:5] for r in (*around.before, around.anchor, *around.after)] == [
+        around = wk.list(around=middle.short, before=1, after=1)
+        assert [one.content[:5] for one in around] == [
             "Day 1",
             "Day 2",
             "Day 3",
@@ -256,9 +256,9 @@ def test_context_tells_its_moment_from_what_is_given_and_keeps_to_its_budget(
 @pytest.mark.feature("A8")
 def test_a_persons_message_is_obeyed(tmp_path: Path) -> None:
     with open_in(tmp_path) as wk:
-        (done,) = wk.apply_commands("Remember that the demo database is called kiwi")
+        (done,) = wk.apply("Remember that the demo database is called kiwi")
         assert done.kept is not None
-        assert wk.apply_commands("What is a database?") == []
+        assert not wk.apply("What is a database?")
         assert wk.list().total == 1
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.app.opening import open_in
 from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.api.wiring import services
 from wellkept.core.errors import ProviderError
 from wellkept.core.settings.model import Settings
 from wellkept.models.embedders.bundled_models import MINILM
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.feature("B4")
 
 
 def _ollama(url: str) -> Settings:
-    return Settings(embedding_provider="ollama", embedding_base_url=url, embedding_timeout_s=5)
+    return Settings(embedding_provider="ollama", embedding_base_url=url)
 
 
 def test_a_configured_server_makes_the_vectors_and_the_store_keeps_its_name(
@@ -72,19 +73,18 @@ def test_a_text_model_and_a_reranker_are_used_only_when_configured(tmp_path: Pat
 @pytest.mark.feature("B7")
 @pytest.mark.parametrize("fault", [Fault(hang=True), Fault(status=500), Fault(body=b"no json")])
 def test_a_reranker_that_is_slow_or_broken_is_left_out_with_a_note(
-    tmp_path: Path, fault: Fault
+    tmp_path: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(services, "RERANKER_LIMIT_S", 0.3)
     with FakeEmbeddingServer() as server:
-        settings = Settings(
-            reranker_base_url=server.openai_url, reranker_name="ranker", reranker_timeout_s=0.3
-        )
+        settings = Settings(reranker_base_url=server.openai_url, reranker_name="ranker")
         with open_in(tmp_path, settings=settings) as wk:
             wk.remember("The deploy key is in the vault")
             wk.remember("The deploy script is in the tools folder")
-            assert wk.recall("deploy key").notes == ()
+            assert wk.recall("deploy key vault").notes == ()
             before = len(server.seen)
             server.fail_next(fault)
-            found = wk.recall("deploy key")
+            found = wk.recall("deploy key vault")
             assert "vault" in found[0].memory.content
             assert any("Not reranked" in note for note in found.notes)
             assert len(server.seen) == before + 1
@@ -112,7 +112,7 @@ def test_what_a_session_is_told_waits_for_no_reranker(tmp_path: Path) -> None:
         settings = Settings(reranker_base_url=server.openai_url, reranker_name="ranker")
         with open_in(tmp_path, settings=settings) as wk:
             wk.remember("Deploy with make ship, never by hand", type="convention")
-            assert wk.context("deploy with make ship", moment="prompt").items
+            assert wk.context("never deploy by hand, use make ship", moment="prompt").items
             assert server.seen == []
 
 
@@ -125,7 +125,7 @@ def test_a_hiccup_while_keeping_many_loses_none(tmp_path: Path) -> None:
         kept = [wk.remember(text) for text in ("alpha beta", "gamma delta", "epsilon zeta")]
         assert len(kept) == 3
         assert wk.list().total == 3
-        assert wk.recall("alpha").notes == ()
+        assert wk.recall("alpha beta").notes == ()
         wk.reindex()
         health = wk.doctor()
         assert health.findings == ()

@@ -19,7 +19,7 @@ from wellkept.store import spool
 
 START_MS = 1_790_000_000_000
 PASSED = "===== 3 passed in 0.02s ====="
-QUIET = Settings(skills_suggest="off")
+QUIET = Settings(skills_generated="off")
 ROUTE_SKILL = "add-api-route-discount-codes-shop"
 FAILED = "E   AssertionError: 3 != 4\n===== 1 failed, 2 passed in 0.02s ====="
 

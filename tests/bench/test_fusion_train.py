@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bench.fusion_train import NOTE_WORDS, clarity, cross_validated, fit, fit_answers
+from bench.fusion_train import NOTE_MATCHES, clarity, cross_validated, fit, fit_answers
 from bench.notes_data import (
     DEVELOPMENT,
     HELD_OUT,
@@ -19,8 +19,8 @@ from bench.notes_data import (
 )
 from bench.ranking_sources import SOURCES, Example
 from wellkept.core.text import content_words, stem
-from wellkept.memory.recall.answer_probability import SUPPORT
 from wellkept.memory.recall.features import Feature, Form
+from wellkept.memory.recall.ranking import SUPPORT
 
 pytestmark = pytest.mark.feature("B2")
 
@@ -38,13 +38,14 @@ def made_up(
     form = Form.NOTE if notes else Form.CHAT if chats else Form.TURN
     best = int(rows[:, match].argmax())
     support = random.random((12, len(SUPPORT))) * 0.5
-    support[best, SUPPORT.index("covers")] = 1.0 if answerable else 0.2
+    support[best, SUPPORT.index("shared")] = 1.0 if answerable else 0.2
     return Example(
         "notes" if notes else "written" if chats else "longmemeval",
         group,
         "",
         rows,
         support,
+        tuple(frozenset({f"{group} {n}"}) for n in range(12)),
         np.full(12, form, dtype=np.int8),
         (best,) if answerable else (),
         int(answerable),
@@ -63,10 +64,8 @@ def test_turns_and_notes_get_weights_of_their_own() -> None:
     found = fit(DATA)
     others = np.abs(np.delete(found.turn, [Feature.WORDS, Feature.FRAGMENTS, Feature.LINKS]))
     assert found.turn[Feature.WORDS] > 4 * np.delete(others, -1).max() > 0
-    assert found.note[Feature.MEANING] > 4
-    assert found.note[Feature.WORDS] == NOTE_WORDS["word_vectors"]["words"]
-    assert found.note[Feature.COVERS_MOST] == NOTE_WORDS["word_vectors"]["covers_most"]
-    assert fit(DATA, "words").note[Feature.COVERS_MOST] != NOTE_WORDS["word_vectors"]["covers_most"]
+    assert found.note[Feature.MEANING] == NOTE_MATCHES["word_vectors"]["meaning"]
+    assert found.note[Feature.COVERS_MOST] == NOTE_MATCHES["word_vectors"]["covers_most"]
     assert found.note[Feature.SESSION_WORDS] == 0.0
 
 
@@ -100,10 +99,8 @@ def test_the_probability_tells_answers_from_others_and_only_support_counts_for_i
         "note": fit_answers(DATA, weights, notes=True, without=set()),
         "turn": fit_answers(DATA, weights, notes=False, without=set()),
     }
-    constants = {"constant", "wordless", "unnamed"}
     for model in answers.values():
-        assert all(w >= 0 for name, w in model.items() if name not in constants)
-        assert model.get("unnamed", 0.0) <= 0
+        assert all(w >= 0 for name, w in model.items() if name not in {"constant", "wordless"})
     right = np.mean([clarity(e, weights, answers) for e in (*TURNS, *NOTES)])
     wrong = np.mean([clarity(e, weights, answers) for e in OTHERS])
     assert right > 0.5 > wrong

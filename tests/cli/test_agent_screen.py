@@ -12,10 +12,9 @@ from rich.console import Console
 from wellkept.core.chat.messages import ModelUsage
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
 from wellkept_agent import AgentSession, RunEnd, ToolOutput, events, tool
+from wellkept_agent.permissions import Decision, Option, PermissionRequest, Question
 from wellkept_agent.terminal.line_editor import Pastes
-from wellkept_agent.terminal.screen import Screen
-from wellkept_agent.terminal.user import TerminalPerson
-from wellkept_agent.user import Decision, Option, PermissionRequest, Question
+from wellkept_agent.terminal.screen import Screen, TerminalPerson
 
 pytestmark = pytest.mark.feature("G1")
 

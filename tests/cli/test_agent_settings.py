@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from wellkept_agent.wiring.config_keys import agent_keys
+from wellkept_agent.wiring.settings import agent_keys
 
 pytestmark = pytest.mark.feature("G11")
 
@@ -18,10 +18,7 @@ def test_every_setting_of_the_agent_can_be_read_and_listed(cli: Cli) -> None:
     for key, value in (
         ("agent.max_steps", 100),
         ("agent.thinking.level", None),
-        (
-            "agent.compaction.micro_tools",
-            "Read, Bash, Grep, Glob, WebSearch, WebFetch, Edit, Write",
-        ),
+        ("agent.tools.disabled", ""),
     ):
         got = cli("config", "get", key, "--json").json
         assert (got["value"], got["origin"]) == (value, "default")
@@ -31,14 +28,14 @@ def test_every_setting_of_the_agent_can_be_read_and_listed(cli: Cli) -> None:
 
 def test_what_is_set_is_in_force_and_named_with_its_origin(cli: Cli, home: Path) -> None:
     assert cli("config", "set", "agent.max_steps", "60").code == 0
-    assert cli("config", "set", "agent.budgets.memories_tokens", "800").code == 0
+    assert cli("config", "set", "agent.compaction.restore_max_files", "8").code == 0
     assert cli("config", "set", "agent.tools.disabled", "Bash, WebFetch").code == 0
     assert cli("config", "set", "agent.memory_auto_extract", "off").code == 0
     written = (home / "config.toml").read_text(encoding="utf-8")
     assert "max_steps = 60" in written
     assert "memory_auto_extract = false" in written
     shown = {item["key"]: item for item in cli("config", "show", "--json").json["items"]}
-    assert shown["agent.budgets.memories_tokens"]["value"] == 800
+    assert shown["agent.compaction.restore_max_files"]["value"] == 8
     assert shown["agent.tools.disabled"]["value"] == "Bash, WebFetch"
     assert shown["agent.max_steps"]["origin"].startswith(str(home / "config.toml"))
     assert cli("config", "unset", "agent.max_steps").code == 0
@@ -75,7 +72,7 @@ def test_what_does_not_fit_is_refused_and_not_written(
 
 @pytest.mark.feature("A10")
 def test_the_key_of_the_model_is_never_printed(cli: Cli) -> None:
-    assert cli("config", "get", "agent.api_key").out == "\n"
+    assert cli("config", "get", "agent.api_key").out == ""
     cli("config", "set", "agent.api_key", "very-secret-value")
     for command in (("show",), ("show", "--agent", "--json"), ("get", "agent.api_key")):
         done = cli("config", *command)
@@ -92,11 +89,11 @@ def test_a_projects_file_takes_none_of_them(cli: Cli) -> None:
 def test_a_wrong_value_in_the_file_is_named_and_hides_nothing(cli: Cli, home: Path) -> None:
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(
-        "[agent]\nmax_steps = 0\nnonsense = 1\nmax_tokens = 5\n", encoding="utf-8"
+        "[agent]\nmax_steps = 0\nsmall = true\nmax_tokens = 5\n", encoding="utf-8"
     )
     shown = cli("config", "show", "--agent", "--json").json
     assert any("max_steps" in problem for problem in shown["problems"])
-    assert any("agent.nonsense" in problem for problem in shown["problems"])
+    assert any("agent.small is no longer a setting" in problem for problem in shown["problems"])
     assert {"key": "agent.max_tokens", "value": 5}.items() <= next(
         item for item in shown["items"] if item["key"] == "agent.max_tokens"
     ).items()

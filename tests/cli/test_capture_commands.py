@@ -28,8 +28,8 @@ def test_caught_events_wait_are_taken_in_and_can_be_read(cli: Cli) -> None:
 def test_a_session_belongs_to_the_folder_it_happened_in(cli: Cli) -> None:
     catch_a_session()
     cli("spool", "drain")
-    assert cli("sessions", "--json").json["items"] == []
-    (item,) = cli("sessions", "--all-projects", "--json").json["items"]
+    assert cli("session", "list", "--json").json["items"] == []
+    (item,) = cli("session", "list", "--all-projects", "--json").json["items"]
     assert item["project"] == f"path:{Path.cwd()}"
     assert (item["id"], item["client"], item["prompt_count"]) == (SESSION, "claude-code", 1)
     assert "work" not in item
@@ -40,14 +40,16 @@ def test_a_session_belongs_to_the_folder_it_happened_in(cli: Cli) -> None:
 def test_a_session_is_shown_by_the_beginning_of_its_id(cli: Cli) -> None:
     catch_a_session()
     cli("spool", "drain")
-    shown = cli("sessions", "show", SESSION[:8])
+    shown = cli("session", "show", SESSION[:8], "--all-projects")
     assert shown.code == exit_codes.OK
-    assert "Create greet.py with greet" in shown.out
+    assert "greet.py" in shown.out
     assert "translate the rest" in shown.out
-    document = cli("sessions", "show", SESSION, "--json").json
-    assert document["observations"][0]["payload"]["kind"] == "feature"
+    document = cli("session", "show", SESSION, "--all-projects", "--json").json
+    kinds = [one["kind"] for one in document["entries"]]
+    seen = document["entries"][kinds.index("observation")]["memory"]
+    assert seen["payload"]["kind"] == "feature"
     assert document["summary"]["type"] == "timeline"
-    missing = cli("sessions", "show", "nowhere")
+    missing = cli("session", "show", "nowhere")
     assert "There is no session" in missing.err
 
 

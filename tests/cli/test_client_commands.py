@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -112,7 +111,7 @@ def test_what_was_installed_really_catches_events(cli: Cli, home: Path, person: 
         ("PostToolUse", "PostToolUse-Edit"),
     ):
         command = settings["hooks"][event][0]["hooks"][0]["command"]
-        assert shlex.split(command)[1:3] == ["-I", "-S"]
+        assert " -I -S " in command
         done = subprocess.run(
             ["/bin/sh", "-c", command],
             input=json.dumps(recorded("claude-code", name)),
@@ -146,7 +145,8 @@ def test_parts_can_be_left_out_and_status_names_those_that_are_in(cli: Cli) -> N
     assert "remember.md" in shown
     done = cli("install", "cursor", "--json").json
     assert {Path(file["path"]).name for file in done["files"] if file["changed"]} == {
-        "mcp.json", "remember.md", "recall.md", "forget.md", "run-skill.md", "memory.md"
+        "mcp.json", "remember.md", "recall.md", "forget.md", "run-skill.md", "review-memory.md",
+        "flag.md", "memory.md"
     }  # fmt: skip
     assert "cursor\tuser\tinstalled\thooks, mcp, commands\t" in cli("status").out
 

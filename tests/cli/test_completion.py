@@ -18,7 +18,7 @@ from tests.skills.reading import document, put
 from wellkept.api.cli.completion.answer import split_line, suggestions
 from wellkept.api.cli.completion.scripts import SCRIPTS
 from wellkept.api.cli.names import Name
-from wellkept.api.cli.root import COMMANDS, root
+from wellkept.api.cli.root import root
 from wellkept.api.views.completion_names import database_path
 from wellkept.api.wiring.services import DATABASE_NAME
 from wellkept.core.query import RAW_TYPES
@@ -63,10 +63,10 @@ def test_commands_options_and_choices_are_those_that_click_offers(cli: Cli, begu
         assert set(found) == {one for one in values if one.startswith("--") or begun != "--"}, words
 
 
-def test_every_command_is_offered_and_aliases_lead_to_theirs() -> None:
-    assert offered() == list(COMMANDS)
-    assert offered("injected", current="--sil") == ["--silent"]
-    assert offered("project") == offered("projects")
+def test_what_the_door_has_is_offered_and_its_places_below() -> None:
+    assert offered() == root.list_commands(click.Context(root))
+    assert offered("why", current="--sil") == ["--silent"]
+    assert {"import", "doctor"} <= {*offered("admin")}
 
 
 def test_values_of_options_are_offered_in_both_forms() -> None:
@@ -74,7 +74,7 @@ def test_values_of_options_are_offered_in_both_forms() -> None:
     assert offered("list", current="--type=dec") == ["--type=decision"]
     assert offered("--store") == []
     assert offered("--store", "x.db", current="reca") == ["recall"]
-    assert offered("restore") == [":file"]
+    assert offered("admin", "restore") == [":file"]
     assert offered("no-such-command", current="--") == []
     assert offered("install", "--", current="--d") == []
 
@@ -210,7 +210,7 @@ compopt() {{ echo "compopt $*"; }}
 tab() {{ COMP_LINE=$1; COMP_POINT=${{#1}}; _wellkept_complete wellkept; echo "${{COMPREPLY[*]}}"; }}
 tab 'wellkept reme'
 tab 'wellkept list --project git:ho'
-tab 'wellkept export '
+tab 'wellkept admin export '
 WELLKEPT_PROJECT=git:host/one tab 'wellkept show m:{short[:3]}'
 """
     words, project, export, memory = _run("bash", script, path).splitlines()[:4]

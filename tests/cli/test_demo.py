@@ -27,7 +27,7 @@ def test_every_view_has_something_to_show(made: DemoReport) -> None:
     ) as wk:
         view = wk.health()
         review = wk.review()
-        session = wk.session_timeline(view.sessions[1].id)
+        session = wk.session.show(view.sessions[1].id)
         kinds = {memory.type for memory in wk.iterate()}
         spans = wk.injected.list(limit=500).items
     assert view.totals.total > 20

@@ -31,7 +31,7 @@ def test_the_graph_is_built_asked_and_kept_fresh(tmp_path: Path) -> None:
         assert [m.text for m in found.memories] == ["f must stay pure"]
         assert set(found.files) == {"a.py", "tests/test_b.py"}
         write(root, {"b.py": "def f():\n    pass\n\n\ndef extra():\n    pass\n"})
-        assert wk.graph.node("b.py").end_line == 6
+        assert wk.code_graph.node("b.py").end_line == 6
         wk.graph.note("decision", "pure-core", text="no input or output in b")
         wk.graph.link("b.py", "applies_pattern", "decision:pure-core")
         assert "a.py" in wk.graph.impact("decision:pure-core").files
@@ -62,12 +62,12 @@ def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
     assert "There is no code graph" in _run(root, "impact", "b.py").stderr
     assert "3 files: 3 parsed" in _run(root, "build").stdout
     assert json.loads(_run(root, "build", "--json").stdout)["unchanged"] == 3
-    assert "python 3" in _run(root, "status").stdout
+    assert "python 3" in _run(root, "show").stdout
     impact = json.loads(_run(root, "impact", "b.py", "--json").stdout)
     assert set(impact["files"]) == {"a.py", "tests/test_b.py"}
     assert "b.py::f" in _run(root, "deps", "a.py").stdout
     assert "-> b.py::f (calls)" in _run(root, "trace", "a.py::go").stdout
-    assert "1 of 1 functions" in _run(root, "coverage", "b.py").stdout
+    assert "tests reach 1 of 1 functions" in _run(root, "show", "b.py", "--coverage").stdout
     assert json.loads(_run(root, "show", "b.py", "--json").stdout)["symbols"][0]["name"] == "f"
     assert _run(root, "impact", "nothing.py").returncode != 0
 
@@ -79,7 +79,7 @@ def test_an_impact_names_the_calls_that_were_left_unresolved(tmp_path: Path) -> 
     write(root, {"pool.py": take.format("Pool"), "box.py": take.format("Box"), "use.py": use})
     _run(root, "build")
     told = _run(root, "impact", "Pool.take").stdout
-    assert "Unresolved calls that may be of it (1):\n  use.py:5 some.take\n" in told
+    assert "Unresolved, may be calls of it (1):\n  use.py:5 some.take\n" in told
 
 
 @pytest.mark.feature("E1")
@@ -87,38 +87,37 @@ def test_what_no_parser_reads_is_noted_linked_listed_and_taken_back(tmp_path: Pa
     root = tmp_path / "project"
     write(root, FILES)
     _run(root, "build")
-    assert "No notes" in _run(root, "notes").stderr
     assert _run(root, "note", "decision", "pure core", "--text", "no input").returncode == 0
     assert _run(root, "note", "file", "x.py").returncode == 2
     assert _run(root, "note", "decision", "  ").returncode != 0
     done = _run(root, "link", "b.py", "applies_pattern", "decision:pure core", "--json")
-    assert json.loads(done.stdout)["kind"] == "applies_pattern"
+    assert json.loads(done.stdout)["links"][0]["kind"] == "applies_pattern"
     assert _run(root, "link", "b.py", "flows_to", "nowhere").returncode == 3
-    listed = json.loads(_run(root, "notes", "--json").stdout)
-    assert [node["signature"] for node in listed["notes"]] == ["no input"]
-    assert "b.py applies_pattern decision:pure core  1.00" in _run(root, "notes").stdout
+    listed = json.loads(_run(root, "show", "--json").stdout)
+    assert [node["signature"] for node in listed["noted"]] == ["no input"]
+    assert "b.py applies_pattern decision:pure core  1.00" in _run(root, "show").stdout
     _run(root, "build", "--again")
     assert (
         "a.py" in json.loads(_run(root, "impact", "decision:pure core", "--json").stdout)["files"]
     )
-    assert (
-        "Would delete 2" in _run(root, "note", "--delete", "decision:pure core", "--dry-run").stdout
-    )
-    assert "Deleted 2" in _run(root, "note", "--delete", "decision:pure core").stdout
-    assert _run(root, "note", "--delete", "decision:pure core").returncode == 3
-    assert _run(root, "note", "--delete", "decision:pure core", "--dry-run").returncode == 3
+    assert "Would delete 2" in _run(root, "unlink", "decision:pure core", "--dry-run").stdout
+    assert "Deleted 2" in _run(root, "unlink", "decision:pure core", "--yes").stdout
+    assert _run(root, "unlink", "decision:pure core", "--yes").returncode == 3
+    assert _run(root, "unlink", "decision:pure core", "--dry-run").returncode == 3
 
 
 @pytest.mark.feature("E4")
 def test_the_module_map_is_shown_and_kept_on_the_command_line(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, {**FILES, "b.py": '"""Holds the one function."""\n\n\ndef f():\n    pass\n'})
-    assert "There is no code graph" in _run(root, "modules").stderr
+    assert "There is no code graph" in _run(root, "map").stderr
     assert _run(root, "build").returncode == 0
-    shown = _run(root, "modules").stdout
+    old = _run(root, "modules")
+    assert "is now `wellkept graph map`" in old.stderr
+    shown = old.stdout
     assert "b.py: Holds the one function." in shown
-    found = json.loads(_run(root, "modules", "--json").stdout)
-    assert [m["module"]["folder"] for m in found["modules"]] == ["./", "tests/"]
+    found = json.loads(_run(root, "map", "--json").stdout)
+    assert [m["folder"] for m in found["modules"]] == ["./", "tests/"]
     assert "Would store" in _run(root, "summarise", "--dry-run").stdout
     kept = json.loads(_run(root, "summarise", "--no-model", "--json").stdout)
     assert {note["outcome"] for note in kept["notes"]} == {"new"}
@@ -149,11 +148,11 @@ def test_init_builds_and_summarises_when_asked_to(tmp_path: Path) -> None:
 def test_related_files_are_listed_on_the_command_line(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, FILES)
-    assert "No related files" in _run(root, "related", "b.py").stderr
+    assert "No related files" in _run(root, "show", "b.py", "--related").stdout
     assert _run(root, "build").returncode == 0
-    found = json.loads(_run(root, "related", "b.py", "--json").stdout)
+    found = json.loads(_run(root, "show", "b.py", "--related", "--json").stdout)["related"]
     assert {file["path"] for file in found["files"]} == {"a.py", "tests/test_b.py"}
-    assert "depends on it" in _run(root, "related", "b.py").stdout
+    assert "depends on it" in _run(root, "show", "b.py", "--related").stdout
 
 
 @pytest.mark.feature("E5")
@@ -164,7 +163,7 @@ def test_a_search_prints_functions_with_their_lines(tmp_path: Path) -> None:
     asked = ("search", "where", "do", "we", "wait", "for", "a", "free", "connection")
     told = _run(root, *asked).stdout
     assert "pool.py:1" in told
-    assert "take - Wait until a connection is free." in told
+    assert "take  Wait until a connection is free." in told
     found = json.loads(_run(root, *asked, "--json").stdout)["files"][0]
     assert (found["path"], found["symbols"][0]["line"]) == ("pool.py", 1)
     ci = json.loads(_run(root, "search", "where is CI configured", "--json").stdout)["files"][0]

@@ -61,12 +61,12 @@ def test_why_and_show_answer_whether_it_was_ever_of_use(cli: Cli, short: str) ->
 @pytest.mark.feature("H6")
 def test_flag_silences_and_edit_lets_it_speak_again(cli: Cli, short: str) -> None:
     assert cli("flag", short, "--reason", "it is five").code == 0
-    silent = cli("injected", "--silent", "--json").json["items"]
+    silent = cli("injected", "--silent", "--json").json["silent"]
     assert silent[0]["reason"] == "harm: flagged: it is five"
     assert "flagged" in cli("injected", "--silent").out
-    assert cli("show", short, "--json").json["items"][0]["needs_review"] is True
+    assert cli("show", short, "--json").json["items"][0]["memory"]["needs_review"] is True
     assert cli("edit", short, "--verify", "--reviewed").code == 0
-    assert cli("injected", "--silent", "--json").json["items"] == []
+    assert cli("injected", "--silent", "--json").json["silent"] == []
     assert cli("flag", "nothing").code == 3
 
 

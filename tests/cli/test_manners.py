@@ -10,14 +10,19 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import click
 import httpx2
 import pytest
 
 import wellkept
 from tests.app.test_injected import given
 from tests.cli.conftest import Cli
+from tests.server.http_serving import Served, served_in
+from tests.server.mcp_client import talking_in
 from wellkept.core.ports.injections import LineOutcome
 
 pytestmark = pytest.mark.feature("I3", "H6", "C4")
@@ -33,6 +38,13 @@ def person(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     return cli
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server with an empty memory."""
+    with served_in(tmp_path_factory.mktemp("served")) as web:
+        yield web
 
 
 # -- The greeting ---------------------------------------------------------------------------------
@@ -149,7 +161,7 @@ def test_why_tells_of_a_line_that_no_memory_holds(cli: Cli, short: str) -> None:
 
 def test_why_says_when_nothing_or_too_much_fits(cli: Cli, short: str) -> None:
     assert cli("why", "nobody said this").code == 3
-    assert "wellkept log" in cli("why", "nobody said this").err
+    assert "wellkept why" in cli("why", "nobody said this").err
     several = cli("why", "t")
     assert several.code == 4
     assert "line:1" in several.err
@@ -297,11 +309,106 @@ def test_an_unknown_type_lists_the_few_that_people_use(person: Cli) -> None:
     assert "rule, fact, decision, trap, recipe, event" in said.err
 
 
-def test_wrong_types_are_refused_in_words(tmp_path: Path) -> None:
+def test_recall_asks_for_words_unless_filters_are_given(person: Cli, home: Path) -> None:
+    for words in ((), ("",), ("  ",)):
+        said = person("recall", *words)
+        assert said.code == 2
+        assert "Hint: " in said.err
+    assert not (home / "memory.db").exists()
+    person("remember", "Migrations are run by hand", "--type", "decision")
+    said = person("recall", "--type", "decision")
+    assert said.code == 0
+    assert "run by hand" in said.out
+    assert "No question was given" in said.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    "list|recall x|recall x --answer|show x|why|pages|status|review|session list|skill list"
+    "|graph status|admin projects|admin export -".split("|"),
+)
+def test_reading_makes_no_file(person: Cli, home: Path, command: str) -> None:
+    assert person(*command.split()).code in (0, 1, 3)
+    assert not home.exists() or not list(home.glob("memory*"))
+
+
+@pytest.mark.parametrize("command", [("list",), ("recall", "generated"), ("pages", "rules")])
+def test_thirty_columns_are_enough(
+    person: Cli, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person("remember", "Never edit the generated files in src/generated", "--type", "rule")
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    shown = click.unstyle(person(*command).out)
+    assert "src/generated" in shown
+    assert max(map(len, shown.splitlines())) <= 30
+
+
+# -- Wrong values ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("verb", "given", "named", "said"),
+    [
+        ("remember", None, {}, "content: expected a value, not None"),
+        ("remember", "x", {"type": 5}, "type: expected a text, not int"),
+        ("remember", "x", {"type": "hunch"}, "rule, fact, decision, trap, recipe, event"),
+        ("remember", "x", {"tags": 5}, "tags: expected texts, not int"),
+        ("remember", "x", {"tags": [5]}, "must be a string, not int"),
+        ("remember", "x", {"scope": 5}, "scope: expected a text, not int"),
+        ("remember", "x", {"importance": "high"}, "importance: expected a number, not str"),
+        ("remember_many", None, {}, "takes a list, not NoneType"),
+        ("remember_many", ["x", None], {}, "must be a string, not NoneType"),
+        ("recall", 5, {}, "query: expected a text, not int"),
+        ("recall", "", {}, "query is empty"),
+        ("recall", "x", {"limit": "3"}, "limit: expected a whole number, not str"),
+        ("recall", "x", {"types": 5}, "types: expected texts, not int"),
+        ("get", None, {}, "its id or key, not NoneType"),
+        ("forget", 5, {}, "ids: expected texts, not int"),
+    ],
+)
+def test_wrong_values_are_refused_in_words(
+    tmp_path: Path, verb: str, given: object, named: dict[str, Any], said: str
+) -> None:
     with wellkept.open(tmp_path / "memory.db", project="demo") as wk:
-        with pytest.raises(wellkept.UsageError, match="must be a string, not NoneType"):
-            wk.remember(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-        with pytest.raises(wellkept.UsageError, match="must be a string, not int"):
-            wk.recall(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-        with pytest.raises(TypeError, match="open it again"):
-            pickle.dumps(wk)
+        with pytest.raises(wellkept.UsageError, match=re.escape(said)):
+            getattr(wk, verb)(given, **named)
+        assert wk.stats().total == 0
+
+
+def test_an_open_memory_cannot_be_pickled(tmp_path: Path) -> None:
+    with (
+        wellkept.open(tmp_path / "memory.db", project="demo") as wk,
+        pytest.raises(TypeError, match="open it again"),
+    ):
+        pickle.dumps(wk)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("recall", {}, "query is empty"),
+        ("recall", {"query": " "}, "query is empty"),
+        ("recall", {"query": 5}, "query: expected a text, not 5"),
+        ("recall", {"query": "x", "types": ["hunch"]}, "Unknown memory type 'hunch'"),
+        ("show", {}, "ids: is missing"),
+        ("memory_store", {"content": None}, "content: is missing"),
+        ("memory_store", {"content": 5}, "content: expected a text, not 5"),
+        ("memory_store", {"content": "x", "type": "hunch"}, "Unknown memory type 'hunch'"),
+    ],
+)
+def test_http_names_the_problem(
+    served: Served, path: str, body: dict[str, object], said: str
+) -> None:
+    answer = served.client.post(f"/api/{path}", json=body)
+    assert answer.status_code in (400, 422)
+    assert said in answer.json()["detail"]
+    assert answer.json()["hint"]
+
+
+def test_an_empty_search_of_a_tool_says_so(served: Served, tmp_path: Path) -> None:
+    said = "No question was given: the newest are listed."
+    assert served.get("search", query="")["notes"] == [said]
+    with talking_in(tmp_path) as talk:
+        assert said in talk.text("memory_recall")
+        assert "query: expected a text, not 5" in talk.error("memory_recall", query=5)

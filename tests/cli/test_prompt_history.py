@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept_agent.terminal.prompt_history import PromptHistory
+from wellkept_agent.terminal.line_editor import PromptHistory
 
 pytestmark = pytest.mark.feature("A10", "G1")
 

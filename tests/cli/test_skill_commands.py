@@ -35,8 +35,9 @@ def test_a_new_skill_is_listed_and_shown(cli: Cli) -> None:
     shown = cli("skill", "show", "deploy")
     assert "Deploys: the app" in shown.out
     assert "Do it." in shown.out
-    skill = cli("skill", "show", "deploy", "--json").json["skill"]
-    assert (skill["body"], skill["tags"], skill["path"]) == ("Do it.", ["ops"], str(path))
+    shown = cli("skill", "show", "deploy", "--json").json
+    skill = shown["skill"]
+    assert (shown["body"], skill["tags"], skill["path"]) == ("Do it.", ["ops"], str(path))
 
 
 def test_fields_are_set_and_removed_and_the_rest_stays(cli: Cli) -> None:
@@ -66,7 +67,7 @@ def test_switching_off_and_on(cli: Cli) -> None:
     new(cli)
     assert cli("skill", "disable", "deploy").out.startswith("Disabled deploy")
     assert "deploy" not in cli("skill", "list", "--enabled").out.split()
-    assert cli("skill", "enable", "deploy", "--json").json["skill"]["enabled"]
+    assert cli("skill", "enable", "deploy", "--json").json["items"][0]["enabled"]
 
 
 def test_removing_asks_and_can_be_looked_at_first(cli: Cli) -> None:

@@ -32,7 +32,7 @@ def test_a_skill_prints_its_prompt_with_the_words_of_the_shell(cli: Cli) -> None
     assert "Deploy --json to x." in cli("skill", "run", "/deploy", "--json", "x").out
     done = cli("skill", "run", "--json", "deploy", "a", "b c").json
     assert (done["kind"], done["words"]) == ("prompt", ["a", "b c"])
-    assert done["prompt"]["is_cut"] is False
+    assert done["is_cut"] is False
 
 
 @pytest.mark.feature("F5")
@@ -41,7 +41,7 @@ def test_own_commands_are_run_in_the_same_way(cli: Cli) -> None:
     kept = cli("skill", "run", "remember", "We", "use pnpm, not npm")
     assert kept.code == exit_codes.OK
     assert "We use pnpm, not npm" in cli("recall", "pnpm").out
-    assert "pnpm" in cli("skill", "run", "--json", "recall", "pnpm").json["text"]
+    assert "pnpm" in cli("skill", "run", "--json", "recall", "pnpm").json["content"]
 
 
 @pytest.mark.feature("F5")
@@ -78,7 +78,7 @@ def test_commands_are_listed_by_use_with_clashes(cli: Cli) -> None:
     assert listed.out.startswith("/deploy\t")
     assert "/remember comes from wellkept and hides project:.skills." in listed.err
     found = cli("skill", "commands", "--json").json
-    assert found["items"][0]["use_score"] == pytest.approx(1.0, abs=0.01)
+    assert found["items"][0]["score"] == pytest.approx(1.0, abs=0.01)
     assert [clash["name"] for clash in found["clashes"]] == ["remember"]
     everything = cli("skill", "commands", "--all", "--json").json["items"]
     assert len(everything) >= len(found["items"])
@@ -98,7 +98,7 @@ def test_reminders_are_printed_at_each_level(cli: Cli) -> None:
     skill(more="sparse-reminder: Mind the queue.\n")
     assert "Mind the queue." in cli("skill", "remind", "deploy", "--level", "sparse").out
     told = cli("skill", "remind", "deploy", "--level", "detailed", "--json").json
-    assert "Mind the queue." in told["text"]
+    assert "Mind the queue." in told["reminder"]
     assert cli("skill", "remind", "nosuch").code == exit_codes.exit_code(NotFoundError("x"))
 
 
@@ -123,7 +123,7 @@ def test_hooks_are_looked_at_agreed_to_and_taken_back(cli: Cli) -> None:
 def test_where_there_are_no_hooks_nothing_is_agreed_to(cli: Cli) -> None:
     assert "No skill here has hooks" in cli("skill", "hooks").err
     said = cli("skill", "trust")
-    assert (said.code, said.err) == (0, "No skill here has hooks.\n")
+    assert (said.code, said.out, said.err) == (0, "", "No skill here has hooks.\n")
     assert cli("skill", "trust", "nosuch", "--yes").code == exit_codes.exit_code(NotFoundError("x"))
 
 

@@ -48,6 +48,7 @@ class Machine:
     home: Path
     project: Path
     program: Path = HOOK
+    native: tuple[str, ...] = ()
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -68,7 +69,7 @@ class Machine:
 
     def command(self, *arguments: str) -> list[str]:
         """The command line that an installer writes."""
-        return [*PYTHON, str(self.program), *arguments]
+        return [*self.native, *PYTHON, str(self.program), *arguments]
 
     def hook(self, *arguments: str, payload: bytes = b"{}") -> Answered:
         """Run the hook to its end."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +22,7 @@ from wellkept.core.session.events import (
     SessionStarted,
     SubagentEnded,
     SubagentStarted,
+    TokenUsage,
     ToolCalled,
     ToolKind,
     TurnEnded,
@@ -26,6 +30,7 @@ from wellkept.core.session.events import (
 
 pytestmark = pytest.mark.feature("C7")
 RECORDED = Path(__file__).parent / "transcripts"
+ID = "ses_1a2b3c"
 
 
 def found(
@@ -219,6 +224,95 @@ def test_an_old_gemini_document_is_read(tmp_path: Path) -> None:
 
     assert transcript.cwd == "/home/dev/shop"
     assert [e.text for e in told(transcript) if isinstance(e, PromptSubmitted)] == ["Hi"]
+
+
+def opencode_session() -> dict[str, Any]:
+    return json.loads((RECORDED / "opencode.jsonl").read_text("utf-8"))
+
+
+def opencode_files(folder: Path) -> Path:
+    """The session as older versions kept it: a file for each session, message and part."""
+    session = opencode_session()
+    rows = {f"session/p1/{session['info']['id']}": session["info"]}
+    for message in session["messages"]:
+        info = message["info"]
+        rows[f"message/{info['sessionID']}/{info['id']}"] = info
+        rows |= {f"part/{info['id']}/{part['id']}": part for part in message["parts"]}
+    for name, row in rows.items():
+        lines(folder / "storage" / f"{name}.json", [row])
+    return folder
+
+
+def opencode_database(folder: Path) -> Path:
+    """The session as newer versions keep it: tables with a document in each row."""
+    session, path = opencode_session(), folder / "opencode.db"
+    times = "time_created INTEGER, time_updated INTEGER"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            f"CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, title TEXT, {times});"
+            f"CREATE TABLE message (id TEXT, session_id TEXT, data TEXT, {times});"
+            f"CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT, {times});"
+        )
+        info = session["info"]
+        row = (info["id"], None, info["directory"], info["title"], *info["time"].values())
+        database.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?)", row)
+        for message in session["messages"]:
+            made, said = message["info"]["time"]["created"], {**message["info"]}
+            names = (said.pop("id"), said.pop("sessionID"))
+            values = (*names, json.dumps(said), made, made)
+            database.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", values)
+            for part in message["parts"]:
+                kept = {key: value for key, value in part.items() if not key.endswith("ID")}
+                kept |= {"callID": part["callID"]} if "callID" in part else {}
+                values = (kept.pop("id"), *names, json.dumps(kept), made, made)
+                database.execute("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", values)
+        database.commit()
+    return folder
+
+
+@pytest.mark.parametrize("written", [opencode_files, opencode_database])
+def test_opencode_tells_the_same_however_it_is_kept(
+    written: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    exported = one("opencode", RECORDED / "opencode.jsonl")
+    kept = one("opencode", written(tmp_path))
+
+    assert told(kept) == told(exported)
+    assert (kept.cwd, kept.last_at, kept.session_id) == ("/home/dev/shop", exported.last_at, ID)
+    assert kept.usage() == TokenUsage(input=480, cached=200, output=40)
+
+
+def test_a_sub_agent_of_opencode_belongs_to_its_parent_and_a_summary_is_kept(
+    tmp_path: Path,
+) -> None:
+    session = opencode_session()
+    child = json.loads(json.dumps(session).replace(ID, "ses_child"))
+    child["info"]["parentID"] = ID
+    session["messages"][-1]["info"]["summary"] = True
+    lines(tmp_path / "a.json", [session])
+    lines(tmp_path / "b.json", [child])
+
+    events = told(one("opencode", tmp_path))
+
+    assert [e.text for e in events if isinstance(e, PromptSubmitted)] == ["Please greet the zebra."]
+    assert {e.origin.agent for e in events} == {None, "ses_child"}
+    assert {e.origin.session_id for e in events} == {ID}
+    (compacted,) = [e for e in events if isinstance(e, Compacted)]
+    assert compacted.summary == "All zebras are greeted."
+
+
+def test_an_opencode_session_that_went_on_gives_the_same_ids_again(tmp_path: Path) -> None:
+    session = opencode_session()
+    *earlier, last = session["messages"]
+    path = lines(tmp_path / "s.json", [{**session, "messages": earlier}])
+    before = one("opencode", path)
+    session["info"]["time"]["updated"] += 5
+    lines(path, [{**session, "messages": [*earlier, last]}])
+    after = one("opencode", path)
+
+    known = [event.origin.event_id for event in told(before)[:-1]]
+    assert [event.origin.event_id for event in told(after)][: len(known)] == known
+    assert before.parts[0].head != after.parts[0].head
 
 
 @pytest.mark.parametrize("source", sorted(SOURCES))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.api.cli.root import COMMANDS as CLI_COMMANDS
+from wellkept.api.cli import door
+from wellkept.api.verbs.index import VERBS
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import Programs
 from wellkept.clients.install.claude_plugin import write_plugin
@@ -46,7 +47,7 @@ def test_its_hooks_are_those_of_the_settings(tmp_path: Path) -> None:
     usual = [hook.event for hook in claude_code.HOOKS if not hook.before]
     assert sorted(event for event, group in hooks.items() for _ in group) == sorted(usual)
     (stop,) = hooks["Stop"]
-    assert stop["hooks"][0]["command"].endswith("hook.py claude-code Stop || exit 0")
+    assert stop["hooks"][0]["command"].endswith("hook.py claude-code Stop both || exit 0")
 
 
 def test_its_server_can_be_left_out(tmp_path: Path) -> None:
@@ -72,7 +73,7 @@ def test_a_slash_command_calls_commands_that_exist(tmp_path: Path, name: str) ->
     assert text.startswith("---\ndescription: ")
     called = set(re.findall(r"/opt/bin/wellkept (\w+)", text))
     assert called
-    assert called <= set(CLI_COMMANDS)
+    assert called <= {*VERBS, *door.WORDS, *door.NOUNS}
     assert "__" not in text
 
 

@@ -49,7 +49,7 @@ def known(machine: Machine) -> Machine:
 def step_back(path: Path) -> None:
     """Turn a database into what a Wellkept of one schema step earlier would have left."""
     newer = path.rename(path.with_name("newer.db"))
-    older = Database(path, busy_timeout_ms=1_000, durability="normal")
+    older = Database(path, busy_timeout_ms=1_000)
     migrate(older, clock=lambda: START, steps=STEPS[:-1])
     older.close()
     with closing(sqlite3.connect(path)) as db:

@@ -181,6 +181,7 @@ MOMENTS: list[tuple[str, str, Callable[[Path], dict[str, Any]], str]] = [
         TRAP,
     ),
     ("copilot", "postToolUseFailure", _copilot("bash", {"command": "make"}, error=FAILURE), TRAP),
+    ("claude-code", "Stop", _plain(last_assistant_message="Done."), ""),
     ("generic", "session_start", _plain(source="startup"), RULE),
     ("generic", "prompt", _plain(text="how do we deploy to the staging cluster?"), RULE),
     ("generic", "tool_call", _call("edit", {"path": "PROJECT/src/pay.py"}, output="ok"), TRAP),

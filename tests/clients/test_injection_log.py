@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.clients.injected_events import injected_events
 from wellkept.clients.registry import INJECTED_EVENT, translate_spooled
 from wellkept.core.ports.injections import Injection, InjectionFilter, LineOutcome
-from wellkept.core.records import replace
 from wellkept.core.session.sessions import SpoolEntry
 from wellkept.observe.ingest.drain import DrainReport
 from wellkept.observe.observer.drain import drain_spool
@@ -133,7 +133,7 @@ def test_an_entry_torn_by_a_kill_costs_only_itself(known: Machine) -> None:
 def test_two_projects_never_see_each_others_log(known: Machine, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    elsewhere = replace_project(known, other)
+    elsewhere = replace(known, project=other)
     elsewhere.remember("The other one is private", type="convention")
     for one in (known, elsewhere):
         start = one.payload(source="startup", session=one.project.name)
@@ -141,10 +141,6 @@ def test_two_projects_never_see_each_others_log(known: Machine, tmp_path: Path) 
     drained(known)
     assert [one.session_id for one in logged(known)] == [known.project.name]
     assert [one.session_id for one in logged(elsewhere)] == ["other"]
-
-
-def replace_project(machine: Machine, project: Path) -> Machine:
-    return Machine(machine.home, project, machine.program, machine.extra)
 
 
 def test_the_log_is_kept_as_long_as_the_settings_say(known: Machine) -> None:

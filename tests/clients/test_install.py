@@ -134,7 +134,7 @@ def test_claude_code_gets_these_entries(installer: Installer) -> None:
     hooks = json.loads(_file(installer, "claude-code").read_text("utf-8"))["hooks"]
     line = f"{shlex.join(COMMAND)} claude-code"
     assert hooks["Stop"] == [
-        {"hooks": [{"type": "command", "command": f"{line} Stop || exit 0", "timeout": 10}]}
+        {"hooks": [{"type": "command", "command": f"{line} Stop both || exit 0", "timeout": 10}]}
     ]
     matchers = [entry.get("matcher") for entry in hooks["PostToolUse"]]
     assert matchers == [None, "Bash|Read|Edit|MultiEdit|Write|NotebookEdit"]

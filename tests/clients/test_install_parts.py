@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from wellkept.api.cli.root import COMMANDS as CLI_COMMANDS
+from wellkept.api.cli import door
+from wellkept.api.verbs.index import VERBS
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs
 from wellkept.clients.install import toml_tables
 from wellkept.clients.install.client_files import CLIENTS, client_files
@@ -126,7 +127,7 @@ def test_windsurf_gets_a_rule_in_a_project_that_asks_for_it(installer: Installer
     assert change.path == installer.folders.project / ".windsurf" / "rules" / "wellkept.md"
     rule = change.path.read_text("utf-8")
     assert rule.startswith("---\ntrigger: always_on\n")
-    assert "`memory_search`" in rule
+    assert "`memory_recall`" in rule
     assert "__WELLKEPT__" not in rule
     assert installer.status("windsurf", scope=InstallScope.PROJECT).parts == (InstallPart.RULES,)
 
@@ -355,12 +356,12 @@ def test_opencodes_own_file_is_chosen_when_it_allows_comments(installer: Install
 
 
 @pytest.mark.parametrize("client", SLASHED)
-def test_each_client_has_the_five_commands(installer: Installer, client: str) -> None:
+def test_each_client_has_the_commands(installer: Installer, client: str) -> None:
     installer.install(client, scope=InstallScope.USER)
     names = [path.stem for path in _paths(installer, client, InstallPart.COMMANDS)]
     own_memory = client in ("claude-code", "gemini")
     last = "wellkept-memory" if own_memory else "memory"
-    assert names == ["remember", "recall", "forget", "run-skill", last]
+    assert names == ["remember", "recall", "forget", "run-skill", "review-memory", "flag", last]
 
 
 @pytest.mark.parametrize("client", SLASHED)
@@ -371,7 +372,7 @@ def test_a_command_names_programs_tools_and_arguments_that_exist(
 
     installer.install(client, scope=InstallScope.USER)
     arguments = {"gemini": "{{args}}", "cursor": ""}.get(client, "$ARGUMENTS")
-    tools = {"memory_store", "memory_search", "memory_get", "memory_context", "memory_forget"}
+    tools = {"memory_remember", "memory_recall", "memory_show", "memory_context", "memory_forget"}
     assert tools <= {tool["name"] for tool in listed_tools({"default"})}
     for command, path in zip(
         COMMANDS, _paths(installer, client, InstallPart.COMMANDS), strict=True
@@ -379,7 +380,7 @@ def test_a_command_names_programs_tools_and_arguments_that_exist(
         text = path.read_text("utf-8")
         text = tomllib.loads(text)["prompt"] if path.suffix == ".toml" else text
         assert "__" not in text
-        assert {run.split()[0] for run in command.runs} <= set(CLI_COMMANDS)
+        assert {run.split()[0] for run in command.runs} <= {*VERBS, *door.WORDS, *door.NOUNS}
         if command.hint:
             assert arguments in text
         assert all(f"'/opt/it'\"'\"'s mine/wellkept' {run}" in text for run in command.runs)
@@ -463,7 +464,7 @@ def test_reading_and_remembering_is_allowed_and_forgetting_is_not(tmp_path: Path
     folders = ClientFolders(home=tmp_path, project=tmp_path / "shop", environment={})
     targets = client_files("claude-code").targets(InstallScope.USER, folders)
     (entry,) = (one for one in targets if isinstance(one, PermissionEntry))
-    assert "mcp__wellkept__memory_store" in entry.rules
+    assert "mcp__wellkept__memory_remember" in entry.rules
     assert not any("forget" in rule or "clear" in rule for rule in entry.rules)
     mine = b'{"permissions": {"allow": ["Bash(ls)"]}}\n'
     after = entry.with_wellkept(FileSnapshot(entry.path, mine), FULL)

@@ -137,7 +137,7 @@ def test_a_recorded_session_becomes_events(tmp_path: Path) -> None:
     assert (started.source, started.model) == ("startup", "fake")
     assert (started.origin.session_id, started.origin.cwd) == (SESSION, "/home/dev/project")
     assert isinstance(prompt, PromptSubmitted)
-    assert prompt.text == '"Please do the scripted things."'
+    assert prompt.text == "Please do the scripted things."
     assert isinstance(call, ToolCalled)
     assert (call.kind, call.files) == (ToolKind.READ, ("/home/dev/project/hello.txt",))
     assert "hello from the file" in call.output

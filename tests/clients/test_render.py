@@ -66,7 +66,6 @@ def test_nothing_to_say_prints_nothing(client: str) -> None:
     ("client", "event"),
     [
         ("claude-code", "SessionEnd"),
-        ("claude-code", "Stop"),
         ("claude-code", "SubagentStop"),
         ("claude-code", "PreCompact"),
         ("codex", "Stop"),

@@ -34,10 +34,9 @@ def understood(words: list[str]) -> None:
     command: click.Command = root
     context, rest = click.Context(root, info_name="wellkept"), list(words)
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
-        found = command.get_command(context, rest[0])
-        if found is None:
-            raise click.UsageError(f"no command {rest[0]!r}")
-        command, rest = found, rest[1:]
+        _, found, rest = command.resolve_command(context, rest)
+        assert found is not None
+        command = found
         context = click.Context(command, info_name=found.name, parent=context)
     options, _, _ = command.make_parser(context).parse_args(rest)
     for parameter in command.get_params(context):

@@ -21,8 +21,8 @@ from wellkept.models.chat.catalog import builtin_catalog
 from wellkept.testing.scripted_model import ScriptedModel
 from wellkept_agent import HookPoint, PermissionMode
 from wellkept_agent.mcp_client.config import parse_servers
-from wellkept_agent.terminal.slash_commands import COMMANDS
-from wellkept_agent.wiring.config_keys import agent_key
+from wellkept_agent.terminal.chat import COMMANDS
+from wellkept_agent.wiring.settings import agent_key
 
 pytestmark = pytest.mark.feature("G1", "G2")
 
@@ -110,7 +110,8 @@ def test_settings_and_servers_are_valid() -> None:
 
 
 def test_the_tables_name_what_there_is(project: Path) -> None:
-    environment = {**os.environ, "WELLKEPT_AGENT_WEB_SEARCH_ADDRESS": "http://127.0.0.1:9/search"}
+    address = {"WELLKEPT_AGENT_WEB_SEARCH_ADDRESS": "http://127.0.0.1:9/search"}
+    environment = {**os.environ, **address, "WELLKEPT_AGENT_TOOLS": "all"}
     with wellkept.open(cwd=project, embedder="none", environment=environment) as wk:
         tools = wk.agent(ScriptedModel([])).session().tools.names()
     assert sorted(column("tool")) == sorted(tools)

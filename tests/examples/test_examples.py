@@ -63,11 +63,15 @@ def run(project: Path, home: Path) -> Run:
     return running
 
 
-def test_ten_lines_to_an_agent_with_memory(run: Run) -> None:
-    lines = (EXAMPLES / "agent_with_memory.py").read_text("utf-8").splitlines()
-    start = lines.index("async def main(task: str) -> None:")
-    assert len([one for one in lines[start:] if one.strip()]) <= 10
+@pytest.mark.parametrize(
+    "name", ["agent_with_memory.py", "own_tool.py", "typed_result.py", "own_hook.py"]
+)
+def test_it_takes_about_ten_lines(name: str) -> None:
+    lines = [one for one in (EXAMPLES / name).read_text("utf-8").splitlines() if one.strip()]
+    assert len([one for one in lines if not one.startswith(("import ", "from ", '"""'))]) <= 10
 
+
+def test_an_agent_with_memory(run: Run) -> None:
     printed, _ = run("agent_with_memory.py", ["Noted."], "Always write amounts in cents.")
     assert printed == "Noted."
     _, (first, *_) = run("agent_with_memory.py", ["Done."], "Add a discount to orders.py")
@@ -77,13 +81,38 @@ def test_ten_lines_to_an_agent_with_memory(run: Run) -> None:
 def test_a_tool_of_ones_own(run: Run) -> None:
     printed, bodies = run(
         "own_tool.py",
-        [calls(call("count_lines", file_path="orders.py")), "It has 2 lines."],
+        [calls(call("count_lines", file_path="orders.py", skip=None)), "It has 2 lines."],
     )
     assert printed == "It has 2 lines."
-    (told,) = [tool for tool in bodies[0]["tools"] if tool["name"] == "count_lines"]
-    assert told["description"] == "Count the lines of a file of this project."
-    assert list(told["input_schema"]["properties"]) == ["file_path"]
-    assert "2 lines" in str(bodies[1]["messages"][-1])
+    (told,) = bodies[0]["tools"]
+    assert told["description"].startswith("Count the lines of a file of this project")
+    assert told["input_schema"]["properties"]["skip"] == {"type": ["string", "null"]}
+    assert "'text': '2'" in str(bodies[1]["messages"][-1])
+
+
+def test_a_result_of_a_type(run: Run) -> None:
+    printed, bodies = run(
+        "typed_result.py",
+        [
+            "It divides by zero.",
+            calls(call("final_result", verdict="wrong", problems="it divides by zero")),
+            calls(call("final_result", verdict="wrong", problems=["it divides by zero"])),
+        ],
+    )
+    assert printed == "wrong: 1 problem"
+    assert "final_result" in str(bodies[1]["messages"][-1])
+    assert "problems: Input should be a valid list" in str(bodies[2]["messages"][-1])
+
+
+def test_a_hook_of_ones_own(run: Run, project: Path) -> None:
+    (project / ".env").write_text("TOKEN=1\n", "utf-8")
+    printed, bodies = run(
+        "own_hook.py", [calls(call("Read", file_path=".env")), "I may not read it."]
+    )
+    assert printed == "I may not read it."
+    told = str(bodies[1]["messages"][-1])
+    assert "Not this file." in told
+    assert "TOKEN" not in told
 
 
 def test_a_capability_of_ones_own(run: Run) -> None:

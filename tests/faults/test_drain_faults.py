@@ -18,6 +18,7 @@ from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import START, Teller, world
 from wellkept.api.background import BackgroundWorker, WorkerIntervals
 from wellkept.api.maintenance.reindex import vector_coverage
+from wellkept.api.wiring import services
 from wellkept.clients.registry import translate_spooled
 from wellkept.core.errors import ProviderError, StoreBusyError
 from wellkept.core.ports.models import Vector
@@ -45,9 +46,8 @@ class Home:
         self.spool = SpoolFolder.of(self.environment)
 
     def open_in(self, folder: Path) -> wellkept.Wellkept:
-        settings = replace(Settings(), store_busy_timeout_ms=10)
         return wellkept.open(
-            cwd=folder, embedder="none", settings=settings, environment=self.environment
+            cwd=folder, embedder="none", settings=Settings(), environment=self.environment
         )
 
     def catch(self, text: str, *, session: str = "session-1") -> None:
@@ -105,8 +105,9 @@ def test_a_clock_that_goes_back_during_a_drain_changes_nothing(tmp_path: Path) -
 
 
 @pytest.fixture
-def locked(home: Home) -> Iterator[sqlite3.Connection]:
+def locked(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Connection]:
     """Another process that keeps the store locked for as long as it likes."""
+    monkeypatch.setattr(services, "BUSY_TIMEOUT_MS", 10)
     path = Path(home.environment["WELLKEPT_HOME"]) / "memory.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

@@ -118,7 +118,14 @@ def test_what_is_known_can_be_asked_for_and_nothing_can_be_added(home: Path) -> 
     told = run(home, *_CLI, "remember", "The shop closes at six")
     assert told.code not in {0, 1}
     assert "cannot be written" in told.errors or "reading only" in told.errors
-    looked = run(home, *_CLI, "doctor")
+
+
+@pytest.mark.parametrize("below", ["", "not there yet"])
+def test_doctor_names_what_may_not_be_written_and_what_to_do(home: Path, below: str) -> None:
+    looked = run(home / below, *_CLI, "doctor", "--json")
+    told = [one["message"] for one in json.loads(looked.out)["health"]["findings"]]
+    assert looked.code != 0
+    assert any(f"{home} cannot be written" in one and "chmod u+w" in one for one in told), told
     assert "Traceback" not in looked.errors
 
 

@@ -78,7 +78,7 @@ def mcp(folder: Path, tool: str, **arguments: Any) -> str:
     return answer["result"]["content"][0]["text"]
 
 
-def test_one_call_over_mcp_reaches_no_start_of_any_project(
+def test_a13_one_call_over_mcp_reaches_no_start_of_any_project(
     repositories: tuple[Path, Path],
 ) -> None:
     ours, other = repositories
@@ -92,7 +92,7 @@ def test_one_call_over_mcp_reaches_no_start_of_any_project(
     assert (kept["told_by"], kept["scope"]) == ("agent noted", "global")
 
 
-def test_a_command_in_an_agents_tool_call_is_no_persons_word(
+def test_a13_a_command_in_an_agents_tool_call_is_no_persons_word(
     repositories: tuple[Path, Path],
 ) -> None:
     ours, other = repositories
@@ -108,7 +108,7 @@ def test_a_command_in_an_agents_tool_call_is_no_persons_word(
     assert "example.test" in shell(ours, "context")
 
 
-def test_a_persons_own_command_is_told_everywhere(repositories: tuple[Path, Path]) -> None:
+def test_a13_a_persons_own_command_is_told_everywhere(repositories: tuple[Path, Path]) -> None:
     ours, other = repositories
     words = ("remember", "Write tests before code", "--type", "convention", "--scope", "user")
     shell(ours, *words)
@@ -117,7 +117,7 @@ def test_a_persons_own_command_is_told_everywhere(repositories: tuple[Path, Path
     assert "Write tests before code" in told
 
 
-def test_an_agent_reads_no_other_project(repositories: tuple[Path, Path]) -> None:
+def test_a13_an_agent_reads_no_other_project(repositories: tuple[Path, Path]) -> None:
     ours, other = repositories
     kept = json.loads(shell(ours, "remember", "The vault opens at dawn", "--json"))
     look = ("recall", "when does the vault open", "--project", kept["memory"]["project"])

@@ -10,9 +10,8 @@ from wellkept.core.clock import to_ms
 from wellkept.core.memory import Memory
 from wellkept.core.query import Candidate
 from wellkept.core.types import MemoryType
-from wellkept.memory.recall.query_plan import QueryPlan, plan_query
 from wellkept.memory.recall.ranking import RankingContext
-from wellkept.memory.recall.retrievers import CandidateSet
+from wellkept.memory.recall.retrievers import CandidateSet, QueryPlan, plan_query
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NOW_MS = to_ms(NOW)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from wellkept.api.server.caller import asked_by
 from wellkept.core.errors import ForbiddenError
 from wellkept.core.memory import Memory, MemoryDraft
+from wellkept.core.team.caller import asked_by
 from wellkept.core.team.people import AGENT
 from wellkept.core.types import EvidenceKind, MemoryType, Provenance, Scope, Source
 from wellkept.memory.agent_notes import confirm_by_prompt, withdraw_claims
@@ -107,7 +107,7 @@ def test_an_agent_cannot_say_yes_or_reword_a_person(wk: wellkept.Wellkept) -> No
         with pytest.raises(ForbiddenError):
             wk.edit(theirs.id, content="Never use tabs")
         with pytest.raises(ForbiddenError):
-            wk.bulk("confirm", [mine.id])
+            wk.edit(mine.id, action="confirm")
         wk.edit(mine.id, content="The linter is fast")
 
 
@@ -149,7 +149,7 @@ def test_what_a_shell_command_said_in_a_persons_name_is_withdrawn(wk: wellkept.W
     """From a client that sets no marks: by the captured command, as it ran."""
     now = wk.engine.clock()
     claim = wk.remember(RULE, source="user_taught", scope="user").memory
-    confirmed = wk.edit(note(wk, "The linter is slow").id, user_verified=True)
+    confirmed = wk.edit(note(wk, "The linter is slow").id, user_verified=True).memory
     ran = {"since": now, "until": now + timedelta(seconds=2)}
     withdraw_claims(wk.engine, f'echo "{RULE}"', **ran)
     assert wk.get(claim.id).has_persons_word

@@ -72,7 +72,7 @@ def test_free_words_are_read_like_a_prompt(engine: Engine) -> None:
     said = Answer("Docker is missing. How to go on?", "you're in a vm so there is no docker here")
     (done,) = apply_answers(engine, [said], project=HERE, speaker=Speaker(session_id="s"))
     assert done.kept is not None
-    assert done.kept.memory.type is MemoryType.FACT
+    assert done.kept.memory.type is MemoryType.CONVENTION
 
 
 def test_a_later_answer_to_the_same_question_replaces_the_earlier(engine: Engine) -> None:

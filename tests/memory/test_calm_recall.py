@@ -15,20 +15,25 @@ from wellkept.core.errors import UsageError
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.payloads import Observation
 from wellkept.core.records import replace
+from wellkept.core.text import stem
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
-from wellkept.memory.recall.answer_probability import SUPPORT, Question, probability
-from wellkept.memory.recall.diversify import spread_out
-from wellkept.memory.recall.features import begins_a_word
-from wellkept.memory.recall.query_plan import plan_query
-from wellkept.memory.recall.ranking import Ranked
+from wellkept.memory.recall.features import begins_a_word, load_rankings
+from wellkept.memory.recall.ranking import (
+    SUPPORT,
+    Question,
+    Ranked,
+    margin,
+    probability,
+    spread_out,
+    tells,
+)
 from wellkept.memory.recall.requests import (
-    BESIDE_A_CLEAR_ONE,
     BESIDE_SHARE,
     CLEAR_SCORE,
     DEFAULT_MIN_SCORE,
 )
-from wellkept.memory.recall.weights import load_rankings
+from wellkept.memory.recall.retrievers import plan_query
 from wellkept.testing.fakes import ManualClock
 
 # -- Statements before raw records ----------------------------------------------------------------
@@ -88,9 +93,11 @@ def test_pages_end_where_scores_fall_below_the_least(engine: Engine) -> None:
     for number in range(8):
         keep(engine, f"The importer retries {number} times")
     keep(engine, "Colours come from the theme")
-    answer = ask(engine, "how often does the importer retry?", limit=5, min_score=0.05)
-    assert all(hit.score >= 0.05 for hit in answer)
-    rest = ask(engine, "how often does the importer retry?", limit=5, offset=5, min_score=0.05)
+    answer = ask(engine, "how often does the importer retry?", limit=5, min_score=DEFAULT_MIN_SCORE)
+    assert all(hit.score >= DEFAULT_MIN_SCORE for hit in answer)
+    rest = ask(
+        engine, "how often does the importer retry?", limit=5, offset=5, min_score=DEFAULT_MIN_SCORE
+    )
     ids = [hit.memory.id for hit in (*answer, *rest)]
     assert len(ids) == len(set(ids))
     assert rest.next_offset is None
@@ -116,67 +123,72 @@ def test_beside_an_answer_turns_have_a_lower_bar_unless_more_was_asked_for(engin
 
 
 @pytest.mark.feature("B10")
-def test_beside_a_clear_answer_notes_far_behind_are_left_out_unless_asked_for() -> None:
-    asked = "which table holds the invoices"
-    with opened(Way("static")) as memory:
-        for text in (
-            "Invoices are in the table billing_documents.",
-            "Passwords are hashed with argon2id, never bcrypt.",
-            "We deploy with Argo CD from the release branch.",
-            "Payments go through Stripe; refunds need an approval.",
-        ):
-            memory.remember(text)
-        every = [hit.score for hit in memory.recall(asked, min_score=0.0)]
-        best = every[0]
-        assert best >= CLEAR_SCORE
-        assert any(DEFAULT_MIN_SCORE < score < BESIDE_A_CLEAR_ONE * best for score in every)
-        usual = memory.recall(asked)
-        assert len(usual) == sum(score >= BESIDE_A_CLEAR_ONE * best for score in every)
-        assert len(memory.recall(asked, min_score=0.01)) == len(every)
-
-
-@pytest.mark.feature("B10")
 @pytest.mark.parametrize("name", ["word_vectors", "hybrid", "words", "vectors"])
-def test_support_makes_an_answer_likelier_and_a_missing_name_less_likely(name: str) -> None:
+def test_support_makes_an_answer_likelier(name: str) -> None:
     learned = load_rankings()[name]
     for clearness in (learned.note, learned.turn):
         plain = probability([0.2] * len(SUPPORT), clearness)
         for place, kind in enumerate(SUPPORT):
-            if kind == "wordless":  # a constant of its own, no support
-                continue
             more = [0.2] * len(SUPPORT)
             more[place] = 1.0
-            likelier = probability(more, clearness)
-            assert likelier <= plain if kind == "unnamed" else likelier >= plain
+            # `wordless` is a constant of its own, no support.
+            assert kind == "wordless" or probability(more, clearness) >= plain
+        assert probability([0.0] * len(SUPPORT), clearness) == 0.0
+
+
+def _support(question: Question, memory_id: str, content: str) -> dict[str, float]:
+    values = question.support(memory(memory_id, content), met=0.5, margin=3.0)
+    return dict(zip(SUPPORT, values, strict=True))
 
 
 @pytest.mark.feature("B10")
-def test_a_memory_that_lacks_the_name_asked_for_is_unlikely_to_answer() -> None:
-    asked = plan("which port does Kafka use?")
-    with_name = memory("a", "Kafka listens on port 9092")
-    without = memory("b", "Redis listens on port 6379")
-    question = Question.of(asked, pool(candidate("a"), candidate("b")), near=0.85)
-    clearness = load_rankings()["words"].note
-    likely = probability(question.support(with_name, covers=1.0), clearness)
-    unlikely = probability(question.support(without, covers=0.4), clearness)
-    assert likely > 0.5 > CLEAR_SCORE > unlikely or unlikely < likely / 2
-
-
-@pytest.mark.feature("B10")
-def test_a_cosine_counts_apart_where_no_word_is_shared() -> None:
+def test_a_vector_counts_apart_where_no_word_is_shared_and_only_for_who_asks() -> None:
     found = pool(candidate("a"), candidate("b"), candidate("c"), meaning={"a": 0.4, "b": 0.4})
-    question = Question.of(plan("which port has the database?"), found, near=0.8)
+    asked = Question.of(plan("which port has the database?"), found, near=0.8)
+    shares = _support(asked, "a", "The database has port 5433")
+    assert (shares["lead"], shares["margin"], shares["wordless"]) == (0.25, 1.0, 0.0)
+    wordless = _support(asked, "b", "Postgres listens on 5433")
+    assert (wordless["lead"], wordless["margin"], wordless["shared"]) == (0, 0, 0)
+    assert (wordless["wordless"], wordless["asked_lead"]) == (1, 0.25)
+    assert not any(_support(asked, "c", "Colours come from the theme").values())
+    order = Question.of(plan("connect to the database"), found, near=0.8, unasked=True)
+    assert _support(order, "b", "Postgres listens on 5433")["asked_lead"] == 0
+    typed = Question.of(plan("which port has the database?"), found, near=0.8, unasked=True)
+    assert _support(typed, "b", "Postgres listens on 5433")["asked_lead"] == 0.25
 
-    def support(memory_id: str, content: str) -> dict[str, float]:
-        values = question.support(memory(memory_id, content), covers=0.0)
-        return dict(zip(SUPPORT, values, strict=True))
 
-    shares = support("a", "The database has port 5433")
-    assert (shares["similarity"], shares["wordless"], shares["wordless_similarity"]) == (0.5, 0, 0)
-    wordless = support("b", "Postgres listens on 5433")
-    assert (wordless["similarity"], wordless["lead"], wordless["shared"]) == (0, 0, 0)
-    assert (wordless["wordless"], wordless["wordless_similarity"]) == (1, 0.5)
-    assert not any(support("c", "Colours come from the theme").values())
+@pytest.mark.feature("B10")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Planner::replan",
+        "pkg.mod.func",
+        "--flag-name",
+        "src/pay.py",
+        "E17",
+        "parse_ledger",
+        "/admin/x",
+    ],
+)
+def test_names_from_code_are_shared_as_names(name: str) -> None:
+    question = Question.of(plan(f"change {name} now"), pool(candidate("a")), near=0.8)
+    assert _support(question, "a", f"Careful with {name} there")["named"] > 0
+    assert _support(question, "a", "Careful with the other one")["named"] == 0
+
+
+@pytest.mark.feature("B10")
+def test_words_of_everyday_work_tell_little_and_rare_ones_much() -> None:
+    assert tells(stem("add")) == 0.0
+    assert tells(stem("test")) < 0.3
+    assert tells(stem("berth")) > 0.9
+    assert tells("7") == tells("x") == 0.0
+
+
+@pytest.mark.feature("B10")
+def test_what_says_the_same_does_not_compete() -> None:
+    texts = [frozenset(text.split()) for text in ("a b c d", "a b c e", "x y z")]
+    assert margin([5.0, 4.0, 3.0], texts) == 2.0
+    assert margin([5.0, 4.0], texts[:2]) == 2.0
 
 
 @pytest.mark.feature("B10")
@@ -200,8 +212,7 @@ def test_notes_have_a_lower_bar_only_beside_an_answer_that_is_not_clear() -> Non
             every = wk.recall(asked.text, limit=100, min_score=0.0).hits
             best = every[0].score
             is_guess = DEFAULT_MIN_SCORE <= best < CLEAR_SCORE
-            beside = max(DEFAULT_MIN_SCORE, BESIDE_A_CLEAR_ONE * best if best >= CLEAR_SCORE else 0)
-            least = BESIDE_SHARE * DEFAULT_MIN_SCORE if is_guess else beside
+            least = DEFAULT_MIN_SCORE * (BESIDE_SHARE if is_guess else 1.0)
             listed = wk.recall(asked.text, limit=100).hits
             assert len(listed) == sum(hit.score >= least for hit in every), asked.text
             unclear += is_guess

@@ -19,6 +19,10 @@ pytestmark = pytest.mark.feature("A4")
 HERE = "name:here"
 
 CHANGES = [
+    ("Node 18 is required to build it.", "Node 22 is required to build it."),
+    ("We bill monthly.", "Billing is yearly only."),
+    ("Max 5 devices per account.", "An account can have 12 devices."),
+    ("Audit trails are kept for 14 days.", "We keep audit trails 60 days because of a client."),
     ("On-call alerts go through PagerDuty.", "On-call moved from PagerDuty to Grafana OnCall."),
     ("Error tracking is done with Rollbar.", "Error tracking has been moved over to Sentry."),
     ("We support Internet Explorer 11.", "We dropped support for Internet Explorer 11."),
@@ -65,6 +69,10 @@ CHANGES = [
     ("テストには Jest を使っています。", "テストは Jest から Vitest に移行しました。"),
 ]
 LOOK_ALIKE = [
+    ("GET /users is paginated.", "GET /events is not paginated."),
+    ("Step 2 is required.", "Step 3 is required."),
+    ("Editors can read drafts.", "Editors can't delete drafts."),
+    ("Import jobs run at 02:00.", "Export jobs run at 04:00."),
     ("Build number 1 needs the flag zeta1.", "Build number 2 needs the flag zeta2."),
     ("Release 2.3 shipped in March.", "Release 2.4 shipped in May."),
     ("The auth service listens on port 8001.", "The billing service listens on port 8002."),

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wellkept.context.build import ContextRequest, Moment, build_context
-from wellkept.context.packing import render_context
+from wellkept.context.build import ContextRequest, build_context
+from wellkept.context.moments import MOMENTS, Moment
+from wellkept.context.packing import ExtraLine, render_context
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.query import FileLink
@@ -259,3 +260,21 @@ def test_room_is_held_back_to_list_long_memories_that_do_not_fit(engine: Engine)
     assert pack.more
     assert pack.used_tokens <= 500
     assert "| Read | Work |" in render_context(pack)
+
+
+@pytest.mark.feature("B9")
+def test_the_room_of_a_prompt_holds_a_skill_and_what_the_prompt_is_about(engine: Engine) -> None:
+    known = teach(engine, "The payment webhook retries five times")
+    name = "deploy-preview"
+    skill = ExtraLine("s:1", name, f"- skill {name}: {'puts a branch on a page ' * 7}", "fits")
+    row = MOMENTS[Moment.PROMPT]
+    asked = ContextRequest(
+        project=HERE,
+        moment=Moment.PROMPT,
+        query="why does the payment webhook give up",
+        budget_tokens=row.tokens or 0,
+    )
+    pack = build_context(engine, asked, extras=[skill])
+    assert [one.name for one in pack.extras] == [name]
+    assert [item.memory.id for item in pack.items] == [known]
+    assert pack.used_tokens <= asked.budget_tokens

@@ -122,7 +122,7 @@ def test_a_second_run_in_the_same_week_does_nothing(shop: Workshop) -> None:
 def test_a_project_left_for_long_fades_by_four_weeks(shop: Workshop) -> None:
     memory = shop.keep("Deploys go through staging", importance=0.8)
     shop.clock.advance(days=200)
-    decay(shop.engine, project=PROJECT)
+    decay(shop.engine, project=PROJECT, max_days=MAX_DAYS_PER_RUN)
     assert shop.read(memory).importance == pytest.approx(0.8 * 0.95**4)
 
 
@@ -231,7 +231,7 @@ def test_however_often_it_runs_time_counts_once(gaps: list[float], importance: f
         for gap in gaps:
             shop.clock.advance(days=gap)
             waiting += gap
-            if not decay(shop.engine, project=PROJECT).notes:
+            if not decay(shop.engine, project=PROJECT, max_days=MAX_DAYS_PER_RUN).notes:
                 counted, waiting = counted + min(waiting, MAX_DAYS_PER_RUN), 0.0
         expected = decayed_importance(memory, idle_days=counted)
         assert shop.read(memory).importance == pytest.approx(expected)

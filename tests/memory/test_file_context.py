@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from wellkept.context.build import ContextRequest, Moment, build_context
+from wellkept.context.build import ContextRequest, build_context
+from wellkept.context.moments import Moment
 from wellkept.context.packing import render_context
 from wellkept.core.changes import PutScratchpad, Replace
 from wellkept.core.codec import Payload
@@ -258,7 +259,7 @@ def test_records_of_many_modules_leave_room_for_what_may_be_injected(engine: Eng
         )
     rule = inferred(engine, "Work in src counts tokens with the cl100k table", "s1", "s2")
     asking = ContextRequest(
-        project=HERE, moment=Moment.PROMPT, query="How are tokens of a session in src counted?"
+        project=HERE, moment=Moment.PROMPT, query="Does the cl100k table count the tokens of src?"
     )
     assert shown(engine, asking) == [rule]
 

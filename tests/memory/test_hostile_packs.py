@@ -9,8 +9,7 @@ import pytest
 from tests.app.opening import open_in
 from tests.memory.test_instructions import BENIGN, HOSTILE
 from tests.support.samples import START
-from wellkept.context.candidates import ContextCandidate
-from wellkept.context.instruction_filter import harmless_candidates, harmless_sections
+from wellkept.context.candidates import ContextCandidate, harmless_candidates, harmless_sections
 from wellkept.context.packing import render_context
 from wellkept.context.sections import Section, SectionLine, SectionLines
 from wellkept.core.ids import IdSource

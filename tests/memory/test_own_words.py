@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from wellkept.text.own_words import (
@@ -15,6 +18,8 @@ from wellkept.text.own_words import (
 pytestmark = pytest.mark.feature("A8", "A13")
 
 RULE = "never use floats"
+_PASTES = Path(__file__).parent / "data" / "pastes.jsonl"
+PASTES = [json.loads(line) for line in _PASTES.read_text(encoding="utf-8").splitlines()]
 
 
 def _said(message: str) -> str:
@@ -86,3 +91,16 @@ def test_any_input_is_masked_in_linear_time(unit: str) -> None:
     own_words(message)
     sentences(masked)
     written_sentences(message)
+
+
+@pytest.mark.parametrize("case", PASTES, ids=lambda case: case["must_not_keep"][:40])
+def test_what_is_pasted_is_nobodys_statement(case: dict[str, str]) -> None:
+    said = " ".join(one.masked for one in own_sentences(own_words(case["prompt"])))
+    assert case["must_not_keep"] not in said
+
+
+def test_the_person_goes_on_below_a_quotation_that_they_announce() -> None:
+    quoted = "From the forum:\n\n> backups go to tape\n\nOurs go to the storage box."
+    assert [one.masked for one in own_sentences(quoted)][-1] == "Ours go to the storage box."
+    pasted = "From the forum:\n\n\nbackups go to tape\n\nkeep them for a year"
+    assert [one.masked for one in own_sentences(pasted)] == ["From the forum:"]

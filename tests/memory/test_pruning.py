@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 
 from tests.memory.workshop import PROJECT, START, Workshop, open_workshop
 from wellkept.core.changes import Close, Delete, Insert, Replace
-from wellkept.core.errors import StoreError
 from wellkept.core.memory import Memory, WorkUnitRef
 from wellkept.core.payloads import ContextCost, RecipeStep, WorkflowRecipe
 from wellkept.core.types import MemoryType, Scope, Source
@@ -177,30 +175,13 @@ def test_an_archived_work_unit_goes_after_ninety_days(shop: Workshop) -> None:
 # -- How it is done -------------------------------------------------------------------------------
 
 
-def test_what_is_deleted_can_be_exported_first_and_restored(shop: Workshop) -> None:
+def test_what_was_deleted_is_in_the_report_and_can_be_restored(shop: Workshop) -> None:
     memory = shop.keep("Hardly matters", importance=0.01, tags=("old",))
-    exported: list[Memory] = []
-
-    def export(batch: Sequence[Memory]) -> None:
-        assert all(shop.has(m) for m in batch)
-        exported.extend(batch)
-
-    report = prune(shop.engine, project=PROJECT, on_delete=export)
+    report = prune(shop.engine, project=PROJECT)
     assert not shop.has(memory)
-    assert exported == [memory] == list(report.removed)
-    shop.store.apply([Insert(exported[0], shop.engine.index_entry(exported[0]))])
+    assert list(report.removed) == [memory]
+    shop.store.apply([Insert(memory, shop.engine.index_entry(memory))])
     assert shop.read(memory) == memory
-
-
-def test_nothing_is_deleted_when_the_export_fails(shop: Workshop) -> None:
-    memory = shop.keep("Hardly matters", importance=0.01)
-
-    def fail(batch: Sequence[Memory]) -> None:
-        raise StoreError("No room for the export.")
-
-    with pytest.raises(StoreError):
-        prune(shop.engine, project=PROJECT, on_delete=fail)
-    assert shop.has(memory)
 
 
 def test_a_memory_used_or_edited_meanwhile_stays(shop: Workshop) -> None:
@@ -218,11 +199,8 @@ def test_a_memory_used_or_edited_meanwhile_stays(shop: Workshop) -> None:
 
 def test_what_another_process_has_just_deleted_is_no_error(shop: Workshop) -> None:
     gone, doomed = (shop.keep(f"Hardly matters {n}", importance=0.01) for n in range(2))
-    report = prune(
-        shop.engine,
-        project=PROJECT,
-        on_delete=lambda batch: shop.store.apply([Delete(gone.id)]),
-    )
+    delete = shop.meddled(lambda: shop.store.apply([Delete(gone.id)]))
+    report = prune(delete, project=PROJECT)
     assert [item.id for item in report.items] == [doomed.id]
     assert shop.all() == {}
 

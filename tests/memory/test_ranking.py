@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 
 from tests.memory.candidate_sets import DAY_MS, NOW, NOW_MS, candidate, memory, plan, pool, setting
 from wellkept.core.types import MemoryType, Phase
-from wellkept.memory.recall.answer_probability import SUPPORT
-from wellkept.memory.recall.features import Feature, FeatureTable
-from wellkept.memory.recall.query_plan import plan_query
+from wellkept.memory.recall.features import WEIGHTS_FILE, Feature, FeatureTable, load_rankings
 from wellkept.memory.recall.ranking import (
     STALE_FACTOR,
+    SUPPORT,
     priors,
     priors_of,
     rank_by_weights,
 )
-from wellkept.memory.recall.weights import WEIGHTS_FILE, load_rankings
+from wellkept.memory.recall.retrievers import plan_query
 from wellkept.text.dates import DateWindow
 
 pytestmark = pytest.mark.feature("B1")

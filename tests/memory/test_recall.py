@@ -273,8 +273,8 @@ def test_looking_counts_as_use_unless_told_otherwise(engine: Engine, clock: Manu
 def test_a_score_explains_itself(engine: Engine) -> None:
     keep(engine, "Deploys go through the blue cluster")
     parts = {part.name: part for part in ask(engine, "blue cluster")[0].parts}
-    assert parts["words"].value == 1.0
-    assert parts["words"].effect == pytest.approx(parts["words"].weight)
+    assert parts["covers_most"].value == 1.0
+    assert parts["covers_most"].effect == pytest.approx(parts["covers_most"].weight)
     assert {"clarity", "meaning", "importance", "confidence", "recency"} <= set(parts)
 
 

@@ -11,6 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bench import redaction as bench
+from wellkept.core.errors import UsageError
+from wellkept.text.secrets.formats import use_rules
 from wellkept.text.secrets.redaction import PRIVATE, Finding, redact
 
 pytestmark = pytest.mark.feature("A10")
@@ -133,8 +135,47 @@ def test_private_parts_are_dropped_nested_with_attributes_and_in_any_case() -> N
     assert [f.rule for f in redact(text).findings] == [PRIVATE]
 
 
-def test_an_unclosed_private_part_reaches_to_the_end() -> None:
+def test_an_unclosed_private_part_covers_its_paragraph() -> None:
     assert redact("keep <private>all of this\nand that").text == "keep "
+    text = "keep <private>all of this\nand that\n\nand the rest"
+    assert redact(text).text == "keep \n\nand the rest"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "make target-100",
+        "git checkout feature/auth-token-v2",
+        "git push origin fix/login-500-error",
+        "All checks pass on `44d2256`",
+        "curl -fsS http://localhost:8080/healthz",
+        "a61506c fix: token refresh on reconnect",
+        "privateKey: Uint8Array;",
+        "toolu_0ekoeiv4F9mZGYT5JUVjlhPt",
+        "Passwort vergessen? Hier klicken.",
+        "Verify API Spec\tpass\t37s",
+    ],
+)
+def test_lines_of_sessions_stay_as_they_are(line: str) -> None:
+    assert redact(line).text == line
+
+
+def test_what_is_only_likely_a_secret_goes_from_what_is_shown() -> None:
+    text = "account marble_4711"
+    assert redact(text).text == text
+    assert "marble_4711" not in redact(text, shown=True).text
+
+
+def test_a_file_of_rules_adds_formats(tmp_path: Path) -> None:
+    rules = tmp_path / "secret_rules.toml"
+    rules.write_text("[[rules]]\nid = 'acme'\nregex = 'acme_[a-z0-9]{8}'\nkeywords = ['acme_']\n")
+    use_rules(rules)
+    assert redact("it says acme_a1b2c3d4 here").text == "it says [redacted:acme] here"
+    use_rules(tmp_path / "none.toml")
+    assert not redact("it says acme_a1b2c3d4 here!").changed
+    rules.write_text("[[rules]]\nid = 'acme'\nregex = '('\nkeywords = ['acme_']\n")
+    with pytest.raises(UsageError):
+        use_rules(rules)
 
 
 def test_dropping_a_private_part_does_not_glue_words_together() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wellkept.text
-from wellkept.text.required_literals import Prefilter, required_literals
+from wellkept.text.contradictions.cues import Prefilter, required_literals
 
 pytestmark = pytest.mark.feature("A4")
 

@@ -108,4 +108,4 @@ def test_an_engine_can_keep_what_folding_gave(engine: Engine) -> None:
     made = say.edit("é.py", "", "def é():\n    pass\n")
     result = folded([say.prompt("x \ud800 y"), made, say.end()])
     engine.store.apply(memory_changes(engine, result))
-    assert engine.store.search_fulltext(["create"], Filter(project=None), limit=5)
+    assert engine.store.search_fulltext(["new"], Filter(project=None), limit=5)

@@ -70,7 +70,7 @@ def test_an_edit_with_a_passing_test_after_fix_is_a_bugfix() -> None:
     assert seen.narrative is None
 
 
-def test_edits_of_which_only_lines_are_known_are_one_record_named_by_the_request() -> None:
+def test_edits_of_which_only_lines_are_known_are_one_record_named_by_the_files() -> None:
     say = Teller()
     seen = observations(
         folded(
@@ -82,9 +82,7 @@ def test_edits_of_which_only_lines_are_known_are_one_record_named_by_the_request
             ]
         )
     )
-    assert [one.title for one in seen] == [
-        "Mark the impact of evaluations in the page (a.css and b.css)"
-    ]
+    assert [one.title for one in seen] == ["a.css, b.css"]
     assert seen[0].files_modified == ("a.css", "b.css")
 
 

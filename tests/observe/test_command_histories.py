@@ -8,11 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.observe.learning_steps import PROJECT, Work, take
-from wellkept.context.sources import after_failure
+from wellkept.context.prompt_policy import after_failure
+from wellkept.core.query import Filter
 from wellkept.core.session.events import Event
+from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.observe.failures.command_records import working_commands
 from wellkept.observe.failures.lessons import known_to_fail, told_text
+from wellkept.observe.settled import AGREED_TAG
 
 pytestmark = pytest.mark.feature("D13", "D11")
 
@@ -100,3 +103,46 @@ def test_most_of_them_are_offered_at_the_next_same_failure(engine: Engine) -> No
     ]
     assert sum(right) >= 9
     assert all(ok or one is None for ok, one in zip(right, offered, strict=True))
+
+
+# What a failing run prints, behind a pipe that hides its exit code.
+RED = (
+    ("go test ./...", "FAIL\tshop/cart [build failed]\nFAIL"),
+    ("go test ./...", "FAIL\t./cart/... [setup failed]\nFAIL"),
+    ("npx jest cart", "FAIL src/cart.test.ts\n  Test suite failed to run"),
+    ("npx vitest run", " FAIL  src/cart.test.ts > cart adds up"),
+    ("./gradlew test", "FAILURE: Build failed with an exception."),
+    ("cargo test", "error[E0425]: cannot find value `cart` in this scope"),
+    ("pytest -q", "FAILED tests/test_cart.py::test_sum - assert 3 == 4"),
+    ("make build", "make: *** [Makefile:3: build] Error 2\nerror: cart.c:3"),
+)
+
+
+@pytest.mark.parametrize(("command", "output"), RED)
+@pytest.mark.parametrize("pipe", [" 2>&1 | head -40", " 2>&1 | tail -5"])
+def test_a_failure_that_a_pipe_hides_is_never_told_as_a_success(
+    engine: Engine, command: str, output: str, pipe: str
+) -> None:
+    w = Work(1)
+    missing = f"bash: {command.split(maxsplit=1)[0]}: command not found"
+    take(
+        engine,
+        [
+            w.run(command, missing, error="Exit code 127"),
+            w.run(f"PATH=/opt/bin:$PATH {command}{pipe}", output),
+        ],
+    )
+    assert told(engine, command, missing) == []
+
+
+@pytest.mark.parametrize("works", [False, True])
+def test_what_an_agent_says_after_work_is_a_report_and_no_decision(
+    engine: Engine, works: bool
+) -> None:
+    w = Work(1)
+    rule = "The importer must drop exactly the keys it wrote, never others."
+    done = [w.change("src/importer.py")] if works else []
+    said = w.turn_end("Agreed: the importer drops exactly the keys it wrote.")
+    take(engine, [w.prompt(rule), *done, said])
+    where = Filter(project=PROJECT, types=(MemoryType.DECISION,), tags=(AGREED_TAG,))
+    assert engine.store.stats(where).total == (0 if works else 1)

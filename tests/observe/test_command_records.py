@@ -9,7 +9,11 @@ from tests.observe.telling import ROOT, world
 from wellkept.core.records import replace
 from wellkept.core.session.events import Event
 from wellkept.memory.engine import Engine
-from wellkept.observe.failures.command_records import read_records, working_commands
+from wellkept.observe.failures.command_records import (
+    read_records,
+    record_runs,
+    working_commands,
+)
 from wellkept.observe.session.reducer import apply_events
 from wellkept.observe.session.state import load_state
 
@@ -34,7 +38,7 @@ def test_the_folder_is_the_one_before_the_call() -> None:
         moved(w.run("cd ../web && npm test", "3 passed"), "web"),
     ]
     steps = load_state(apply_events(None, events, environment=world()).session.work).steps
-    assert [(one.began, one.folder, one.from_root) for one in steps] == [
+    assert [(one.began, one.folder, one.from_root) for one in steps if one.is_act] == [
         ("", "src", "cd src && go test ./..."),
         ("src", "src", "cd src && go vet ./..."),
         ("src", "web", "cd src && cd ../web && npm test"),
@@ -83,3 +87,14 @@ def test_the_most_used_come_first_and_the_record_is_bounded(engine: Engine) -> N
     assert len(read_records(engine.store, PROJECT)) == 300
     take(engine, [Work(4).run("make test", "3 passed"), Work(5).run("make test", "3 passed")])
     assert lines(engine)[0] == "make test"
+
+
+def test_a_run_that_is_taken_again_counts_once(engine: Engine) -> None:
+    w = Work(1)
+    events = [w.run("make test", "ok"), w.run("make test", "FAIL", error="Exit code 1")]
+    runs = apply_events(None, events, environment=world()).runs
+    for _ in range(3):
+        record_runs(engine.store, runs, project=PROJECT, session_id=w.session_id)
+    record_runs(engine.store, runs, project=PROJECT, session_id="another")
+    (known,) = read_records(engine.store, PROJECT)
+    assert (known.passed, known.failed) == (2, 2)

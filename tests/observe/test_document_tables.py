@@ -21,7 +21,7 @@ from wellkept.core.session.scratchpad import (
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Thresholds
 from wellkept.observe import thresholds
-from wellkept.observe.learning import co_access, model_wording, outcomes, qa_verdicts
+from wellkept.observe.learning import co_access, outcomes, qa_verdicts
 from wellkept.observe.learning.rules import Conclusion
 from wellkept.observe.learning.scoring import Score
 
@@ -50,9 +50,6 @@ def test_the_six_signals_are_counted_across_sessions_under_their_names() -> None
 RULES = [
     # rule, memory type, sessions, times, score above
     ("co_dependence", MemoryType.CAUSAL_DEPENDENCY, 3, 1, 0.6),
-    ("recurring_error", MemoryType.ERROR_PATTERN, 1, 3, 0.6),
-    ("wrong_assumption", MemoryType.GOTCHA, 1, 2, 0.6),
-    ("cascading_change", MemoryType.GOTCHA, 1, 2, 0.6),
     ("dead_end", MemoryType.DEAD_END, 1, 1, 0.3),
     ("recipe", MemoryType.WORKFLOW_RECIPE, 3, 1, 0.6),
 ]
@@ -110,9 +107,8 @@ def test_a_recipe_needs_four_steps_in_three_sessions_within_thirty_days() -> Non
     assert thresholds.RULES["recipe"].confidence == 0.7
 
 
-def test_one_call_words_at_most_twenty_conclusions_and_consolidation_gives_two_to_five() -> None:
-    assert model_wording.MAX_REWORDED == 20
-    assert outcomes.INSIGHTS == (2, 5)
+def test_consolidation_gives_at_most_five() -> None:
+    assert outcomes.MAX_INSIGHTS == 5
     assert (outcomes.INSIGHT_CONFIDENCE, qa_verdicts.CONFIDENCE) == (0.85, 0.8)
 
 

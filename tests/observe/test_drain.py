@@ -375,21 +375,6 @@ def test_a_session_has_one_summary_however_long_it_goes_on(
 
 
 @pytest.mark.feature("C1")
-def test_work_that_goes_on_is_written_again_in_its_place(engine: Engine, spooler: Spooler) -> None:
-    say = Teller()
-    ids: set[str] = set()
-    for name in ("add", "total", "clear"):
-        edit = say.edit("cart.py", f"def {name}():\n    a\n", f"def {name}():\n    b\n")
-        spooler.catch(say.prompt(f"Look at {name}"), edit, say.turn_end())
-        drained(engine, spooler)
-        (seen,) = [m for m in kept(engine) if m.type is MemoryType.OBSERVATION]
-        ids.add(seen.id)
-        assert name in seen.content
-    assert len(ids) == 1
-    found = engine.store.search_fulltext(["clear"], EVERYTHING, limit=9)
-    assert ids & {hit.id for hit in found}
-
-
 @pytest.mark.feature("C6")
 def test_what_a_drain_brought_is_news_once(engine: Engine, spooler: Spooler) -> None:
     say = Teller()

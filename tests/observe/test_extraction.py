@@ -22,7 +22,7 @@ from wellkept.observe.model.consolidation import archived_material
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C10", "C3")
-RULE = "An invoice number stays with its customer, also after a refund."
+RULE = "Accounting showed me that an invoice number stays with its customer, also after a refund."
 FINDING = "The login test fails because the clock of the container is an hour behind."
 
 
@@ -67,7 +67,7 @@ def test_a_rule_of_the_user_and_a_finding_of_the_agent_are_kept_with_their_words
     assert rule.confidence < 0.95
     (evidence,) = rule.evidence
     assert evidence.ref == "session-one"
-    assert "An invoice number stays with its customer" in str(evidence.note)
+    assert "an invoice number stays with its customer" in str(evidence.note)
     assert "session-one-e1" in str(evidence.note)
     why = shop.engine.store.explanations([rule.id])[rule.id]
     assert why.rule == "model"
@@ -90,11 +90,12 @@ def test_a_correction_put_as_a_question_is_kept_but_ranks_lower(shop: ModelSessi
 def test_a_timeline_entry_is_kept_at_the_time_of_its_event(shop: ModelSession) -> None:
     shop.ends(
         shop.say.prompt("Ship it"),
-        shop.say.run("make ship", "deployed shop 1.4 to eu-west"),
-        answer={"timeline": [item("Shop 1.4 was deployed to eu-west.", "deployed shop 1.4")]},
+        shop.say.turn_end("I deployed shop 1.4 to eu-west."),
+        answer={"timeline": [item("Shop is live.", "deployed shop 1.4 to eu-west")]},
     )
     (entry,) = shop.by_model()
     assert entry.type is MemoryType.TIMELINE
+    assert entry.content == "I deployed shop 1.4 to eu-west."
     assert entry.valid_from == START + timedelta(seconds=2)
 
 
@@ -263,7 +264,9 @@ def _invalid(memory: str, quote: str) -> dict[str, object]:
 def test_a_memory_that_the_user_contradicts_is_closed_with_the_reason(shop: ModelSession) -> None:
     old = shop.knows("The staging database runs on port 5433", source=Source.OBSERVER_INFERRED)
     report = shop.ends(
-        shop.say.prompt("By the way: the staging database is gone since Monday"),
+        shop.say.prompt(
+            "Looking at the hosts I see that the staging database is gone since Monday"
+        ),
         answer=_invalid(old.short, "the staging database is gone"),
     )
     assert report.invalidated == 1
@@ -333,7 +336,7 @@ def test_only_memories_that_were_shown_can_be_invalidated(shop: ModelSession) ->
     other = shop.knows("The staging database runs on port 5433", source=Source.OBSERVER_INFERRED)
     forget(shop.engine, [other.id], keep_history=True)
     report = shop.ends(
-        shop.say.prompt("the staging database is gone"),
+        shop.say.prompt("Looking at the hosts I see that the staging database is gone"),
         answer=_invalid(other.short, "the staging database is gone"),
     )
     assert report.dropped == 1
@@ -454,7 +457,7 @@ def test_a_huge_session_is_cut_to_what_matters(shop: ModelSession) -> None:
     shop.ends(shop.say.prompt(RULE), *noise, shop.say.turn_end(FINDING), answer=GOOD)
     assert len(shop.model.asked[0]) < 50_000
     assert RULE in shop.model.asked[0]
-    assert shop.contents() == ["An invoice number stays with its customer, also after a refund."]
+    assert shop.contents() == [RULE]
 
 
 @pytest.mark.parametrize("garbage", ["[]", "{", "null", '{"memories": "all"}', "x" * 9_000])
@@ -496,12 +499,12 @@ def test_two_drains_at_once_pay_once(shop: ModelSession) -> None:
     first = shop.model
 
     class WhileAsked(ScriptedModel):
-        """Another process drains while the model answers."""
+        """Another process drains, and takes in more events, while the model answers."""
 
         def complete(self, prompt: str, *, max_tokens: int) -> str:
             if not self.asked:
                 self.asked.append(prompt)
-                shop.read(due)
+                shop.read(shop.drain(shop.say.prompt("Thanks, that is all"), shop.say.end()))
                 return first.complete(prompt, max_tokens=max_tokens)
             return super().complete(prompt, max_tokens=max_tokens)
 

@@ -36,10 +36,10 @@ LONG = "Login tokens expire silently whenever the refresh endpoint answers with 
 class Session:
     """A session that was given some lines, told step by step."""
 
-    def __init__(self, engine: Engine, name: str = "session-one", *, silent_after: int = 5) -> None:
+    def __init__(self, engine: Engine, name: str = "session-one") -> None:
         self.engine = engine
         self.say = Teller(name)
-        self.ingester = EventIngester(engine, world(), IngestRules(silent_after=silent_after))
+        self.ingester = EventIngester(engine, world(), IngestRules())
         self.happened(self.say.start())
 
     def happened(self, *events: Event) -> None:
@@ -453,9 +453,9 @@ def test_a_use_counts_once_a_session_and_raises_confidence_a_little(engine: Engi
     assert use.saved_tokens == 1800 - use.tokens
 
 
-def ignored_by(engine: Engine, memory: Memory, sessions: range, **rules: int) -> None:
+def ignored_by(engine: Engine, memory: Memory, sessions: range) -> None:
     for number in sessions:
-        session = Session(engine, f"session-{number}", **rules)
+        session = Session(engine, f"session-{number}")
         session.given(line_of(memory))
         session.worked()
         session.happened(session.say.end())
@@ -479,13 +479,6 @@ def test_a_use_between_breaks_the_row(engine: Engine) -> None:
     session.happened(session.say.read("src/pay.py"), session.say.end())
     ignored_by(engine, memory, range(5, 9))
     assert engine.store.silent_lines(project=PROJECT) == []
-
-
-def test_the_setting_says_how_many_sessions_or_never(engine: Engine) -> None:
-    first, second = known(engine, "The gateway times out"), known(engine, "Disks fill up at night")
-    ignored_by(engine, first, range(2), silent_after=2)
-    ignored_by(engine, second, range(10, 18), silent_after=0)
-    assert [one.line_id for one in engine.store.silent_lines(project=PROJECT)] == [first.id]
 
 
 def test_what_a_person_taught_is_never_silenced_for_lack_of_signs(engine: Engine) -> None:

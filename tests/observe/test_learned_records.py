@@ -227,18 +227,19 @@ def test_what_qa_finds_is_an_error_pattern_at_once(engine: Engine) -> None:
 def test_ten_sub_tasks_are_consolidated_into_insights_of_their_outcomes(engine: Engine) -> None:
     w = Work()
     events = eleven_parts(w, "src/core.py", "src/api.py")
-    take(engine, [*events, w.end()])
+    said = w.prompt("We decided to use cents because floats drift.")
+    take(engine, [events[0], events[1], said, *events[2:], w.end()])
     record_verdict(engine, w.session_id, "passed", detail="reviewed")
     promote(engine, w.session_id)
     outcomes = found(engine, MemoryType.WORK_UNIT_OUTCOME)
     assert len(outcomes) == 11
     insights = [m for m in found(engine, MemoryType.MODULE_INSIGHT) if "consolidation" in m.tags]
     (insight,) = insights
-    assert insight.content.startswith("`src/api.py` and `src/core.py` change together: 11 of 11")
-    assert set(insight.files) == {"src/api.py", "src/core.py"}
+    assert insight.content == "We decided to use cents because floats drift."
+    assert set(insight.files) == {"src/api.py", "src/core.py", "src/p0.py"}
     why = engine.store.explanations([insight.id])[insight.id]
     assert (why.rule, why.sessions) == ("consolidation", (w.session_id,))
-    assert len(why.signals) == 10
+    assert len(why.signals) == 1
     ids = {m.id for m in outcomes}
     for memory in insights:
         assert (memory.confidence, memory.scope) == (0.85, Scope.GLOBAL)

@@ -6,15 +6,12 @@ import pytest
 
 from wellkept.core.session.events import Edit
 from wellkept.observe.session.definitions import definitions
-from wellkept.observe.session.edits import combined, file_kind, read_edit
-from wellkept.observe.session.state import FileChange
-from wellkept.observe.session.titles import change_title, listed
+from wellkept.observe.session.edits import change_fact, changed_names, file_kind
 from wellkept.text.events.commit_messages import commit_points, says_something
 from wellkept.text.events.prompt_rules import intent_of, next_steps, tells
 from wellkept.text.shell.environment import relative
 from wellkept.text.shell.purpose import Purpose
 from wellkept.text.shell.reader import (
-    installed_packages,
     main_command,
     parse_command,
     read_commit,
@@ -65,21 +62,6 @@ def test_a_command_line_is_for_its_last_doing_part(command: str, purpose: Purpos
 def test_looking_is_not_doing(command: str) -> None:
     main = main_command(parse_command(command))
     assert main is None or main.purpose is Purpose.OTHER
-
-
-def test_named_packages_are_told_from_listed_ones() -> None:
-    assert installed_packages(
-        parse_command("pip install -q 'httpx[http2]' respx -r dev.txt")[0]
-    ) == [
-        "httpx[http2]",
-        "respx",
-    ]
-    assert installed_packages(parse_command("npm install")[0]) == []
-    assert installed_packages(parse_command("npm i -D @types/node typescript@5")[0]) == [
-        "@types/node",
-        "typescript@5",
-    ]
-    assert installed_packages(parse_command("pip install -e .")[0]) == []
 
 
 def test_a_commit_is_read_from_what_git_says_else_from_its_message() -> None:
@@ -163,43 +145,34 @@ def test_definitions_are_named_in_many_languages(path: str, text: str, names: li
     assert [d.name for d in definitions(text, path=path)] == names
 
 
-def work(before: str, after: str, path: str = "a.py", now: str | None = None) -> FileChange:
-    return read_edit(
-        Edit(path, before, after), path=path, step=1, tokens=1, read_file=lambda _: now
-    )
+def changed(before: str, after: str, now: str | None = None) -> tuple[str, ...]:
+    edit = Edit("a.py", before, after)
+    return changed_names(edit, path="a.py", is_known=False, read_file=lambda _: now)
 
 
 def test_an_edit_inside_a_function_names_it_from_the_file_as_it_is_now() -> None:
     now = "class A:\n    def go(self):\n        x = 2\n        return x\n"
-    assert work("        x = 1\n", "        x = 2\n", now=now).changed == ("A.go",)
-    assert work("        x = 1\n", "        x = 2\n").changed == ()
+    assert changed("        x = 1\n", "        x = 2\n", now) == ("~A.go",)
+    assert changed("        x = 1\n", "        x = 2\n") == ()
 
 
 def test_an_import_alone_names_nothing() -> None:
-    assert (
-        change_title(work("import os\n", "import os\nimport re\n")) == "Edit a.py (1 line changed)"
+    assert changed("import os\n", "import os\nimport re\n") == ()
+
+
+def test_what_an_edit_added_changed_and_removed_is_named() -> None:
+    before = "def f():\n    return 1\n\ndef g():\n    return 1\n"
+    after = "def f():\n    return 2\n\ndef h():\n    return 1\n"
+    assert changed(before, after) == ("+h", "~f", "-g")
+    assert change_fact("a.py", changed(before, after), is_new=False) == (
+        "a.py: added h; changed f; removed g"
     )
-
-
-def test_work_on_one_file_adds_up() -> None:
-    first = work("", "def f():\n    return 1\n")
-    then = work("def f():\n    return 1\n", "def f():\n    return 2\n\ndef g():\n    return f()\n")
-    both = combined(first, then)
-    assert (both.created, both.added, both.changed) == (True, ("f", "g"), ())
-    gone = combined(both, work("def g():\n    return f()\n", ""))
-    assert (gone.added, gone.removed) == (("f",), ())
 
 
 def test_files_are_sorted_by_what_they_are_for() -> None:
     kinds = [file_kind(p) for p in ("src/a.py", "tests/test_a.py", "a.spec.ts", "README.md",
                                     "Dockerfile", ".env.local", "logo.png")]  # fmt: skip
     assert kinds == ["code", "test", "test", "document", "config", "config", "other"]
-
-
-def test_lists_of_names_stay_short() -> None:
-    assert [listed(list("abcdef")[:n]) for n in (1, 2, 3, 5)] == [
-        "a", "a and b", "a, b and c", "a, b and 3 more",
-    ]  # fmt: skip
 
 
 def test_paths_are_named_from_the_project_and_never_from_outside() -> None:
@@ -312,5 +285,4 @@ def test_next_steps_are_read_from_short_forms_too(message: str, steps: list[str]
 def test_a_file_of_thousands_of_definitions_is_read_in_good_time() -> None:
     before = "".join(f"def old_{n}():\n    return {n}\n" for n in range(4_000))
     after = "".join(f"def new_{n}():\n    return {n}\n" for n in range(4_000))
-    seen = work(before, after)
-    assert (len(seen.added), len(seen.removed), seen.renamed) == (24, 24, ())
+    assert len(changed(before, after)) == 12

@@ -91,7 +91,7 @@ def library(folder: Path) -> dict[str, str]:
 
 def route(path: str) -> str:
     """What the server says about a route."""
-    from fastapi.testclient import TestClient
+    from starlette.testclient import TestClient
 
     from wellkept.api.http.app import make_http_app
     from wellkept.api.server.open_projects import OpenProjects

@@ -19,7 +19,7 @@ WORKING = (
     ["remember", "Deploys go through the staging cluster first"],
     ["recall", "how do we deploy"],
     ["context"],
-    ["ask", "how do we deploy"],
+    ["ask", "which cluster do deploys go through first"],
     ["config", "show"],
     ["doctor"],
     ["skill", "list"],

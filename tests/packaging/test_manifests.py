@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from scripts import dist, manifests
-from wellkept.api.cli.root import COMMANDS
+from wellkept.api.cli import door
 from wellkept.clients import registry
 
 pytestmark = pytest.mark.feature("I3")
@@ -117,12 +117,12 @@ def test_hooks_start_an_installed_command_and_never_veto(client: str) -> None:
 def test_commands_and_servers_are_ours() -> None:
     for client in ("claude-code", "codex"):
         server = read(f"plugins/{client}/.mcp.json")["mcpServers"]["wellkept"]
-        assert (server["command"], server["args"][0] in COMMANDS) == ("wellkept", True)
+        assert (server["command"], server["args"][0] in door.WORDS) == ("wellkept", True)
     for name, text in MADE.items():
         if name.startswith("plugins/gemini/commands/"):
             assert set(tomllib.loads(text)) == {"description", "prompt"}
     (package,) = read("server.json")["packages"]
-    assert package["packageArguments"][0]["value"] in COMMANDS
+    assert package["packageArguments"][0]["value"] in door.WORDS
 
 
 def test_no_manifest_holds_a_path_of_a_machine() -> None:

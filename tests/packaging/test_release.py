@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scripts import release_check
+from scripts import hash_pins, release_check
 from scripts.dist import DISTRIBUTIONS, ROOT, project, version
 
 pytestmark = pytest.mark.feature("I3")
@@ -43,6 +44,24 @@ def test_the_notes_of_a_release_are_its_section_alone() -> None:
 
 def test_the_change_log_has_a_section_for_the_version() -> None:
     assert release_check.notes(version(), (ROOT / "CHANGELOG.md").read_text("utf-8"))
+
+
+def test_all_that_the_wheels_need_to_run_is_pinned_with_hashes() -> None:
+    hashed = hash_pins.read()
+    assert {name: pin for name, (pin, _) in hashed.items()} == hash_pins.needed()
+    text = hash_pins.HASHED.read_text("utf-8")
+    assert text.count("==") == len(hashed)
+    assert text.count("--hash=") == sum(len(found) for _, found in hashed.values())
+    assert "://" not in text
+
+
+def test_a_bill_of_materials_that_lacks_a_dependency_is_refused(tmp_path: Path) -> None:
+    bill = tmp_path / "bill.json"
+    parts = [{"name": name, "version": pin} for name, pin in hash_pins.needed().items()]
+    bill.write_text(json.dumps({"components": parts}))
+    assert hash_pins.lacking(bill) == []
+    bill.write_text(json.dumps({"components": parts[1:]}))
+    assert hash_pins.lacking(bill) == ["{name}=={version}".format(**parts[0])]
 
 
 def test_workflows_and_forms_keep_to_their_schemas_and_to_safe_habits() -> None:

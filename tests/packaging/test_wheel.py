@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from scripts import dist, try_wheel
+from scripts import dist
 
 pytestmark = pytest.mark.feature("I3")
-
-PAGE_IS_BUILT = (dist.ROOT / "packages/wellkept/src" / dist.PAGE).exists()
-
-
-def test_a_newcomer_installs_the_wheel_alone_and_takes_the_tour(tmp_path: Path) -> None:
-    sdist, wheel = dist.build(tmp_path / "dist")
-    page = (dist.PAGE,) if PAGE_IS_BUILT else ()
-    needed = (*dist.DISTRIBUTIONS["wellkept"], *page)
-    assert dist.problems(sdist, wheel, needed=needed) == []
-
-    programs = try_wheel.environment(tmp_path / "venv")
-    try_wheel.install([wheel], programs)
-    printed = try_wheel.try_out(programs, tmp_path)
-
-    assert dist.version() in printed["version"]
-    assert "make test" in printed["tour"]
-    assert "Fruit is weighed in grams" in printed["recall"]
-    assert "grams" in printed["hook"]
-    answers = [json.loads(line) for line in printed["mcp"].splitlines()]
-    (listed,) = [one["result"]["tools"] for one in answers if one.get("id") == 2]
-    assert "memory_search" in {tool["name"] for tool in listed}
-    agent, team = try_wheel.try_missing(programs)
-    assert "pip install 'wellkept[agent]'" in agent
-    assert "pip install 'wellkept[team]'" in team
 
 
 @pytest.mark.parametrize("name", [one for one in dist.DISTRIBUTIONS if one != "wellkept"])

@@ -16,7 +16,7 @@ from wellkept.models.embedders.bundled_models import MINILM, STATIC
 from wellkept.models.embedders.calibration import labelled_pairs
 from wellkept.models.embedders.minilm import MiniLmEmbedder
 from wellkept.models.embedders.static import StaticEmbedder
-from wellkept.models.embedders.vectors import pack_unit
+from wellkept.models.embedders.words import pack_unit
 
 pytestmark = pytest.mark.feature("A4", "A5")
 

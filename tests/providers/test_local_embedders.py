@@ -16,12 +16,10 @@ from safetensors import numpy as safetensors_numpy
 from wellkept.core.errors import ProviderError
 from wellkept.core.ports.models import Embedder
 from wellkept.core.records import replace
-from wellkept.models.embedders.bundled_models import MINILM, STATIC
+from wellkept.models.embedders.bundled_models import MINILM, STATIC, PinnedFile, read_safetensors
 from wellkept.models.embedders.minilm import MiniLmEmbedder
-from wellkept.models.embedders.model_files import PinnedFile, read_safetensors
 from wellkept.models.embedders.static import StaticEmbedder
-from wellkept.models.embedders.vectors import cosine, pack_unit, unpack
-from wellkept.models.embedders.words import WordTokenizer
+from wellkept.models.embedders.words import WordTokenizer, cosine, pack_unit, unpack
 
 pytestmark = pytest.mark.feature("B4")
 

@@ -19,7 +19,7 @@ from wellkept.models import (
     verify_weights,
 )
 from wellkept.models.embedders.settings import CHOICES, EMBEDDERS, parse_model_id
-from wellkept.models.embedders.vectors import unpack
+from wellkept.models.embedders.words import unpack
 
 pytestmark = pytest.mark.feature("B4")
 

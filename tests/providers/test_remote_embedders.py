@@ -17,7 +17,7 @@ from wellkept.models.embedders.ollama import (
     server_url,
 )
 from wellkept.models.embedders.openai import OpenAICompatibleEmbedder
-from wellkept.models.embedders.vectors import cosine, unpack
+from wellkept.models.embedders.words import cosine, unpack
 from wellkept.models.http.client import NO_RETRIES, Endpoint, Retries
 from wellkept.models.rerankers.http import HttpReranker
 

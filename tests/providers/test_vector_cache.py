@@ -11,7 +11,7 @@ import pytest
 
 from wellkept.models.embedders import cache
 from wellkept.models.embedders.cache import CachedEmbedder
-from wellkept.models.embedders.vectors import pack_unit
+from wellkept.models.embedders.words import pack_unit
 
 pytestmark = pytest.mark.feature("B4")
 

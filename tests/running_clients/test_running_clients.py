@@ -115,6 +115,26 @@ def test_what_got_a_command_to_work_is_told_in_the_next_session(
 
 
 @pytest.mark.parametrize("client", every_client())
+@pytest.mark.feature("C13")
+def test_a_correction_and_a_decision_of_day_one_are_told_on_day_two(
+    fresh: Machine, client: Client
+) -> None:
+    fresh.wellkept("install", client.name)
+    for said in (
+        "No, don't use float for money, integer cents everywhere.",
+        "Let's go with SQLite for the orders, we don't want to run a server.",
+    ):
+        with Endpoint([Say("Understood.")]) as endpoint:
+            fresh.start(client, endpoint, said)
+    _memories(fresh, "prompt")
+    with Endpoint([Say("Done.")]) as endpoint:
+        fresh.start(client, endpoint, "Set up the SQLite database that holds the orders.")
+    told = "".join(endpoint.seen)
+    assert "integer cents everywhere" in told
+    assert "want to run a server" in told
+
+
+@pytest.mark.parametrize("client", every_client())
 def test_what_is_private_is_not_remembered(machine: Machine, client: Client) -> None:
     machine.wellkept("install", client.name)
     with Endpoint([]) as endpoint:

@@ -50,7 +50,11 @@ class Served:
 
     def remember(self, content: str, **more: Any) -> str:
         """Keep something; returns its short id."""
-        return self.post("memory_store", content=content, **more)["id"]
+        return self.post("remember", content=content, **more)["memory"]["short"]
+
+    def shown(self, name: str) -> Any:
+        """A memory, whole."""
+        return self.get("show", ids=name)["items"][0]["memory"]
 
     @contextmanager
     def events(self, *, headers: dict[str, str] | None = None, **query: Any) -> Generator[Events]:
@@ -104,7 +108,7 @@ def served(
 ) -> Generator[Served]:
     """A server over these memories."""
     stopping = threading.Event()
-    inner = None if mcp is None else make_server(memories, mcp)
+    inner = None if mcp is None else lambda: make_server(memories, mcp)
     metrics = ServerMetrics()
     span = nullcontext if traces is None else traces.span
     app = make_http_app(

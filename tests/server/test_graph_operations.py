@@ -63,21 +63,17 @@ def test_an_agent_learns_which_calls_were_left_unresolved(tmp_path: Path) -> Non
     with talking_in(tmp_path) as talk:
         found = talk.call("analyze_impact", name="pool.py::Pool.take")
         text = talk.text("analyze_impact", name="pool.py::Pool.take")
-    assert (found["unresolved_count"], found["unresolved_calls"]) == (1, ["use.py:5 some.take"])
-    assert "unresolved, may be calls of it (1): use.py:5 some.take" in text
+    assert [(one["path"], one["line"]) for one in found["unresolved"]] == [("use.py", 5)]
+    assert "Unresolved, may be calls of it (1):\n  use.py:5 some.take" in text
 
 
 def test_an_agent_follows_a_value(folder: Path) -> None:
     with talking_in(folder) as talk:
         found = talk.call("trace_data_flow", name="web.py::handle", value="request")
-        assert found["ways"] == [
-            {
-                "confidence": 1.0,
-                "steps": [{"id": "shop.py::order", "how": "passed as name", "line": 5}],
-            }
-        ]
+        ((step,),) = found["paths"]
+        assert (step["node"]["id"], step["how"]) == ("shop.py::order", "passed as name")
         text = talk.text("trace_data_flow", name="web.py::handle", value="request")
-        assert text == "1.00 web.py::handle -> shop.py::order (passed as name)"
+        assert text == "1.00 web.py::handle -> shop.py::order (passed as name, line 5)"
         assert "no way was found" in talk.text("trace_data_flow", name="web.py", value="nothing")
         assert "shop.py" in talk.text("get_dependencies", name="web.py")
 
@@ -99,6 +95,23 @@ def test_http_gives_what_mcp_gives(folder: Path) -> None:
         for tool, asked in ASKED.items():
             given = web.post(tool, **asked)
             assert given == web.get(tool, **asked)
-            # To a model nothing is said that says nothing.
-            assert said[tool] == {name: given[name] for name in said[tool]}
-            assert not any(given[name] for name in given.keys() - said[tool].keys() - {"is_whole"})
+            assert said[tool] == given
+
+
+@pytest.mark.feature("E1")
+def test_an_agent_draws_an_edge_that_impact_follows(folder: Path) -> None:
+    with talking_in(folder) as talk:
+        talk.call("graph_note", kind="invariant", name="cents", text="Amounts are cents.")
+        talk.call("graph_link", source="shop.py", kind="applies_pattern", target="invariant:cents")
+        assert "web.py" in talk.call("analyze_impact", name="invariant:cents")["files"]
+        assert "Amounts are cents." in talk.text("graph_show")
+        assert "kind: 'likes' is none of" in talk.error(
+            "graph_link", source="shop.py", kind="likes", target="web.py"
+        )
+
+
+@pytest.mark.feature("E2")
+def test_a_changed_file_is_stale_before_the_next_build(folder: Path) -> None:
+    write(folder, {"shop.py": "def order(name):\n    return name.strip()\n"})
+    with served_in(folder) as web:
+        assert web.get("graph/show")["status"]["stale"] == ["shop.py"]

@@ -63,8 +63,11 @@ def test_an_agents_token_keeps_to_the_project_and_to_its_own_word(tmp_path: Path
             agent.post("/api/memory_store", json={"content": "Tabs", "project": "other"}),
             agent.get("/api/stats", params={"project": "other"}),
             agent.get("/api/stats", headers={"Wellkept-Project": "other"}),
-            agent.get("/api/sessions", params={"all_projects": "true"}),
-            agent.post(f"/api/memories/{kept.json()['id']}/confirm"),
+            agent.get("/api/session/list", params={"all_projects": "true"}),
+            agent.get("/api/export", params={"all_projects": "true"}),
+            agent.get("/api/list", params={"allProjects": "true"}),
+            agent.post("/api/list", json={"allProjects": True}),
+            agent.post("/api/edit", json={"ids": kept.json()["id"], "action": "confirm"}),
         ):
             assert refused.status_code == 403, refused.text
             assert "takes a person" in refused.text

@@ -57,8 +57,8 @@ def test_what_another_process_writes_is_heard_too(web: Served, tmp_path: Path) -
 
 def test_changes_and_deletions_are_told_and_a_deleted_title_is_not(web: Served) -> None:
     short = web.remember("Soon to be forgotten")
-    web.client.patch(f"/api/memories/{short}", json={"pinned": True})
-    web.client.delete(f"/api/memories/{short}")
+    web.post("edit", ids=[short], pinned=True)
+    web.post("forget", ids=[short])
     with web.events(after="0") as events:
         heard = [events.next() for _ in range(3)]
     assert [kind for kind, _, _ in heard] == ["memory_stored", "memory_changed", "memory_deleted"]
@@ -69,13 +69,14 @@ def test_a_subscriber_goes_on_where_it_stopped(web: Served) -> None:
     with web.events() as events:
         web.remember("Heard before the break")
         _, last, _ = events.next()
-    for number in range(3):
-        web.remember(f"Missed thing {number} while away")
+    away = ["Otters swim at night", "Deploys need the blue button", "Invoices are in cents"]
+    for content in away:
+        web.remember(content)
     with web.events(headers={"Last-Event-ID": last}) as events:
         missed = [events.next()[2]["title"] for _ in range(3)]
         web.remember("Heard again after it")
         assert events.next()[2]["title"] == "Heard again after it"
-    assert missed == [f"Missed thing {number} while away" for number in range(3)]
+    assert missed == away
 
 
 def test_a_subscriber_that_was_away_too_long_is_told_of_the_gap(web: Served) -> None:
@@ -112,7 +113,7 @@ def test_a_backup_put_in_place_is_a_gap_for_those_who_listen(web: Served, tmp_pa
             assert (kind, number, told["after"]) == ("gap", "1", 2)
             web.remember("After the restore")
             assert events.next()[2]["title"] == "After the restore"
-            titles = {item["content"] for item in web.client.get("/api/memories").json()["items"]}
+            titles = {item["content"] for item in web.client.get("/api/list").json()["items"]}
     assert titles == {"In the backup", "After the restore"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Generator
@@ -253,3 +254,24 @@ def test_the_api_is_shown_as_a_page_without_scripts(web: Served) -> None:
     assert "<script" not in page.text
     assert "http://" not in page.text
     assert "https://" not in page.text
+
+
+def test_an_accepted_connection_sends_at_once() -> None:
+    async def accepted() -> int:
+        seen: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        class Protocol(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                connection: socket.socket = transport.get_extra_info("socket")
+                seen.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+                transport.close()
+
+        with listening(LOOPBACK, 0) as listener:
+            server = await asyncio.get_running_loop().create_server(Protocol, sock=listener)
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            option = await seen
+            writer.close()
+            server.close()
+        return option
+
+    assert asyncio.run(accepted())

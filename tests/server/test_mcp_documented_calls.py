@@ -14,15 +14,14 @@ from tests.server.mcp_client import Talk, memories_in, talking, talking_in
 from wellkept.api.learning import drain_and_learn
 from wellkept.api.mcp.handlers import Handlers, ServerLocation, ServerOptions
 from wellkept.api.mcp.toolsets import TOOLSETS, parse_toolsets
-from wellkept.api.operations.argument_names import as_moment, snake
 from wellkept.api.operations.inputs import ContextInput
 from wellkept.api.operations.memory import with_observations
-from wellkept.api.operations.observations import ObservationInput, store_observation
 from wellkept.api.server.open_projects import OpenProjects
 from wellkept.clients.registry import translate_spooled
 from wellkept.context.packing import ContextItem, ContextPack
 from wellkept.core.errors import UsageError
 from wellkept.core.settings.model import Settings
+from wellkept.memory.argument_names import as_moment, snake
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("B5", "B10", "C5")
@@ -46,11 +45,11 @@ CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("memory_recall", {"query": "staging", "since": _NOW_MS - 2 * 365 * _DAY_MS}, "staging"),
     ("memory_recall", {"query": "staging", "until": _NOW_MS + _DAY_MS, "limit": 10}, "staging"),
     ("memory_recall", {"query": "zebra", "category": "timeline", "since": 0}, "No words match"),
-    ("memory_forget", {"key": "deploy"}, "Forgotten"),
+    ("memory_forget", {"key": "deploy"}, "Closed"),
     ("memory_search", {"query": "staging"}, "staging"),
     ("search", {"query": "parser", "obs_type": "bugfix"}, "last line"),
     ("search", {"obs_type": "bugfix", "concepts": ["newlines"]}, "last line"),
-    ("search", {"concepts": ["nothing of the kind"]}, "Nothing found"),
+    ("search", {"concepts": ["nothing of the kind"]}, "Nothing known"),
     ("search", {"query": "parser", "order_by": "date_desc", "offset": 0}, "last line"),
     ("search", {"type": "observations", "orderBy": "DateAsc"}, "last line"),
     ("search", {"dateStart": "2020-01-01", "dateEnd": "2100-01-01", "limit": 5}, "last line"),
@@ -71,7 +70,7 @@ CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("get_dependencies", {"filePath": "parser.py"}, "parser.py"),
     ("trace_data_flow", {"filePath": "parser.py"}, "parser.py"),
     ("store_observation", {"obs_type": "discovery", "title": "Ports are fixed"}, "inserted"),
-    ("__IMPORTANT", {}, "memory_search"),
+    ("__IMPORTANT", {}, "memory_recall"),
     ("mcp__wellkept__memory_search", {"query": "staging"}, "staging"),
     ("memory_stats", {}, "Memories in shop"),
 )
@@ -121,7 +120,7 @@ def test_a_documented_call_is_answered(
 ) -> None:
     with talking(_handlers(shop)) as talk:
         if arguments.get("orderBy") == "date":
-            assert "order_by" in talk.error(name, **arguments)
+            assert "order: 'date' is none of" in talk.error(name, **arguments)
         else:
             assert words in talk.text(name, **arguments)
     if name == "memory_forget":
@@ -148,17 +147,17 @@ def test_orders_offsets_and_concepts_are_obeyed(tmp_path: Path) -> None:
             )
             clock.now += timedelta(days=1)
         found = talk.call("search", query="parser", order_by="date_asc", offset=1, limit=2)
-        assert [row["id"] for row in found["rows"]] == ids[1:3]
+        assert [hit["memory"]["short"] for hit in found["hits"]] == ids[1:3]
         rest = talk.call(
-            "search", query="parser", order_by="date_asc", limit=2, cursor=found["next_cursor"]
+            "search", query="parser", order_by="date_asc", limit=2, offset=found["next_offset"]
         )
-        assert [row["id"] for row in rest["rows"]] == ids[3:]
+        assert [hit["memory"]["short"] for hit in rest["hits"]] == ids[3:]
         newest = talk.call("search", order_by="DateDesc", offset=1)
-        assert [row["id"] for row in newest["rows"]] == ids[2::-1]
-        assert [row["id"] for row in talk.call("search", offset=3)["rows"]] == ids[:1]
+        assert [hit["memory"]["short"] for hit in newest["hits"]] == ids[2::-1]
+        assert [hit["memory"]["short"] for hit in talk.call("search", offset=3)["hits"]] == ids[:1]
         day = int(clock.now.timestamp() * 1000) - 2 * _DAY_MS
         since = talk.call("search", since=day)
-        assert {row["id"] for row in since["rows"]} == set(ids[2:])
+        assert {hit["memory"]["short"] for hit in since["hits"]} == set(ids[2:])
 
 
 def test_forgetting_by_key_closes_and_by_id_asks_first(talk: Talk) -> None:
@@ -168,7 +167,7 @@ def test_forgetting_by_key_closes_and_by_id_asks_first(talk: Talk) -> None:
     assert talk.text("memory_recall", query="port").startswith("Nothing known about that.")
     talk.call("memory_store", content="The host is example.org", key="host")
     assert "confirm=true" in talk.text("memory_forget", ids=["host"])
-    assert "Nothing is deleted yet" in talk.text("memory_forget", key="host", confirm=False)
+    assert "Would be closed" in talk.text("memory_forget", key="host", confirm=False)
     assert talk.call("stats")["total"] == 1
 
 
@@ -182,9 +181,9 @@ def test_words_that_match_nothing_give_the_newest_of_the_time(talk: Talk) -> Non
 def test_context_keeps_to_the_number_and_kinds_of_observations(tmp_path: Path) -> None:
     memories = memories_in(tmp_path)
     with memories.of("") as wk:
-        for kind, name in (("bugfix", "parser"), ("feature", "lexer"), ("bugfix", "printer")):
-            given = {"kind": kind, "title": f"Worked on the {name}"}
-            store_observation(wk, ObservationInput.model_validate(given))
+        wk.session.note(kind="bugfix", title="Worked on the parser")
+        wk.session.note(kind="feature", title="Worked on the lexer")
+        wk.session.note(kind="bugfix", title="Worked on the printer")
         wk.remember("Tabs, not spaces", type="convention")
         items = tuple(ContextItem.of(wk.engine, memory, reason="near") for memory in wk.list())
         pack = ContextPack(moment="session", project=wk.project, budget_tokens=800, items=items)
@@ -252,7 +251,7 @@ def test_toolsets_add_to_the_default_ones(tmp_path: Path, text: str) -> None:
     assert "default" in sets
     with talking_in(tmp_path, options=ServerOptions(toolsets=sets)) as talk:
         names = set(talk.tools())
-    assert ("analyze_impact" in names) is (text not in ("", "default"))
+    assert ("graph_impact" in names) is (text not in ("", "default"))
     assert len(names) > 9 or sets == {"default"}
     if text == "ALL":
         assert sets == set(TOOLSETS)
@@ -308,9 +307,9 @@ def test_habits_and_prompts_are_found_only_by_their_type(tmp_path: Path) -> None
     memories.close()
     with talking_in(tmp_path) as talk:
         for found in (talk.call("memory_search"), talk.call("memory_search", query="parser")):
-            assert [row["type"] for row in found["rows"]] == ["fact"]
-        (row,) = talk.call("memory_search", types="prompts")["rows"]
-        assert row["title"] == "Please look at the parser"
+            assert [hit["memory"]["type"] for hit in found["hits"]] == ["fact"]
+        (hit,) = talk.call("memory_search", types="prompts")["hits"]
+        assert hit["memory"]["content"] == "Please look at the parser"
 
 
 def test_null_is_no_argument(talk: Talk) -> None:

@@ -57,7 +57,7 @@ def test_arguments_that_do_not_fit_are_named(talk: Talk) -> None:
     assert "limit:" in text
     assert "colour is unknown" in text
     assert "quary is unknown (did you mean query?)" in text
-    assert "It takes: types" in text
+    assert "It takes: query" in text
     assert "project" not in text
 
 
@@ -128,4 +128,4 @@ def test_a_mistake_of_ours_is_an_error_without_its_inner_words(
         refused = talk.refused("call_tool", "stats", {})
         assert refused.error.code == -32603
         assert "inner words" not in refused.error.message
-        assert "memory_search" in talk.tools()
+        assert "memory_recall" in talk.tools()

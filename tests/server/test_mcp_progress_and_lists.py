@@ -110,7 +110,7 @@ def test_the_suites_fixtures_stand_beside_our_own_tools(tmp_path: Path, era: Era
         with talking(
             mount(make_server(memories, ServerLocation(folder=tmp_path), AS_DATA)), era=era
         ) as talk:
-            assert {"memory_search", *TOOLS} <= set(talk.tools())
+            assert {"memory_recall", *TOOLS} <= set(talk.tools())
             assert "simple text" in talk.text("test_simple_text")
             assert talk.error("test_error_handling")
             assert talk.call("stats")["total"] == 0

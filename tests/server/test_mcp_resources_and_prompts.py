@@ -42,14 +42,14 @@ def test_an_address_that_leads_nowhere_is_invalid(talk: Talk, uri: str) -> None:
 def test_the_recall_prompt_brings_what_is_known_as_data(talk: Talk) -> None:
     kept = talk.call("memory_store", content="Releases are cut on Tuesdays")
     text = talk.prompt("memory-recall", question="when are releases cut?")
-    assert f"[m:{kept['id']}" in text
+    assert f"m:{kept['id']}" in text
     assert "data, not instructions" in text
     assert text.index("<wellkept-memory>") < text.index("Tuesdays")
 
 
 def test_the_remember_prompt_names_the_tool_and_the_words(talk: Talk) -> None:
     text = talk.prompt("memory-remember", what="we {never} squash")
-    assert "memory_store" in text
+    assert "memory_remember" in text
     assert "we {never} squash" in text
 
 

@@ -17,24 +17,25 @@ from wellkept.api.mcp.handlers import ServerLocation, ServerOptions
 from wellkept.api.mcp.instructions import INSTRUCTIONS
 from wellkept.api.mcp.toolsets import TOOLSETS, all_tools
 from wellkept.api.operations.table import TOOLS
+from wellkept.api.verbs.index import TOOLS as VERB_TOOLS
 from wellkept.core.text import estimate_tokens
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C5")
 
 NAMES = {
-    "memory_search",
-    "memory_get",
-    "memory_timeline",
-    "memory_store",
+    "memory_recall",
+    "memory_list",
+    "memory_show",
+    "memory_remember",
     "memory_forget",
     "memory_context",
-    "search_code",
+    "graph_search",
     "skill_search",
     "skill_run",
 }
-READERS = NAMES - {"memory_store", "memory_forget", "skill_run"}
-MAX_TOOLS, MAX_TOKENS = 9, 1_800
+READERS = NAMES - {"memory_remember", "memory_forget", "skill_run"}
+MAX_TOOLS, MAX_TOKENS = 9, 1_500
 
 
 def test_the_page_on_the_server_tells_of_every_tool() -> None:
@@ -43,7 +44,7 @@ def test_the_page_on_the_server_tells_of_every_tool() -> None:
     told = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row.split("|")[1])}
     listed = {tool["name"] for _, tool in all_tools()}
     assert listed <= told
-    assert told <= {*TOOLS, *TOOLSETS}
+    assert told <= {*TOOLS, *VERB_TOOLS, *TOOLSETS}
 
 
 def test_both_eras_of_the_protocol_are_spoken(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_models_are_given_a_text_and_no_second_copy_of_it(tmp_path: Path) -> Non
         assert result.structured_content is None
         kept = re.search(r"m:(\w+)", talk.text("memory_store", content="The queue drains at night"))
         assert kept is not None
-        line = talk.text("memory_search", query="queue")
+        line = talk.text("memory_search", query="queue").splitlines()[0]
         assert line.startswith(kept[1])
         assert line.endswith(": The queue drains at night")
         assert all(tool.output_schema is None for tool in talk.tools().values())
@@ -104,12 +105,11 @@ def test_what_is_stored_is_found_by_search_and_read_in_full(talk: Talk) -> None:
         files=["deploy.sh"],
     )
     assert kept["outcome"] == "inserted"
-    (row,) = talk.call("search", query="staging deploys")["rows"]
-    assert row["id"] == kept["id"]
-    assert row["title"] == "Deploys go through the staging cluster."
-    assert row["tokens"] > 0
-    assert talk.text("search", query="staging").endswith(f"(+{row['tokens']} tokens)")
-    (record,) = talk.call("get_observations", ids=[row["id"]])["records"]
+    (hit,) = talk.call("search", query="staging deploys")["hits"]
+    assert hit["memory"]["short"] == kept["id"]
+    line = talk.text("search", query="staging").splitlines()[0]
+    assert re.search(r": Deploys go through the staging cluster. \(\+\d+ tokens\)$", line)
+    record = talk.call("get_observations", ids=[kept["id"]])["items"][0]["memory"]
     assert record["content"].endswith("Then to production by hand.")
     assert record["files"] == ["deploy.sh"]
     assert record["source"] == "agent_explicit"
@@ -120,17 +120,20 @@ def test_text_is_one_line_for_each_row_and_structured_says_the_same(talk: Talk) 
         talk.call("memory_store", content=f"Fact number {number} about the parser")
     result = talk.result("search", query="parser")
     assert isinstance(result.content[0], types.TextContent)
-    lines = result.content[0].text.splitlines()
     assert result.structured_content is not None
-    rows = result.structured_content["rows"]
-    assert [line.split()[0] for line in lines] == [row["id"] for row in rows]
+    hits, notes = result.structured_content["hits"], result.structured_content["notes"]
+    lines = result.content[0].text.splitlines()
+    assert lines[len(hits) :] == notes
+    assert [line.split()[0] for line in lines[: len(hits)]] == [
+        hit["memory"]["short"] for hit in hits
+    ]
 
 
 def test_aliases_do_what_the_operation_does(talk: Talk) -> None:
     kept = talk.call("remember_this", content="The cache is warmed at start")
     found = talk.call("memory_search", query="cache warmed")
     assert found == talk.call("search", query="cache warmed")
-    assert found["rows"][0]["id"] == kept["id"]
+    assert found["hits"][0]["memory"]["short"] == kept["id"]
 
 
 @pytest.mark.parametrize("query", ["parser", ""])
@@ -143,17 +146,17 @@ def test_pages_of_a_search_hold_every_row_once(talk: Talk, query: str) -> None:
     cursor = ""
     while True:
         page = talk.call("search", query=query, limit=2, cursor=cursor)
-        seen += [row["id"] for row in page["rows"]]
-        cursor = page.get("next_cursor", "")
-        if not cursor:
+        seen += [hit["memory"]["short"] for hit in page["hits"]]
+        if page["next_offset"] is None:
             break
+        cursor = f"o{page['next_offset']}"
     assert len(seen) == len(stored)
     assert set(seen) == stored
 
 
 @pytest.mark.parametrize("query", ["parser", ""])
 def test_a_cursor_from_elsewhere_is_refused_with_what_to_do(talk: Talk, query: str) -> None:
-    assert "next_cursor" in talk.error("search", query=query, cursor="x17")
+    assert "next_offset" in talk.error("search", query=query, cursor="x17")
 
 
 def test_a_timeline_shows_what_came_before_and_after(tmp_path: Path) -> None:
@@ -164,15 +167,14 @@ def test_a_timeline_shows_what_came_before_and_after(tmp_path: Path) -> None:
             ids.append(talk.call("memory_store", content=f"The {word} thing", key=word)["id"])
             clock.now += timedelta(minutes=5)
         found = talk.call("timeline", anchor=ids[2], before=1, after=5)
-        assert [row["id"] for row in found["rows"]] == ids[1:]
-        assert found["anchor"] == ids[2]
-        assert talk.call("timeline", query="second")["anchor"] == ids[1]
+        assert [one["short"] for one in found["items"]] == ids[1:]
+        assert found["anchor"] == found["items"][1]["id"]
+        assert talk.text("timeline", query="second").splitlines()[1].startswith(f"> {ids[1]}")
         marked = [
             line for line in talk.text("timeline", anchor="third").splitlines() if ">" in line
         ]
         assert len(marked) == 1
         assert ids[2] in marked[0]
-        assert "anchor" in talk.error("timeline")
         assert "Nothing matches" in talk.error("timeline", query="zebra")
 
 
@@ -180,8 +182,8 @@ def test_missing_ids_are_named_beside_the_records_that_are_there(talk: Talk) -> 
     talk.call("memory_store", content="Tabs, not spaces", key="style")
     found = talk.call("get_observations", ids=["style", "nosuch"])
     assert found["missing"] == ["nosuch"]
-    assert len(found["records"]) == 1
-    assert "Search" in talk.error("get_observations", ids=["nosuch"])
+    assert len(found["items"]) == 1
+    assert "wellkept list" in talk.error("get_observations", ids=["nosuch"])
 
 
 def test_recall_answers_with_texts_and_says_how_to_get_more(talk: Talk) -> None:
@@ -197,8 +199,8 @@ def test_recall_answers_with_texts_and_says_how_to_get_more(talk: Talk) -> None:
 def test_a_long_text_is_shortened_in_recall_and_whole_in_the_record(talk: Talk) -> None:
     long = "The migration " + "does many things in order, " * 60
     kept = talk.call("memory_store", content=long)
-    assert len(talk.call("memory_recall", query="migration")["hits"][0]["content"]) <= 601
-    assert talk.call("get_observations", ids=[kept["id"]])["records"][0]["content"] == long.strip()
+    assert len(talk.text("memory_recall", query="migration").splitlines()[1]) <= 650
+    assert long.strip() in talk.text("get_observations", ids=[kept["id"]])
 
 
 def test_forgetting_needs_a_confirmation(talk: Talk) -> None:
@@ -206,7 +208,7 @@ def test_forgetting_needs_a_confirmation(talk: Talk) -> None:
     shown = talk.text("memory_forget", ids=["endpoint"])
     assert "confirm=true" in shown
     assert talk.call("stats")["total"] == 1
-    assert talk.call("memory_forget", ids=["endpoint"], confirm=True)["done"] is True
+    assert talk.call("memory_forget", ids=["endpoint"], confirm=True)["dry_run"] is False
     assert talk.call("stats")["total"] == 0
     assert "endpoint" in talk.error("memory_forget", ids=["endpoint"], confirm=True)
 
@@ -216,7 +218,7 @@ def test_a_claim_that_a_person_said_so_is_ignored_and_said_to_be(talk: Talk) -> 
     claims = {"about_person": True, "said_by_person": True}
     told = talk.text("memory_store", content="I like short answers", key="k", **claims)
     assert "said_by_person and about_person ignored" in told
-    (record,) = talk.call("get_observations", ids=["k"])["records"]
+    record = talk.call("get_observations", ids=["k"])["items"][0]["memory"]
     assert (record["source"], record["told_by"]) == ("agent_explicit", "agent noted")
 
 
@@ -224,7 +226,7 @@ def test_a_value_under_a_known_key_takes_the_place_of_the_old_one(talk: Talk) ->
     old = talk.call("memory_store", content="The port is 8000", key="port")
     new = talk.call("memory_store", content="The port is 9000", key="port")
     assert new["outcome"] == "superseded"
-    assert new["previous"] == old["id"]
+    assert new["previous"]["short"] == old["id"]
 
 
 def test_an_observation_is_stored_with_its_parts(talk: Talk) -> None:
@@ -236,12 +238,12 @@ def test_an_observation_is_stored_with_its_parts(talk: Talk) -> None:
         files_modified=["parser.py"],
         work_tokens=1200,
     )
-    (row,) = talk.call("search", tags=["bugfix"])["rows"]
-    (record,) = talk.call("get_observations", ids=[row["id"]])["records"]
+    (hit,) = talk.call("search", tags=["bugfix"])["hits"]
+    record = talk.call("get_observations", ids=[hit["memory"]["id"]])["items"][0]["memory"]
     assert record["type"] == "observation"
     assert "- A file without a final newline lost its last line" in record["content"]
     assert record["files"] == ["parser.py"]
-    assert "details" not in record
+    assert "{" not in talk.text("get_observations", ids=[hit["memory"]["id"]])
 
 
 def test_typed_details_come_with_a_record_and_say_only_what_is_known(tmp_path: Path) -> None:
@@ -252,15 +254,13 @@ def test_typed_details_come_with_a_record_and_say_only_what_is_known(tmp_path: P
         wk.remember("We use SQLite", type="decision", key="db", payload={"rationale": "one file"})
     memories.close()
     with talking_in(tmp_path) as talk:
-        (record,) = talk.call("get_observations", ids=["db"])["records"]
-        assert record["details"] == {"rationale": "one file"}
         assert '{"rationale": "one file"}' in talk.text("get_observations", ids=["db"])
 
 
 def test_context_is_empty_without_memories_and_cites_what_it_says(talk: Talk) -> None:
     assert talk.text("inject_context") == "Nothing worth saying is known."
-    kept = talk.call("memory_store", content="Never edit generated files", type="gotcha")
-    pack = talk.call("inject_context", query="edit generated files", budget_tokens=300)
+    kept = talk.call("memory_store", content="Never edit the protobuf stubs", type="gotcha")
+    pack = talk.call("inject_context", query="edit the protobuf stubs", budget_tokens=300)
     assert pack["ids"] == [kept["id"]]
     assert f"[m:{kept['id']}]" in pack["context"]
     assert pack["used_tokens"] <= 300
@@ -276,8 +276,8 @@ def test_counts_can_be_narrowed(talk: Talk) -> None:
 def test_a_list_may_come_as_one_text_or_as_json(talk: Talk) -> None:
     talk.call("memory_store", content="Tagged twice", tags='["a", "b"]')
     talk.call("memory_store", content="Tagged once", tags="a")
-    assert len(talk.call("search", tags="a")["rows"]) == 2
-    assert len(talk.call("search", tags=["a", "b"])["rows"]) == 1
+    assert len(talk.call("search", tags="a")["hits"]) == 2
+    assert len(talk.call("search", tags=["a", "b"])["hits"]) == 1
 
 
 def test_memory_text_cannot_close_the_frame_of_injected_text(talk: Talk) -> None:
@@ -296,8 +296,8 @@ def test_a_client_that_names_its_session_has_it_noted(tmp_path: Path, era: Era) 
     place = ServerLocation(folder=tmp_path, session="s-77")
     with talking_in(tmp_path, era=era, place=place) as talk:
         talk.call("memory_store", content="Learned in a session", key="k")
-        (record,) = talk.call("get_observations", ids=["k"])["records"]
-        assert record["session"] == "s-77"
+        record = talk.call("get_observations", ids=["k"])["items"][0]["memory"]
+        assert record["session_id"] == "s-77"
 
 
 def test_calls_that_come_at_once_are_all_carried_out(talk: Talk) -> None:

@@ -57,10 +57,10 @@ def test_a_client_starts_the_server_over_stdio_and_finds_what_it_stored(
         command=sys.executable, args=list(_COMMAND), env=_environment(home), cwd=tmp_path
     )
     with talking(server, era=era) as talk:
-        assert "memory_search" in talk.tools()
+        assert "memory_recall" in talk.tools()
         talk.call("memory_store", content="Kept over a pipe")
     with talking(server, era=era) as talk:
-        assert len(talk.call("search", query="pipe")["rows"]) == 1
+        assert len(talk.call("search", query="pipe")["hits"]) == 1
 
 
 def test_http_answers_those_who_have_the_token_and_no_one_else(home: Path) -> None:
@@ -88,7 +88,7 @@ def test_http_serves_the_same_tools(home: Path, era: Era) -> None:
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
             talk = Talk(portal, client)
             talk.call("memory_store", content="Kept over HTTP")
-            assert len(talk.call("search", query="HTTP")["rows"]) == 1
+            assert len(talk.call("search", query="HTTP")["hits"]) == 1
     assert not (home / TOKEN_NAME).exists()
 
 

@@ -47,7 +47,7 @@ def test_the_token_in_the_address_becomes_a_strict_cookie(web: Served) -> None:
     for word in ("HttpOnly", "SameSite=Strict", "Path=/api"):
         assert word in cookie
     assert answer.headers["cache-control"] == "no-store"
-    listed = httpx2.get(f"{web.address}/api/memories", headers={**_cookie(web.address), **OWN})
+    listed = httpx2.get(f"{web.address}/api/list", headers={**_cookie(web.address), **OWN})
     assert listed.status_code == 200
 
 
@@ -86,7 +86,7 @@ def test_without_fetch_headers_a_change_needs_the_own_origin(web: Served) -> Non
 
 def test_a_name_that_was_bent_to_this_machine_gets_nothing(web: Served) -> None:
     headers = {**_cookie(web.address), **OWN, "Host": "evil.example"}
-    for path in ("/api/memories", "/", f"/?token={TOKEN}", "/assets/x.js"):
+    for path in ("/api/list", "/", f"/?token={TOKEN}", "/assets/x.js"):
         answer = httpx2.get(f"{web.address}{path}", headers=headers, follow_redirects=False)
         assert answer.status_code == 421
         assert "set-cookie" not in answer.headers
@@ -97,7 +97,7 @@ def test_the_cookie_opens_the_api_only_and_cannot_be_made_up(web: Served) -> Non
     assert httpx2.post(f"{web.address}/mcp", headers={**cookie, **OWN}).status_code == 401
     for value in (TOKEN, "", session_value("another"), '"'):
         headers = {"Cookie": f"{COOKIE}={value}", **OWN}
-        assert httpx2.get(f"{web.address}/api/memories", headers=headers).status_code == 401
+        assert httpx2.get(f"{web.address}/api/list", headers=headers).status_code == 401
 
 
 def test_a_new_token_ends_the_session(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_without_a_built_page_it_is_said_how_to_build_it(tmp_path: Path) -> None
     memories = memories_in(tmp_path)
     try:
         app = make_http_app(memories, page=tmp_path / "nowhere")
-        from fastapi.testclient import TestClient
+        from starlette.testclient import TestClient
 
         answer = TestClient(app).get("/")
     finally:

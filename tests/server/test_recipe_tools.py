@@ -144,7 +144,9 @@ def test_a_note_of_a_known_session_goes_on_its_scratchpad_and_is_heard_at_once(
 
 
 @pytest.mark.feature("D3")
-@pytest.mark.parametrize("more", [{"said_by_person": True}, {"key": "ledger"}, {"session": ""}])
+@pytest.mark.parametrize(
+    "more", [{"said_by_person": True}, {"key": "ledger"}, {"session": "unknown"}]
+)
 def test_what_a_person_said_or_comes_from_no_session_is_kept_at_once(
     tmp_path: Path, more: dict[str, object]
 ) -> None:

@@ -20,7 +20,7 @@ from wellkept.api.server.open_projects import OpenProjects
 from wellkept.core.settings.model import Settings
 
 NAME = "add-api-route-discount-codes-shop"
-QUIET = Settings(skills_suggest="off")
+QUIET = Settings(skills_generated="off")
 
 
 @pytest.fixture
@@ -45,61 +45,63 @@ def web(desk: Desk) -> Generator[Served]:
 
 
 def _made(web: Served) -> list[dict[str, Any]]:
-    return web.post("skill_generated")["skills"]
+    return web.post("skill/review")["items"]
 
 
 @pytest.mark.feature("F9")
 def test_the_page_makes_skills_of_sessions_and_is_told_why_others_give_none(web: Served) -> None:
-    would = web.post("skill_generate", dry_run=True)
-    assert would["skills"][0]["document"].startswith(f"---\nname: {NAME}\n")
+    would = web.post("skill/generate", dry_run=True)
+    assert would["made"][0]["text"].startswith(f"---\nname: {NAME}\n")
     assert _made(web) == []
     with web.events() as events:
-        done = web.post("skill_generate", session="session-1")
+        done = web.post("skill/generate", session="session-1")
         kind, _, data = events.next()
     assert (kind, data["title"]) == ("skill_generated", NAME)
-    (skill,) = done["skills"]
-    assert (skill["review"], skill["enabled"], skill["sessions"]) == (
+    (skill,) = done["made"]
+    assert (skill["review"], skill["enabled"], skill["session_ids"]) == (
         "pending",
         False,
         ["session-1"],
     )
     assert "review" in skill["note"]
-    (passed,) = web.post("skill_generate", session="session-2")["passed"]
+    (passed,) = web.post("skill/generate", session="session-2")["passed"]
     assert "has the same purpose" in passed["reason"]
-    assert [(one["name"], one["document"]) for one in _made(web)] == [(NAME, "")]
+    assert [(one["skill"]["name"], one["skill"]["text"]) for one in _made(web)] == [(NAME, "")]
 
 
 @pytest.mark.feature("F9")
 def test_the_page_reviews_and_refines_a_skill_from_sessions(web: Served) -> None:
-    web.post("skill_generate", session="session-1")
-    accepted = web.post("skill_review", name=NAME, answer="accept")["skill"]
+    web.post("skill/generate", session="session-1")
+    (judged,) = web.post("skill/review", name=NAME, answer="accept")["items"]
+    accepted = judged["skill"]
     assert (accepted["review"], accepted["enabled"]) == ("accepted", True)
-    assert accepted["success_rate"] is None
-    refined = web.post("skill_refine", name=NAME, dry_run=True)
-    assert "2 of 2 sessions" in refined["skill"]["document"]
-    assert refined["before"] == accepted["document"]
-    edited = accepted["document"].replace("## Steps", "## The steps")
-    web.post("skill_review", name=NAME, answer="edit", text=edited)
-    (shown,) = web.post("skill_generated", name=NAME)["skills"]
-    assert (shown["made_by"], shown["document"]) == ("person", edited)
-    refused = web.client.post("/api/skill_refine", json={"name": NAME})
+    assert judged["record"]["judged"] == 0
+    refined = web.post("skill/generate", refine=NAME, dry_run=True)
+    assert "2 of 2 sessions" in refined["made"][0]["text"]
+    assert refined["before"] == accepted["text"]
+    edited = accepted["text"].replace("## Steps", "## The steps")
+    web.post("skill/review", name=NAME, answer="edit", text=edited)
+    (shown,) = web.post("skill/review", name=NAME)["items"]
+    assert (shown["skill"]["made_by"], shown["skill"]["text"]) == ("person", edited)
+    refused = web.client.post("/api/skill/generate", json={"refine": NAME})
     assert refused.status_code == 409
-    web.post("skill_refine", name=NAME, replace_edits=True)
-    assert web.post("skill_review", name=NAME, answer="reject")["skill"]["enabled"] is False
-    assert NAME not in {row["name"] for row in web.post("skill_list")["skills"]}
+    web.post("skill/generate", refine=NAME, replace_edits=True)
+    (gone,) = web.post("skill/review", name=NAME, answer="reject")["items"]
+    assert gone["skill"]["enabled"] is False
+    assert NAME not in {row["name"] for row in web.post("skill/list")["items"]}
 
 
 @pytest.mark.feature("F9")
 @pytest.mark.parametrize(
     ("operation", "body", "status"),
     [
-        ("skill_review", {"name": "nothing", "answer": "accept"}, 404),
-        ("skill_review", {"name": NAME, "answer": "maybe"}, 422),
-        ("skill_review", {"name": NAME, "answer": "edit"}, 400),
-        ("skill_review", {"name": NAME, "answer": "edit", "text": "no skill"}, 400),
-        ("skill_refine", {"name": "nothing"}, 404),
-        ("skill_generate", {"session": "nothing"}, 404),
-        ("skill_generated", {"name": "nothing"}, 404),
+        ("skill/review", {"name": "nothing", "answer": "accept"}, 404),
+        ("skill/review", {"name": NAME, "answer": "maybe"}, 400),
+        ("skill/review", {"name": NAME, "answer": "edit"}, 400),
+        ("skill/review", {"name": NAME, "answer": "edit", "text": "no skill"}, 400),
+        ("skill/generate", {"refine": "nothing"}, 404),
+        ("skill/generate", {"session": "nothing"}, 404),
+        ("skill/review", {"name": "nothing"}, 404),
         ("skill_edit", {"name": "ship"}, 400),
         ("skill_edit", {"name": "ship", "fields": {"name": "Not A Name"}}, 400),
         ("skill_edit", {"name": "nothing", "body": "x"}, 404),
@@ -109,10 +111,10 @@ def test_the_page_reviews_and_refines_a_skill_from_sessions(web: Served) -> None
 def test_what_cannot_be_done_is_refused_and_changes_nothing(
     web: Served, operation: str, body: dict[str, Any], status: int
 ) -> None:
-    web.post("skill_generate", session="session-1")
-    before = web.post("skill_generated", name=NAME), web.post("skill_show", name="ship")
+    web.post("skill/generate", session="session-1")
+    before = web.post("skill/review", name=NAME), web.post("skill_show", name="ship")
     assert web.client.post(f"/api/{operation}", json=body).status_code == status
-    assert (web.post("skill_generated", name=NAME), web.post("skill_show", name="ship")) == before
+    assert (web.post("skill/review", name=NAME), web.post("skill_show", name="ship")) == before
 
 
 @pytest.mark.feature("F1")
@@ -131,19 +133,19 @@ def test_the_page_edits_a_document_and_what_it_does_not_know_stays(web: Served, 
 @pytest.mark.feature("F1")
 def test_the_page_looks_skills_over_with_lines(web: Served, desk: Desk) -> None:
     put(desk.work / ".skills", "odd", "---\nname: odd\ndescription: x\ntags: {a: b}\n---\nDo.\n")
-    (odd,) = web.post("skill_validate", name="odd")["checked"]
-    assert [(one["code"], one["line"]) for one in odd["problems"]] == [("field-kind", 4)]
-    assert odd["is_valid"] is False
-    assert "odd" in {one["name"] for one in web.post("skill_validate")["checked"]}
-    (strict,) = web.post("skill_validate", name="ship", strict=True)["checked"]
-    assert {one["code"] for one in strict["problems"]} >= {"field-unknown"}
+    (odd,) = web.post("skill/validate", targets=["odd"])["items"]
+    assert [(one["code"], one["line"]) for one in odd["findings"]] == [("field-kind", 4)]
+    assert odd["valid"] is False
+    assert "odd" in {one["name"] for one in web.post("skill/validate")["items"]}
+    (strict,) = web.post("skill/validate", targets=["ship"], strict=True)["items"]
+    assert {one["code"] for one in strict["findings"]} >= {"field-unknown"}
 
 
 @pytest.mark.feature("C5")
 def test_no_agent_can_review_or_edit_a_skill(talk: Talk) -> None:
-    for name in ("skill_review", "skill_refine", "skill_generate"):
+    for name in ("skill_review", "skill_generate", "skill_export"):
         assert talk.refused("call_tool", name, {"name": "x"}).error.code == -32602
-    for name in ("skill_edit", "skill_create"):
+    for name in ("skill_edit", "skill_new", "skill_create"):
         refused = talk.refused("call_tool", name, {"name": "x"})
         assert "--toolsets skills" in refused.error.message
 
@@ -152,7 +154,7 @@ def test_no_agent_can_review_or_edit_a_skill(talk: Talk) -> None:
 def test_an_agent_writes_a_skill_where_a_person_added_the_toolset(tmp_path: Path) -> None:
     options = ServerOptions(toolsets=parse_toolsets("skills"), structured=True)
     with talking_in(tmp_path, options=options) as talk:
-        assert {"skill_create", "skill_edit", "skill_validate"} <= set(talk.tools())
+        assert {"skill_new", "skill_edit", "skill_validate"} <= set(talk.tools())
         talk.call("skill_create", name="ship", description="How to ship.", body="Run make ship.")
         assert "make ship" in talk.text("skill_run", name="ship")
         assert talk.refused("call_tool", "skill_delete", {"name": "ship"}).error.code == -32602

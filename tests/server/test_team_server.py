@@ -15,10 +15,10 @@ from bench.laptops import Laptop
 from tests.postgres_team import NewTeam, Team
 from tests.server.http_serving import Served, served
 from wellkept.api.mcp.handlers import ServerLocation
-from wellkept.api.server.caller import asked_by
 from wellkept.core.clock import system_clock
 from wellkept.core.errors import ForbiddenError, UsageError
 from wellkept.core.settings.model import Settings
+from wellkept.core.team.caller import asked_by
 from wellkept.core.team.people import Role
 from wellkept_team.people.memories import TeamMemories
 from wellkept_team.postgres.team.team_database import PostgresTeams
@@ -76,7 +76,7 @@ def test_what_one_writes_another_finds_over_another_process(web: list[Served], t
     writer = Person(first, team.tokens[Role.WRITER].text)
     reader = Person(second, team.tokens[Role.READER].text)
     kept = writer.told("POST", "memory_store", content="Deploys need the blue button", type="fact")
-    found = reader.told("GET", "memories")["items"]
+    found = reader.told("GET", "list")["items"]
     assert [one["content"] for one in found] == ["Deploys need the blue button"]
     hits = reader.told("POST", "memory_recall", query="what does a deploy need?")
     assert "blue button" in str(hits)
@@ -86,13 +86,14 @@ def test_what_one_writes_another_finds_over_another_process(web: list[Served], t
     admin = Person(first, team.tokens[Role.ADMIN].text)
     read = admin.told("GET", "team/audit?action=memory+read")["items"]
     assert {entry["person"] for entry in read} == {"reader"}
-    for method, path in (("PATCH", f"memories/{kept['id']}"), ("DELETE", f"memories/{kept['id']}")):
-        assert reader.ask(method, path, importance=0.1).status_code == 403
-    assert writer.ask("PATCH", f"memories/{kept['id']}", user_verified=True).status_code == 403
+    ids = [kept["id"]]
+    assert reader.ask("POST", "edit", ids=ids, importance=0.1).status_code == 403
+    assert reader.ask("POST", "forget", ids=ids).status_code == 403
+    assert writer.ask("POST", "edit", ids=ids, user_verified=True).status_code == 403
     reviewer = Person(first, team.tokens[Role.REVIEWER].text)
-    reviewer.told("PATCH", f"memories/{kept['id']}", user_verified=True)
-    reviewer.told("DELETE", f"memories/{kept['id']}")
-    assert reader.told("GET", "memories")["total"] == 0
+    reviewer.told("POST", "edit", ids=ids, user_verified=True)
+    reviewer.told("POST", "forget", ids=ids)
+    assert reader.told("GET", "list")["total"] == 0
 
 
 def test_organisations_share_a_server_and_nothing_else(
@@ -103,7 +104,7 @@ def test_organisations_share_a_server_and_nothing_else(
         "POST", "memory_store", content="Ours alone", type="fact"
     )
     stranger = Person(web[0], other.tokens[Role.ADMIN].text)
-    assert stranger.told("GET", "memories")["total"] == 0
+    assert stranger.told("GET", "list")["total"] == 0
     assert stranger.told("GET", "projects")["items"] == []
     names = {one["name"] for one in stranger.told("GET", "team/people")["items"]}
     assert names == {role.value for role in Role}
@@ -250,7 +251,7 @@ def test_a_server_goes_on_after_the_database_ended_its_connections(
         db.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (role,)
         )
-    assert writer.told("GET", "memories")["total"] == 1
+    assert writer.told("GET", "list")["total"] == 1
     reader = Person(web[1], team.tokens[Role.READER].text)
-    assert reader.told("GET", "memories")["total"] == 1
+    assert reader.told("GET", "list")["total"] == 1
     assert reader.ask("POST", "memory_store", content="x", type="fact").status_code == 403

@@ -81,9 +81,9 @@ def test_metrics_count_requests_by_route_and_need_the_token(server: Served) -> N
     assert asked(server, "/metrics").status_code == 401
     name = server.remember(SECRET, key="zebra-day")
     for _ in range(3):
-        server.get(f"memories/{name}")
+        server.get("show", ids=name)
     found = counted(server)
-    route = "/memories/{name:path}"
+    route = "/show"
     assert found[f'wellkept_requests_total{{method="GET",route="{route}",status="200"}}'] == 3
     assert found[f'wellkept_request_seconds_count{{route="{route}"}}'] == 3
     assert 'wellkept_requests_total{method="GET",route="-",status="401"}' in found
@@ -107,12 +107,12 @@ def test_the_log_is_one_json_object_per_line_without_any_content(
     server: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, logger="wellkept.server"):
-        server.client.get("/api/memories/zebra-day", headers={"X-Request-Id": "req-7"})
+        server.client.get("/api/show?ids=zebra-day", headers={"X-Request-Id": "req-7"})
         server.remember(SECRET)
     written = [JsonLines().format(record) for record in caplog.records]
     lines = [json.loads(line) for line in written]
     (mine,) = [line for line in lines if line.get("request_id") == "req-7"]
-    assert mine["route"] == "/memories/{name:path}"
+    assert mine["route"] == "/show"
     assert (mine["method"], mine["status"], mine["level"]) == ("GET", 404, "info")
     assert mine["ms"] >= 0
     assert "zebra" not in "".join(written)
@@ -169,10 +169,10 @@ def test_a_request_is_a_span_in_the_trace_of_its_caller_with_the_work_inside(
             headers = {"traceparent": f"00-{trace}-{parent}-01"}
             body = {"content": SECRET}
             server.client.post("/api/memory_store", json=body, headers=headers)
-            server.client.get("/api/memories/zebra-day", headers=headers)
+            server.client.get("/api/show?ids=zebra-day", headers=headers)
         traces.close()
     requests = {span.name: span for span in spans if span.name != "memory"}
-    assert set(requests) == {"POST /memory_store", "GET /memories/{name:path}"}
+    assert set(requests) == {"POST /memory_store", "GET /show"}
     stored = requests["POST /memory_store"]
     assert (stored.trace_id.hex(), stored.parent_span_id.hex()) == (trace, parent)
     work = [span for span in spans if span.name == "memory"]

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from tests.support.conformance.fixtures import EVERYTHING
 from tests.support.samples import START
-from wellkept.api.maintenance.delete_project import clear_project
 from wellkept.api.maintenance.reindex import reindex
+from wellkept.context.delete_project import clear_project
 from wellkept.core.changes import Close, Delete, IndexEntry, Insert, Mark, Replace, Rescore
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, NotFoundError

@@ -22,7 +22,6 @@ from wellkept.core.memory import Memory
 from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Order, SessionPosition, Validity
 from wellkept.core.types import MemoryType, Scope
-from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.feature("A1", "A3", "B1")
@@ -80,8 +79,6 @@ filters = st.builds(
 class StoreMachine(RuleBasedStateMachine):
     """Does the same to both stores and compares what they say."""
 
-    is_warm = False
-
     @initialize()
     def open_both(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="wellkept-")
@@ -90,12 +87,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.sqlite: Store = SqliteStore.open(
             Path(self.folder.name) / "store.db",
             busy_timeout_ms=5_000,
-            durability="normal",
             read_only=False,
             clock=lambda: NOW,
-            candidates=CandidateReader(min_rows=0, min_queries=0)
-            if self.is_warm
-            else CandidateReader(),
         )
         self.ids: list[str] = []
 
@@ -235,13 +228,5 @@ class StoreMachine(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-class WarmStoreMachine(StoreMachine):
-    """The same with the facts of all rows kept in memory."""
-
-    is_warm = True
-
-
-TestWarmAgainstModel = WarmStoreMachine.TestCase
-TestWarmAgainstModel.settings = settings(max_examples=25, stateful_step_count=40, deadline=None)
 TestAgainstModel = StoreMachine.TestCase
 TestAgainstModel.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)

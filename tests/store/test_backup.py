@@ -24,7 +24,7 @@ pytestmark = pytest.mark.feature("A1")
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """A file with the oldest schema."""
-    opened = Database(tmp_path / "store.db", busy_timeout_ms=1_000, durability="normal")
+    opened = Database(tmp_path / "store.db", busy_timeout_ms=1_000)
     migrate(opened, clock=lambda: START, steps=STEPS[:1])
     yield opened
     opened.close()

@@ -235,7 +235,7 @@ def test_ordinary_changes_keep_a_record_whole(path: Path) -> None:
 def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file as version 12 left it, with 1,200 memories."""
     path = tmp_path / "older.db"
-    database = Database(path, busy_timeout_ms=1_000, durability="normal")
+    database = Database(path, busy_timeout_ms=1_000)
     migrate(database, clock=lambda: START, steps=STEPS[:12])
     database.close()
     samples = Samples()
@@ -278,7 +278,7 @@ def test_an_older_file_gets_its_checksums_in_bounded_steps(older: Path) -> None:
 def test_filling_in_goes_on_where_it_was_broken_off(older: Path) -> None:
     with closing(open_store(older)):
         pass
-    database = Database(older, busy_timeout_ms=1_000, durability="normal")
+    database = Database(older, busy_timeout_ms=1_000)
     with database.writing() as db:
         assert backfill(db, limit=300)
     database.close()

@@ -17,8 +17,9 @@ from wellkept.core.query import RetrieverHit
 from wellkept.core.types import MemoryType
 from wellkept.store.sqlite.connection.database import Connection, Database
 from wellkept.store.sqlite.migrations import migrate
-from wellkept.store.sqlite.search.fulltext import SearchEffort, search_fulltext
-from wellkept.store.sqlite.search.trigrams import search_substrings
+from wellkept.store.sqlite.search.fulltext import SearchEffort, search_fulltext, search_substrings
+from wellkept.store.sqlite.search.term_cache import TermCache
+from wellkept.store.sqlite.search.vectors import VectorSearch
 from wellkept.store.sqlite.tables.apply_changes import apply_changes
 
 pytestmark = pytest.mark.feature("B1")
@@ -37,7 +38,7 @@ anything = st.text(st.characters(codec=None), max_size=12) | st.sampled_from(
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """600 memories of words whose frequencies follow Zipf's law, in two projects."""
     path: Path = tmp_path_factory.mktemp("words") / "store.db"
-    opened = Database(path, busy_timeout_ms=1_000, durability="normal")
+    opened = Database(path, busy_timeout_ms=1_000)
     migrate(opened, clock=lambda: START)
     samples, chance = Samples(), random.Random(4)
     weights = [1 / (i + 1) for i in range(len(VOCABULARY))]
@@ -95,6 +96,34 @@ def test_filtering_what_was_found_first_equals_searching_inside_the_filter(
                 found = search_fulltext(db, terms, where, limit=limit, effort=effort)
                 assert ids(found) == ids(expected)
                 assert [h.score for h in found] == pytest.approx([h.score for h in expected])
+
+
+@given(
+    terms=st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=6, unique=True),
+    limit=st.integers(1, 30),
+)
+def test_kept_terms_inside_a_small_project_equal_a_full_search(
+    database: Database, terms: list[str], limit: int
+) -> None:
+    import numpy as np
+
+    assert np  # the term cache waits for it
+    kept, vectors = TermCache(min_rows=0), VectorSearch()
+    effort = replace(UNBOUNDED, scored_rows=1)
+    with database.snapshot() as db:
+        for where in (HERE, HERE, EVERYTHING):
+            expected = search_fulltext(db, terms, where, limit=limit, effort=UNBOUNDED)
+            found = search_fulltext(
+                db,
+                terms,
+                where,
+                limit=limit,
+                effort=effort,
+                term_cache=kept,
+                passing=vectors.passing_rows,
+            )
+            assert ids(found) == ids(expected)
+            assert [h.score for h in found] == pytest.approx([h.score for h in expected])
 
 
 @given(

@@ -40,7 +40,6 @@ from wellkept.memory.recall.requests import RecallRequest, SearchMode
 from wellkept.store import open_store
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
-from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.search.fulltext import SearchEffort, search_fulltext
 from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.store import SqliteStore
@@ -95,14 +94,12 @@ def other_process() -> Iterator[OtherProcess]:
 
 
 def open_keeping(path: Path, *, read_only: bool = False) -> Store:
-    """A store that keeps facts of all rows from the first question on."""
+    """A store that keeps counts of all rows from the first question on."""
     return SqliteStore.open(
         path,
         busy_timeout_ms=5_000,
-        durability="normal",
         read_only=read_only,
         clock=CLOCK,
-        candidates=CandidateReader(min_rows=0, min_queries=0),
         facet_counts=FacetCounts(min_rows=0, min_counts=0),
     )
 
@@ -189,7 +186,7 @@ def _rounded(hits: list[RetrieverHit]) -> list[tuple[float, Candidate]]:
 def make_older_file(path: Path, *, steps: int) -> None:
     """A file as an earlier Wellkept left it; its triggers filled the text indexes."""
     samples, database = Samples(project="one"), Database(
-        path, busy_timeout_ms=1_000, durability="normal"
+        path, busy_timeout_ms=1_000
     )  # fmt: skip
     with closing(database):
         migrate(database, clock=CLOCK, steps=STEPS[:steps])

@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database(path: Path) -> Iterator[Database]:
-    opened = Database(path, busy_timeout_ms=1_000, durability="normal")
+    opened = Database(path, busy_timeout_ms=1_000)
     yield opened
     opened.close()
 
@@ -79,7 +79,7 @@ def test_a_migrated_schema_equals_a_fresh_one(path: Path, tmp_path: Path) -> Non
         (path, [LONGER[:n] for n in range(1, len(LONGER) + 1)]),
     ):
         for steps in stages:
-            database = Database(target, busy_timeout_ms=1_000, durability="normal")
+            database = Database(target, busy_timeout_ms=1_000)
             migrate(database, clock=lambda: START, steps=steps)
             database.close()
     assert schema_of(path) == schema_of(fresh)
@@ -143,7 +143,7 @@ def test_an_older_file_that_cannot_be_written_says_what_to_do(
     path: Path,
 ) -> None:
     open_store(path).close()
-    readable = Database(path, busy_timeout_ms=1_000, durability="normal", uri_query="?mode=ro")
+    readable = Database(path, busy_timeout_ms=1_000, uri_query="?mode=ro")
     with readable.reading() as db:
         assert pending(db, LONGER) == [LONGER[-1]]
     with pytest.raises(StoreError, match="reading only"):

@@ -19,9 +19,8 @@ from wellkept.core.errors import (
 )
 from wellkept.core.ports.store import Store
 from wellkept.store import open_store
-from wellkept.store.sqlite.connection.database import Database
-from wellkept.store.sqlite.connection.errors import translate
-from wellkept.store.sqlite.tables.access_counts import AccessBuffer, AccessCount
+from wellkept.store.sqlite.connection.database import Database, translate
+from wellkept.store.sqlite.tables.memories import AccessBuffer, AccessCount
 
 pytestmark = pytest.mark.feature("A1")
 
@@ -39,20 +38,12 @@ def test_a_new_store_makes_its_folder_and_uses_a_write_ahead_log(tmp_path: Path)
     assert path.is_file()
 
 
-@pytest.mark.parametrize(("durability", "level"), [("normal", 1), ("full", 2)])
-def test_durability_is_what_was_asked_for(tmp_path: Path, durability: str, level: int) -> None:
-    database = Database(tmp_path / "store.db", busy_timeout_ms=1, durability=durability)  # pyright: ignore[reportArgumentType]
+def test_a_commit_waits_for_the_disk_and_keys_are_checked(tmp_path: Path) -> None:
+    database = Database(tmp_path / "store.db", busy_timeout_ms=1)
     with database.reading() as db:
-        assert db.execute("PRAGMA synchronous").fetchone() == (level,)
+        assert db.execute("PRAGMA synchronous").fetchone() == (2,)
         assert db.execute("PRAGMA foreign_keys").fetchone() == (1,)
     database.close()
-
-
-def test_a_fully_durable_store_works_like_any_other(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "store.db", durability="full")
-    store.apply([Samples().insert()])
-    assert store.stats(EVERYTHING).total == 1
-    store.close()
 
 
 def test_a_path_with_signs_that_mean_something_in_a_url_is_only_a_path(tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ class TestTheBackup:
         assert held(present) == 1
 
     def test_an_older_one_is_migrated(self, tmp_path: Path, present: Path) -> None:
-        old = Database(tmp_path / "old.db", busy_timeout_ms=1_000, durability="normal")
+        old = Database(tmp_path / "old.db", busy_timeout_ms=1_000)
         migrate(old, clock=lambda: START, steps=STEPS[:1])
         old.close()
         assert verify_backup(tmp_path / "old.db", present).schema == 1

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.feature("C1", "A1")
 
 def test_a_file_from_before_sessions_gets_them_and_keeps_its_memories(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
-    database = Database(path, busy_timeout_ms=1_000, durability="normal")
+    database = Database(path, busy_timeout_ms=1_000)
     database.use_wal()
     migrate(database, clock=lambda: START, steps=STEPS[:1])
     database.close()

@@ -14,10 +14,12 @@ import { go, href, useRoute, type View } from "@/lib/router";
 import { useStore } from "@/lib/store";
 import { runUndo } from "@/lib/toasts";
 import { overlay } from "@/lib/overlay";
-import Health from "@/views/health";
+import Next from "@/views/next";
 
 const VIEW: Record<View, ComponentType> = {
-  health: Health,
+  next: Next,
+  pages: lazy(() => import("@/views/pages")),
+  health: lazy(() => import("@/views/health")),
   memories: lazy(() => import("@/views/memories")),
   review: lazy(() => import("@/views/review")),
   sessions: lazy(() => import("@/views/sessions")),
@@ -30,7 +32,7 @@ const VIEW: Record<View, ComponentType> = {
 const Overlay = lazy(() => import("@/parts/overlay"));
 
 const GO_KEYS: [string, View][] = [
-  ["g h", "health"], ["g m", "memories"], ["g r", "review"], ["g s", "sessions"], ["g p", "map"], ["g k", "skills"],
+  ["g n", "next"], ["g d", "pages"], ["g h", "health"], ["g m", "memories"], ["g r", "review"], ["g s", "sessions"], ["g p", "map"], ["g k", "skills"],
 ];
 
 export function App() {

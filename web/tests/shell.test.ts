@@ -17,7 +17,7 @@ describe("router", () => {
   });
 
   it("shows the first view for what it does not know", () => {
-    expect(parseHash("#/nowhere").view).toBe("health");
+    expect(parseHash("#/nowhere").view).toBe("next");
     expect(parseHash("#/memories/%E0%A4%A").id).toBe("%E0%A4%A");
   });
 

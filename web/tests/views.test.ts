@@ -80,7 +80,7 @@ it("growth is stacked by type, the most frequent on top", () => {
 it("growth adds up", () => expect(runningTotal(10, [1, 0, 4])).toEqual([11, 11, 15]));
 
 it("skills fall into three groups", () => {
-  const row = (name: string, source: string) => ({ name, source, description: "" });
+  const row = (name: string, source: string) => ({ name, source });
   const all = [row("a", "builtin:x"), row("b", "project:y"), row("c", "generated:z"), row("d", "external:v")];
   const groups = groupsOf(all, new Map([["d", "package.json"], ["b", "x"]]));
   expect(groups.detected.map((one) => one.name)).toEqual(["d"]);

@@ -26,7 +26,7 @@ def best(root: Path, files: dict[str, str]) -> dict[str, tuple[str, str]]:
     return {one.purpose.value: (one.command, one.source) for one in found}
 
 
-ECOSYSTEMS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
+ECOSYSTEMS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str] | None]]] = {
     "uv and just": (
         {
             "pyproject.toml": '[project]\nname = "x"\n[tool.pytest.ini_options]\n[tool.mypy]\n',
@@ -120,7 +120,8 @@ ECOSYSTEMS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
     "cargo": (
         {
             "Cargo.toml": '[package]\nname = "x"\n[workspace]\nmembers = ["a"]\n',
-            "tests/cli.rs": "",
+            "tests/cli.rs": "#[test]\nfn a() {}\n",
+            "tests/a.rs": "pub fn helper() {}\n",
             "src/main.rs": "",
         },
         {
@@ -181,6 +182,93 @@ ECOSYSTEMS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
     "scripts": (
         {"scripts/test": "#!/bin/sh -e\nset -x\n${PREFIX}pytest --cov\n"},
         {"test": ("scripts/test", "scripts/test")},
+    ),
+    "mix": (
+        {
+            "mix.exs": "defmodule X do\n  defp aliases do\n    [\n"
+            '      setup: ["deps.get", "ecto.setup"],\n      "test.setup": ["ecto.drop"],\n'
+            '    ]\n  end\n  defp deps, do: [{:credo, "~> 1.0"}]\nend\n',
+            ".formatter.exs": "[]",
+            "test/test_helper.exs": "",
+            "test/a_test.exs": "",
+            ".github/workflows/ci.yml": "jobs:\n  a:\n    steps:\n      - run: mix test.setup\n",
+        },
+        {
+            "test": ("mix test", "mix.exs"),
+            "one test": ("mix test test/a_test.exs", "test/a_test.exs"),
+            "setup": ("mix setup", "mix.exs"),
+            "lint": ("mix credo", "mix.exs"),
+            "format": ("mix format", ".formatter.exs"),
+        },
+    ),
+    "cmake, with what its pages say first": (
+        {
+            "CMakeLists.txt": "project(x)\nif(DEV)\n  include(CTest)\nendif()\n",
+            "CONTRIBUTING.md": "# Working\n\n## Build\n\n```sh\ncmake -B out --preset dev\n"
+            "cmake --build out\nctest --test-dir out\n```\n",
+            ".github/workflows/ci.yml": "jobs:\n  a:\n    steps:\n      - run: mkdir build\n"
+            "      - run: ctest -C ${{ matrix.type }}\n",
+        },
+        {
+            "build": ("cmake -B out --preset dev && cmake --build out", "CONTRIBUTING.md"),
+            "test": ("ctest --test-dir out", "CONTRIBUTING.md"),
+        },
+    ),
+    "cmake whose tests wait for an option": (
+        {"CMakeLists.txt": "project(x)\nif(DEV)\n  enable_testing()\nendif()\n"},
+        {"build": ("cmake -B build && cmake --build build", "CMakeLists.txt"), "test": None},
+    ),
+    "steps that are typed in another folder": (
+        {
+            "CMakeLists.txt": "project(x)\n",
+            "README.md": "# X\n\n## Tests\n\n```sh\nmkdir build\ncd build\ncmake ..\nctest\n```\n",
+        },
+        {"build": ("cmake -B build && cmake --build build", "CMakeLists.txt"), "test": None},
+    ),
+    "a part in another language comes last": (
+        {
+            "mix.exs": "defmodule X do\nend\n",
+            "test/a_test.exs": "",
+            "package.json": '{"scripts": {"test": "jest", "build": "tsc"}}',
+            "assets/a.test.js": "",
+        },
+        {
+            "one test": ("mix test test/a_test.exs", "test/a_test.exs"),
+            "build": ("mix compile", "mix.exs"),
+        },
+    ),
+    "a cargo alias": (
+        {
+            "Cargo.toml": '[package]\nname = "x"\n',
+            ".cargo/config.toml": '[alias]\nlint = "clippy"\n',
+        },
+        {"lint": ("cargo lint", ".cargo/config.toml")},
+    ),
+    "one folder is built": (
+        {
+            "README.md": "# X\n\n## Usage\n\n```sh\npip install x\n```\n",
+            "app/build.gradle.kts": "",
+            "app/gradlew": "",
+            "examples/package.json": "{}",
+        },
+        {"test": ("cd app && ./gradlew test", "app/build.gradle.kts"), "setup": None},
+    ),
+    "what only CI can fill in, or installs for itself": (
+        {
+            ".github/workflows/ci.yml": "jobs:\n  a:\n    steps:\n      - run: pip install conan\n"
+            "      - run: ctest -j `nproc`\n      - run: mypy src\n",
+        },
+        {"setup": None, "test": None, "types": ("mypy src", ".github/workflows/ci.yml")},
+    ),
+    "make tasks whose names promise less": (
+        {
+            "Makefile": "all: lint docs\ncheck-fonts: fonts\nrun_bench:\n\tcmake x\n\t./bench\ninstall:\n\tcp x /usr/bin\nlint:\n\tshellcheck x\n"
+        },
+        {"test": None, "setup": None, "lint": ("make lint", "Makefile")},
+    ),
+    "rake tasks in a namespace": (
+        {"Gemfile": "", "Rakefile": "namespace :db do\n  task :test do\n  end\nend\n"},
+        {"test": None},
     ),
     "gitlab and containers": (
         {

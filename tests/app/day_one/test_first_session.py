@@ -13,7 +13,7 @@ from tests.observe.learning_steps import Work
 from wellkept.context.packing import render_context
 from wellkept.core.settings.model import Settings
 from wellkept.core.types import EvidenceKind
-from wellkept.observe.failures.declared_commands import read_declared
+from wellkept.project.commands.declared import read_declared
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("I1", "E4")

@@ -48,7 +48,7 @@ TREE = {
 def test_a_module_names_its_purpose_its_files_and_what_they_define(tmp_path: Path):
     found = {one.key: one.text for one in module_statements(places(tmp_path, TREE), {})}
     assert found["module:src/shop"].startswith(
-        "Where things are: src/shop/: The shop: carts and orders. Its files:"
+        "Where things are: src/shop/: The shop: carts and orders.\nIts files:"
     )
     assert "cart.py (Cart, total)" in found["module:src/shop"]
     assert not any("docs/img" in key for key in found)
@@ -136,7 +136,7 @@ def test_what_a_newcomer_asks_first_is_answered_from_the_manifests(tmp_path: Pat
     )
     found = {one.key: one.text for one in about_statements(made)}
     assert found["about:purpose"].startswith(
-        "What widget is: Turns handles. Turns handles of every kind."
+        "What this project, widget, is: Turns handles. Turns handles of every kind."
     )
     assert "Python >=3.10 (pyproject.toml)" in found["about:versions"]
     assert "command `widget` starts at widget.cli:main" in found["about:entry"]

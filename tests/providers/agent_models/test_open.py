@@ -9,8 +9,14 @@ import pytest
 
 from tests.support.chat_server import ChatServer
 from tests.support.real_requests import no_real_requests
-from wellkept.core.chat.messages import ModelRequest, user_message
+from wellkept.core.chat.messages import (
+    ModelRequest,
+    ThinkingRequest,
+    ToolDefinition,
+    user_message,
+)
 from wellkept.core.errors import ProviderError, UsageError
+from wellkept.core.ports.agent_model import AgentModel
 from wellkept.models.chat.catalog import builtin_catalog, load_catalog
 from wellkept.models.chat.open import model_statuses, open_model
 from wellkept.models.chat.settings import AgentModelSettings
@@ -32,8 +38,9 @@ pytestmark = pytest.mark.feature("G4")
     ],
 )
 def test_each_vendor_wants_its_key_and_takes_it_from_its_variable(name: str, variable: str) -> None:
+    keyless = open_model(name, environment={"OTHER_API_KEY": "x"})
     with pytest.raises(ProviderError, match=variable) as raised:
-        open_model(name, environment={"OTHER_API_KEY": "x"})
+        keyless.stream(ModelRequest(messages=(user_message("Hello"),)))
     assert raised.value.cause == "login"
     info = open_model(name, environment={variable: "sk-1"}).info
     assert (f"{info.provider}:{info.name}", info.has_tools) == (name, True)
@@ -247,3 +254,26 @@ def _ask(
             pass
 
     asyncio.run(asked())
+
+
+@pytest.mark.feature("G9")
+@pytest.mark.parametrize("provider", builtin_catalog().providers())
+def test_a_model_has_a_level_of_thinking_only_if_it_is_sent_one(provider: str) -> None:
+    preset = builtin_catalog().preset(provider)
+    tools = (ToolDefinition("look", "Look.", {"type": "object", "properties": {}}),)
+    with ChatServer([]) as server:
+        url = server.openai_url if preset.protocol == "openai" else server.url
+        bodies: list[dict[str, object]] = []
+        for thinking in (None, ThinkingRequest(budget_tokens=16_000, effort="high")):
+            model = open_model(
+                provider, environment={}, settings=AgentModelSettings(base_url=url, api_key="k")
+            )
+            asked = ModelRequest(messages=(user_message("Hello"),), tools=tools, thinking=thinking)
+            asyncio.run(_all(model, asked))
+            bodies.append({k: v for k, v in server.bodies[-1].items() if k != "max_tokens"})
+    assert (bodies[0] != bodies[1]) is bool(model.info.thinking.levels)
+
+
+async def _all(model: AgentModel, request: ModelRequest) -> None:
+    async for _ in model.stream(request):
+        pass

@@ -253,6 +253,23 @@ class MemoryConformance(ConformanceFixture):
         assert [m.id for m in store.list(HERE).items] == [new.memory.id]
 
     @pytest.mark.feature("A5")
+    def test_a_rescore_that_expects_another_importance_changes_nothing(
+        self, store: Store, samples: Samples
+    ) -> None:
+        first, second = samples.memory(importance=0.5), samples.memory(importance=0.6)
+        store.apply([Insert(one, IndexEntry()) for one in (first, second)])
+        with pytest.raises(ConflictError):
+            store.apply(
+                [
+                    Rescore(first.id, importance=0.1, expected_importance=0.5),
+                    Rescore(second.id, importance=0.1, expected_importance=0.5),
+                ]
+            )
+        assert [m.importance for m in store.get([first.id, second.id])] == [0.5, 0.6]
+        store.apply([Rescore(first.id, importance=0.1, expected_importance=0.5)])
+        assert store.get([first.id])[0].importance == 0.1
+
+    @pytest.mark.feature("A5")
     def test_scores_and_marks_change_nothing_else(self, store: Store, samples: Samples) -> None:
         memory = samples.memory()
         store.apply([Insert(memory, IndexEntry()), Rescore(memory.id, importance=0.0)])

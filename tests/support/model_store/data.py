@@ -100,8 +100,10 @@ def make_change(data: ModelData, change: Change) -> None:
             _replace(data, change)
         case Close():
             _close(data, change)
-        case Rescore(memory_id, importance, confidence):
+        case Rescore(memory_id, importance, confidence, expected):
             m = _find(data, memory_id)
+            if expected not in (None, m.importance):
+                raise ConflictError("A memory was rescored meanwhile.")
             importance = m.importance if importance is None else importance
             confidence = m.confidence if confidence is None else confidence
             _put(data, replace(m, importance=importance, confidence=confidence))

@@ -14,6 +14,7 @@ import pickle
 import threading
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from pathlib import Path
 
@@ -103,6 +104,9 @@ class ModelStore(
             kept.news = draft.news
             kept.pads, kept.signals, kept.reasons = draft.pads, draft.signals, draft.reasons
             kept.injections, kept.silent = draft.injections, draft.silent
+
+    def one_read(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
         return [self._data.memories[i] for i in ids if i in self._data.memories]

@@ -1,7 +1,7 @@
 /** What a person does to memories: at once, with a way back. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { ApiError, get, patch, post, type Schema } from "./api";
+import { ApiError, get, post, type BodyOf } from "./api";
 import type { Memory } from "./memory";
 import { makeStore, useStore } from "./store";
 import { toast, TOAST_MS } from "./toasts";
@@ -12,14 +12,15 @@ interface Gone {
 }
 
 type Target = Pick<Memory, "id" | "updated_at">;
-type Action = Schema["BulkAction"];
-type Reason = Schema["CorrectionReason"];
+type Edit = BodyOf<"/api/edit">;
+type Action = NonNullable<Edit["action"]>;
+type Reason = NonNullable<Edit["because"]>;
 
 /** Memories that a person just took out: their place stays for a moment, with Undo. */
 const gone = makeStore<ReadonlyMap<string, Gone>>(new Map());
 const saving = makeStore<ReadonlySet<string>>(new Set());
 const SAY_SAVING_MS = 300;
-const TOUCHED = new Set(["memories", "memory", "facets", "review", "health", "session", "map", "undo"]);
+const TOUCHED = new Set(["memories", "memory", "facets", "review", "health", "session", "map", "undo", "next", "pages"]);
 
 export function useActions() {
   const { t } = useTranslation();
@@ -58,7 +59,7 @@ export function useActions() {
 
   const undo = (ids: readonly string[], undoId: string) => {
     put(ids, null);
-    void run(ids, () => post("/api/undo_action", { body: { id: undoId } })).then(() => toast(t("done.undone")), failed);
+    void run(ids, () => post("/api/undo", { body: { id: undoId } })).then(() => toast(t("done.undone")), failed);
   };
 
   /** Say what was done with its Undo; what is gone from the list keeps its place for a moment. */
@@ -78,8 +79,8 @@ export function useActions() {
   const bulk = async (action: Action, targets: readonly Target[], text: string, leaves: boolean, onUndo?: () => void) => {
     const ids = targets.map((one) => one.id);
     try {
-      const done = await run(ids, () => post("/api/bulk_memories", {
-        body: { action, ids, if_updated_at: targets.map(({ id, updated_at }) => ({ id, updated_at })) },
+      const done = await run(ids, () => post("/api/edit", {
+        body: { action, ids, seen: targets.map(({ id, updated_at }) => ({ id, updated_at })) },
       }));
       offer(ids, text, done.undo_id, leaves, onUndo);
     } catch (error) {
@@ -96,20 +97,25 @@ export function useActions() {
     remove: (targets: readonly Target[]) => void bulk("delete", targets, t("done.deleted", { count: targets.length }), true),
     /** Say what is wrong: new words, no longer true, or said already. Throws, so that a text is never lost. */
     correct: async (target: Target, reason: Reason, { content = "", original = "", text = "" }, onUndo?: () => void) => {
-      const body = { id: target.id, reason, content, original, if_updated_at: target.updated_at };
-      const done = await run([target.id], () => post("/api/correct_memory", { body }));
+      const body = { ids: [target.id], because: reason, ...(content ? { content } : {}), original, if_updated_at: target.updated_at };
+      const done = await run([target.id], () => post("/api/edit", { body }));
       offer([target.id], text || t("done.corrected"), done.undo_id, !content, onUndo);
     },
-    edit: (target: Memory, changes: Schema["MemoryEdit"], text: string) => {
-      const before = Object.fromEntries(Object.keys(changes).map((name) => [name, target[name as keyof Memory]])) as Schema["MemoryEdit"];
-      const save = (body: Schema["MemoryEdit"]) => run([target.id], () => patch("/api/memories/{name}", { path: { name: target.id }, body }));
+    edit: (target: Memory, changes: Edit, text: string) => {
+      const before = Object.fromEntries(Object.keys(changes).map((name) => [name, target[name as keyof Memory]])) as Edit;
+      const save = (body: Edit) => run([target.id], () => post("/api/edit", { body: { ids: [target.id], ...body } }));
       save({ ...changes, if_updated_at: target.updated_at }).then(
         () => toast(text, { action: { label: t("action.undo"), isUndo: true, run: () => void save(before).catch(failed) } }),
         failed,
       );
     },
+    /** No longer give a line unasked, or give it again. */
+    mute: (id: string, muted = true) => {
+      const save = (on: boolean) => run([id], () => post("/api/mute_line", { body: { id, muted: on } }));
+      save(muted).then(() => toast(muted ? t("next.muted") : t("next.unmuted"), { action: { label: t("action.undo"), isUndo: true, run: () => void save(!muted).catch(failed) } }), failed);
+    },
     undo,
     failed,
-    contentOf: async (id: string) => (await get("/api/memories/{name}", { path: { name: id } })).content,
+    contentOf: async (id: string) => (await get("/api/show", { query: { ids: [id] } })).items[0]?.memory.content ?? "",
   };
 }

@@ -6,13 +6,16 @@ export type Schema = components["schemas"];
 
 type JsonOf<T> = T extends { responses: { 200: { content: { "application/json": infer R } } } } ? R : never;
 type QueryOf<T> = T extends { parameters: { query?: infer Q } } ? Q : never;
-type BodyOf<T> = T extends { requestBody: { content: { "application/json": infer B } } } ? B : never;
+type SentTo<T> = T extends { requestBody?: { content: { "application/json": infer B } } } ? B : never;
 
 type Method = "get" | "post" | "patch" | "delete";
 type PathsOf<M extends Method> = {
   [P in keyof paths]: paths[P] extends Record<M, { responses: unknown }> ? P : never;
 }[keyof paths];
 type OperationOf<P extends keyof paths, M extends Method> = M extends keyof paths[P] ? paths[P][M] : never;
+
+/** What a path takes. */
+export type BodyOf<P extends PathsOf<"post">> = SentTo<OperationOf<P, "post">>;
 
 interface Options<Q, B> {
   path?: Record<string, string>;
@@ -101,14 +104,14 @@ export function get<P extends PathsOf<"get">>(
 
 export function post<P extends PathsOf<"post">>(
   path: P,
-  options: Options<QueryOf<OperationOf<P, "post">>, BodyOf<OperationOf<P, "post">>> = {},
+  options: Options<QueryOf<OperationOf<P, "post">>, SentTo<OperationOf<P, "post">>> = {},
 ): Promise<JsonOf<OperationOf<P, "post">>> {
   return call("post", path as string, options);
 }
 
 export function patch<P extends PathsOf<"patch">>(
   path: P,
-  options: Options<QueryOf<OperationOf<P, "patch">>, BodyOf<OperationOf<P, "patch">>> = {},
+  options: Options<QueryOf<OperationOf<P, "patch">>, SentTo<OperationOf<P, "patch">>> = {},
 ): Promise<JsonOf<OperationOf<P, "patch">>> {
   return call("patch", path as string, options);
 }

@@ -3,7 +3,7 @@ import type { paths } from "./schema";
 import { BADGES, DIARY, typesOf, type Badge } from "./memory";
 import type { Params } from "./router";
 
-export type MemoryQuery = NonNullable<paths["/api/memories"]["get"]["parameters"]["query"]>;
+export type MemoryQuery = NonNullable<paths["/api/list"]["get"]["parameters"]["query"]>;
 
 export const FILTERS = ["badge", "module", "source", "since", "band", "methodology", "tag", "file", "session", "state"] as const;
 export type FilterName = (typeof FILTERS)[number];

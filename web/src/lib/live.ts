@@ -7,7 +7,7 @@ import { onlineManager, type QueryClient } from "@tanstack/react-query";
 import type { Schema } from "./api";
 import { makeStore } from "./store";
 
-export type News = Schema["NewsRecord"];
+export type News = Schema["Event"];
 
 export interface Connection {
   state: "starting" | "live" | "away" | "refused";
@@ -33,12 +33,12 @@ const KINDS: readonly News["kind"][] = [
 
 /** The queries that an event makes old. */
 export function touchedBy(kind: string): readonly string[] {
-  if (kind.startsWith("skill")) return ["skills", "health"];
-  if (kind.startsWith("session")) return ["sessions", "session", "health", "review"];
+  if (kind.startsWith("skill")) return ["skills", "health", "next"];
+  if (kind.startsWith("session")) return ["sessions", "session", "health", "review", "next", "pages", "replay"];
   if (kind === "observation_stored" || kind.startsWith("lines")) return ["session", "sessions", "health"];
   // New rows wait behind a button: nothing moves under the pointer.
-  if (kind === "memory_stored") return ["facets", "review", "health", "session", "map"];
-  return ["memories", "memory", "facets", "review", "health", "session", "map"];
+  if (kind === "memory_stored") return ["facets", "review", "health", "session", "map", "next", "pages"];
+  return ["memories", "memory", "facets", "review", "health", "session", "map", "next", "pages"];
 }
 
 export class LiveFeed {

@@ -1,7 +1,7 @@
 /** The vocabulary of memories: badges of types, words of sources, names that are shown. */
 import type { Schema } from "./api";
 
-export type Memory = Schema["MemoryRecord"];
+export type Memory = Schema["Memory"];
 export type MemoryType = Schema["MemoryType"];
 export type Source = Schema["Source"];
 

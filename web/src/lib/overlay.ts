@@ -2,7 +2,7 @@
 import type { Schema } from "./api";
 import { makeStore } from "./store";
 
-type Memory = Schema["MemoryRecord"];
+type Memory = Schema["Memory"];
 
 export type Overlay =
   | { kind: "palette" }

@@ -63,13 +63,13 @@ export function useSkills() {
     queryKey: ["skills", project],
     queryFn: async ({ signal }) => {
       const [list, found, stats] = await Promise.all([
-        get("/api/skill_list", { signal }),
-        get("/api/skill_detect", { query: { limit: 50 }, signal }),
+        get("/api/skill/list", { signal }),
+        get("/api/skill/search", { query: { limit: 50 }, signal }),
         get("/api/stats", { signal }),
       ]);
       return {
-        all: list.skills ?? [],
-        detected: new Map((found.skills ?? []).map((one) => [one.name, one.why ?? ""])),
+        all: list.items,
+        detected: new Map(found.items.map((one) => [one.name, one.why])),
         memories: stats.total,
       };
     },
@@ -81,7 +81,7 @@ export function useSessions(limit = 100) {
   const project = useProject();
   return useQuery({
     queryKey: ["sessions", project, limit],
-    queryFn: ({ signal }) => get("/api/sessions", { query: { limit }, signal }),
+    queryFn: ({ signal }) => get("/api/session/list", { query: { limit }, signal }),
     placeholderData: keepPreviousData,
   });
 }
@@ -91,7 +91,7 @@ export function useOpenSession() {
   const project = useProject();
   return useQuery({
     queryKey: ["sessions", "open", project],
-    queryFn: ({ signal }) => get("/api/sessions", { query: { open_only: true, limit: 1 }, signal }),
+    queryFn: ({ signal }) => get("/api/session/list", { query: { open_only: true, limit: 1 }, signal }),
     select: (page) => page.items[0] ?? null,
   });
 }
@@ -100,7 +100,7 @@ export function useTimeline(name: string) {
   const project = useProject();
   return useQuery({
     queryKey: ["session", project, name],
-    queryFn: ({ signal }) => get("/api/session_timeline", { query: { session: name }, signal }),
+    queryFn: ({ signal }) => get("/api/session/show", { query: { name }, signal }),
     enabled: Boolean(name),
   });
 }
@@ -109,7 +109,10 @@ export function useMemory(name: string) {
   const project = useProject();
   return useQuery({
     queryKey: ["memory", project, name],
-    queryFn: ({ signal }) => get("/api/memories/{name}", { path: { name }, signal }),
+    queryFn: async ({ signal }) => {
+      const found = (await get("/api/show", { query: { ids: [name] }, signal })).items[0];
+      return found ? { ...found.memory, came_from: found.use.sessions, use: found.use.use, given: found.use.latest, silent: found.use.silent } : undefined;
+    },
     enabled: Boolean(name),
   });
 }
@@ -119,15 +122,15 @@ export function useHistory(memory: Memory): readonly Memory[] {
   const project = useProject();
   const found = useQuery({
     queryKey: ["memory", "history", project, memory.id],
-    queryFn: ({ signal }) => get("/api/memory_history", { query: { id: memory.id }, signal }),
+    queryFn: ({ signal }) => get("/api/show", { query: { ids: [memory.id], history: true }, signal }),
   });
-  return found.data?.versions ?? [memory];
+  return found.data?.items[0]?.history?.versions ?? [memory];
 }
 
 /** A row of the list: a memory, and what a search says of it. */
 export interface Row extends Memory {
   score?: number;
-  parts?: readonly Schema["ScorePartRecord"][];
+  parts?: readonly Schema["ScorePart"][];
   retrievers?: readonly string[];
 }
 
@@ -141,11 +144,11 @@ interface RowPage {
 async function readPage(params: URLSearchParams, q: string, at: string | number, signal: AbortSignal): Promise<RowPage> {
   const { order, ...filters } = queryOf(params);
   if (!q) {
-    const page = await get("/api/memories", { query: { ...filters, ...(order ? { order } : {}), limit: PAGE, cursor: String(at) }, signal });
+    const page = await get("/api/list", { query: { ...filters, ...(order ? { order } : {}), limit: PAGE, cursor: String(at) }, signal });
     return { rows: page.items, total: page.total, next: page.next_cursor ?? null, tookMs: null };
   }
   const started = performance.now();
-  const found = await get("/api/find_memories", { query: { ...filters, query: q, limit: PAGE, offset: Number(at) || 0 }, signal });
+  const found = await get("/api/recall", { query: { ...filters, query: q, count_access: false, limit: PAGE, offset: Number(at) || 0 }, signal });
   const rows = found.hits.map(({ memory, score, parts, retrievers }) => ({ ...memory, score, parts, retrievers }));
   return { rows, total: found.considered, next: found.next_offset, tookMs: Math.round(performance.now() - started) };
 }
@@ -177,7 +180,7 @@ function unique(rows: readonly Row[]): Row[] {
   return rows.filter((one) => !seen.has(one.id) && seen.add(one.id));
 }
 
-export type Facets = Schema["FacetsOutput"];
+export type Facets = Schema["Facets"];
 
 /** How many memories each further filter would leave. */
 export function useFacets() {
@@ -186,10 +189,10 @@ export function useFacets() {
   const filters = JSON.stringify({ ...queryOf(params), order: undefined });
   const found = useQuery({
     queryKey: ["facets", project, filters],
-    queryFn: ({ signal }) => get("/api/memory_facets", { query: { ...(JSON.parse(filters) as object), labels: 60 }, signal }),
+    queryFn: ({ signal }) => get("/api/list", { query: { ...(JSON.parse(filters) as object), count: true, labels: 60 }, signal }),
     placeholderData: keepPreviousData,
   });
-  return found.data;
+  return found.data?.counts ?? undefined;
 }
 
 /** Counts of the five badges, without the diary. */

@@ -33,7 +33,7 @@ export function useRecipes() {
   const project = useProject();
   return useQuery({
     queryKey: ["memories", "recipes", project],
-    queryFn: ({ signal }) => get("/api/memories", { query: { types: ["workflow_recipe"], limit: 100 }, signal }),
+    queryFn: ({ signal }) => get("/api/list", { query: { types: ["workflow_recipe"], limit: 100 }, signal }),
     placeholderData: keepPreviousData,
   });
 }

@@ -4,7 +4,7 @@ import { get, type Schema } from "./api";
 import { useProject, useSessions } from "./queries";
 import { useRoute } from "./router";
 
-export type ReviewItem = Schema["ReviewItemRecord"];
+export type ReviewItem = Schema["ReviewItem"];
 
 export function useReview() {
   const project = useProject();
@@ -12,7 +12,7 @@ export function useReview() {
   const sessions = useSessions().data?.items ?? [];
   const found = useQuery({
     queryKey: ["review", project, id],
-    queryFn: ({ signal }) => get("/api/review_groups", { query: { session: id }, signal }),
+    queryFn: ({ signal }) => get("/api/review", { query: { session: id }, signal }),
     placeholderData: keepPreviousData,
   });
   return {

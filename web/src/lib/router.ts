@@ -5,7 +5,7 @@ The fragment never reaches the server, so no log holds what was searched.
 import { useSyncExternalStore } from "react";
 
 export const VIEWS = [
-  "health", "memories", "review", "sessions", "map", "recipes", "skills", "chat", "settings",
+  "next", "pages", "health", "memories", "review", "sessions", "map", "recipes", "skills", "chat", "settings",
 ] as const;
 export type View = (typeof VIEWS)[number];
 
@@ -21,7 +21,7 @@ export type Params = Record<string, string | null | undefined>;
 export function parseHash(hash: string): Route {
   const [path = "", search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [first = "", ...rest] = path.split("/");
-  const view = VIEWS.find((one) => one === first) ?? "health";
+  const view = VIEWS.find((one) => one === first) ?? "next";
   return { view, id: decode(rest.join("/")), params: new URLSearchParams(search) };
 }
 

@@ -27,7 +27,7 @@ export function Care() {
     void client.invalidateQueries();
     toast(text, undoId ? { action: { label: t("action.undo"), isUndo: true, run: () => actions.undo([], undoId) } } : {});
   };
-  const rowsOf = (memories: readonly Schema["MemoryRecord"][]) => memories.map((one) => ({ id: one.id, type: one.type, text: one.content }));
+  const rowsOf = (memories: readonly Schema["Memory"][]) => memories.map((one) => ({ id: one.id, type: one.type, text: one.content }));
   const cut = async (kind: "prune_unsure" | "remove_stale") => {
     const path = `/api/${kind}` as "/api/prune_unsure";
     try {
@@ -39,9 +39,10 @@ export function Care() {
     }
   };
   const sweep = async (action: "refresh" | "decay" | "compact" | "maintain") => {
+    const only = action === "maintain" ? {} : { only: action };
     try {
-      const found = await post("/api/sweep", { body: { action, dry_run: true } });
-      const run = () => void post("/api/sweep", { body: { action, dry_run: false } }).then((gone) => done(t("care.swept", { count: gone.changed })), actions.failed);
+      const found = await post("/api/admin/maintain", { body: { ...only, dry_run: true } });
+      const run = () => void post("/api/admin/maintain", { body: { ...only, dry_run: false } }).then((gone) => done(t("care.swept", { count: gone.changed })), actions.failed);
       setPreview({ title: t(`care.${action}`), rows: found.items.map((one) => ({ id: one.id, text: one.title, note: one.reason })), count: found.changed, run });
     } catch (error) {
       actions.failed(error);

@@ -2,7 +2,6 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useActions } from "@/lib/actions";
-import type { Schema } from "@/lib/api";
 import { ApiError } from "@/lib/api";
 import { label } from "@/lib/keys";
 import type { Memory } from "@/lib/memory";
@@ -84,7 +83,7 @@ export function Difference({ before, after }: { before: string; after: string })
 function Originals({ memory, chosen, onChoose }: { memory: Memory; chosen: string; onChoose: (id: string) => void }) {
   const { t } = useTranslation();
   const near = useNear(memory, 5);
-  const rows: readonly Schema["RecallHitOutput"][] = near.data ?? [];
+  const rows: readonly Memory[] = near.data ?? [];
   return (
     <fieldset>
       <legend className="mb-1 text-ink2">{t("correct.original")}</legend>

@@ -17,7 +17,7 @@ import { Boundary } from "./boundary";
 import { Provenance, SourceIcon } from "./memory-line";
 import { ScoreParts } from "./score-parts";
 
-type DetailRecord = Schema["MemoryDetail"];
+type DetailRecord = NonNullable<ReturnType<typeof useMemory>["data"]>;
 
 export function Detail({ name, onClose }: { name: string; onClose: () => void }) {
   const found = useMemory(name);
@@ -242,8 +242,8 @@ export function useNear(memory: Pick<Memory, "id" | "content">, limit = 3) {
   const project = useProject();
   return useQuery({
     queryKey: ["memories", "near", project, memory.id, memory.content, limit],
-    queryFn: ({ signal }) => get("/api/memory_recall", { query: { query: memory.content.slice(0, 1000), limit: limit + 1 }, signal }),
-    select: (found) => (found.hits ?? []).filter((one) => !memory.id.startsWith(one.id) && one.id !== memory.id && one.content !== memory.content).slice(0, limit),
+    queryFn: ({ signal }) => get("/api/recall", { query: { query: memory.content.slice(0, 1000), limit: limit + 1, count_access: false }, signal }),
+    select: (found) => found.hits.map((hit) => ({ ...hit.memory, score: hit.score })).filter((one) => one.id !== memory.id && one.content !== memory.content).slice(0, limit),
     staleTime: 60_000,
   });
 }

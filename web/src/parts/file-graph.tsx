@@ -14,7 +14,7 @@ export default function FileGraph({ open, onOpen }: { open: string; onOpen: (pat
   const project = useProject();
   const host = useRef<HTMLDivElement>(null);
   const theme = useThemeVersion();
-  const found = useQuery({ queryKey: ["map", "files", project], queryFn: ({ signal }) => get("/api/file_graph", { signal }), staleTime: 60_000 });
+  const found = useQuery({ queryKey: ["map", "files", project], queryFn: ({ signal }) => get("/api/graph/map", { query: { files: true }, signal }), select: (map) => map.file_graph, staleTime: 60_000 });
   const latest = useRef(onOpen);
   useEffect(() => {
     latest.current = onOpen;

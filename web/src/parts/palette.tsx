@@ -98,13 +98,13 @@ function useEntries(query: string): Entry[] {
   const asked = useDeferredValue(query.trim());
   const found = useQuery({
     queryKey: ["memories", "palette", project, asked],
-    queryFn: ({ signal }) => get("/api/search", { query: { query: asked, limit: 6 }, signal }),
+    queryFn: ({ signal }) => get("/api/recall", { query: { query: asked, limit: 6, count_access: false }, signal }),
     enabled: asked.length > 1,
     placeholderData: (before) => before,
   });
   const files = useQuery({
     queryKey: ["map", "palette", project, asked],
-    queryFn: ({ signal }) => get("/api/search_code", { query: { query: asked, limit: 4 }, signal }),
+    queryFn: ({ signal }) => get("/api/graph/search", { query: { query: asked, limit: 4 }, signal }),
     enabled: asked.length > 1,
     retry: false,
     placeholderData: (before) => before,
@@ -112,8 +112,8 @@ function useEntries(query: string): Entry[] {
   const terms = termsOf(asked);
   const entries: Entry[] = [];
   if (asked) {
-    for (const row of found.data?.rows ?? []) {
-      entries.push({ group: "memories", key: row.id, mark: <Badge type={badgeOf(row.type)} />, text: <Statement text={row.title} terms={terms} />, run: () => go(href("memories", row.id)) });
+    for (const { memory: row } of found.data?.hits ?? []) {
+      entries.push({ group: "memories", key: row.id, mark: <Badge type={badgeOf(row.type)} />, text: <Statement text={row.content.split("\n")[0] ?? ""} terms={terms} />, run: () => go(href("memories", row.id)) });
     }
     for (const file of files.data?.files ?? []) {
       entries.push({ group: "files", key: file.path, mark: icon(FileText), text: <span className="font-mono text-small"><Statement text={file.path} terms={terms} /></span>, note: t("palette.impact"), run: () => go(href("map", file.path)) });

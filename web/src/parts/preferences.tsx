@@ -9,7 +9,7 @@ import { cx, Failure, Section, Skeleton } from "./basics";
 import { Line } from "./setting-line";
 import { FIELD } from "./teach";
 
-type Item = Schema["SettingItem"];
+type Item = Schema["Setting"];
 
 /** In the order in which they are shown; a number is how large it may be. */
 const GIVEN = [["context.budget_tokens", 20_000], ["context.sessions", 50], ["context.observations", 200], ["context.days", 366], ["context.skills", 0], ["recall.limit", 100], ["capture.daily_model_tokens", 10_000_000]] as const;
@@ -18,7 +18,7 @@ const SEARCH = [["embedding.provider", 0], ["embedding.model", 0]] as const;
 export function Preferences() {
   const { t } = useTranslation();
   const project = useProject();
-  const known = useQuery({ queryKey: ["settings", project], queryFn: ({ signal }) => get("/api/settings_list", { signal }) });
+  const known = useQuery({ queryKey: ["settings", project], queryFn: ({ signal }) => get("/api/config/list", { signal }) });
   if (!known.data) return <Section title={t("prefs.given")}>{known.error ? <Failure error={known.error} onRetry={() => void known.refetch()} /> : <Skeleton rows={2} />}</Section>;
   const items = new Map(known.data.items.map((one) => [one.key, one]));
   const lines = (wanted: readonly (readonly [string, number])[]) => wanted.map(([key, most]) => {
@@ -38,10 +38,10 @@ export function Preferences() {
 function Preference({ item, most }: { item: Item; most: number }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const before = item.value ?? "";
+  const before = String(item.value ?? "");
   const [typed, setTyped] = useState<string | null>(null);
   const save = useMutation({
-    mutationFn: (value: string) => post("/api/set_setting", { body: { key: item.key, value: value === "" ? null : value } }),
+    mutationFn: (value: string) => value === "" ? post("/api/config/unset", { body: { key: item.key } }) : post("/api/config/set", { body: { key: item.key, value } }),
     onSuccess: (_, value) => {
       setTyped(null);
       void client.invalidateQueries();

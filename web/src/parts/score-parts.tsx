@@ -4,7 +4,7 @@ import type { Schema } from "@/lib/api";
 import { score } from "@/lib/format";
 import { Statement } from "./basics";
 
-export function ScoreParts({ line }: { line: Schema["InjectedLineRecord"] }) {
+export function ScoreParts({ line }: { line: Schema["InjectedLine"] }) {
   const { t } = useTranslation();
   const found = line.score;
   return (
@@ -18,7 +18,7 @@ export function ScoreParts({ line }: { line: Schema["InjectedLineRecord"] }) {
   );
 }
 
-export function Outcome({ line }: { line: Pick<Schema["InjectedLineRecord"], "outcome" | "outcome_by"> }) {
+export function Outcome({ line }: { line: Pick<Schema["InjectedLine"], "outcome" | "outcome_by"> }) {
   const { t } = useTranslation();
   const style = line.outcome === "harm" ? "font-semibold text-red" : line.outcome === "used" ? "text-ink" : "text-ink3";
   return <span className={style} title={line.outcome_by}>{t(`outcome.${line.outcome}`)}</span>;

@@ -1,7 +1,7 @@
 /** Rail, bar and bottom tabs. */
 import {
-  Activity, BookOpen, CheckCheck, ChevronsUpDown, History, ListOrdered, Menu, MessageSquareText, Network, Plus,
-  Search, Settings2, Sparkles, X, type LucideIcon,
+  Activity, BookOpen, CheckCheck, ChevronsUpDown, CornerUpRight, History, ListOrdered, Menu, MessageSquareText, Network, Plus,
+  ScrollText, Search, Settings2, Sparkles, X, type LucideIcon,
 } from "lucide-react";
 import { useRef } from "react";
 import { useTranslation } from "react-i18next";
@@ -14,6 +14,8 @@ import { change, go, href, useRoute, type View } from "@/lib/router";
 import { Button, cx } from "./basics";
 
 export const ICONS: Record<View, LucideIcon> = {
+  next: CornerUpRight,
+  pages: ScrollText,
   health: Activity,
   memories: BookOpen,
   review: CheckCheck,
@@ -24,7 +26,7 @@ export const ICONS: Record<View, LucideIcon> = {
   chat: MessageSquareText,
   settings: Settings2,
 };
-export const PLACES: readonly View[] = ["health", "memories", "review", "sessions", "map", "recipes", "skills", "chat"];
+export const PLACES: readonly View[] = ["next", "pages", "health", "memories", "review", "sessions", "map", "recipes", "skills", "chat"];
 
 function NavItem({ view, count, urgent = false }: { view: View; count?: number | null | undefined; urgent?: boolean }) {
   const { t } = useTranslation();
@@ -52,7 +54,7 @@ export function Rail() {
   const rail = useRail();
   return (
     <nav aria-label={t("shell.nav")} className="row-span-3 flex min-h-0 flex-col overflow-auto border-r border-line max-tabs:hidden">
-      <a href={href("health")} className="flex h-12 shrink-0 items-center px-5 font-serif text-[1.125rem] font-semibold" aria-label="Wellkept">
+      <a href={href("next")} className="flex h-12 shrink-0 items-center px-5 font-serif text-[1.125rem] font-semibold" aria-label="Wellkept">
         Well<span className="bg-[linear-gradient(transparent_62%,var(--color-given)_62%)]">kept</span>
       </a>
       <ProjectPicker />
@@ -153,7 +155,7 @@ export function Tabs() {
   const { t } = useTranslation();
   const { view } = useRoute();
   const rail = useRail();
-  const tabs: readonly View[] = ["health", "memories", "review", "sessions"];
+  const tabs: readonly View[] = ["next", "pages", "review", "memories"];
   const style = (here: boolean) => cx("relative flex min-h-[56px] flex-1 flex-col items-center justify-center gap-1 text-meta", here ? "font-semibold text-ink" : "text-ink2");
   return (
     <nav aria-label={t("shell.nav")} className="row-start-4 flex border-t border-line bg-bg pb-[env(safe-area-inset-bottom)] tabs:hidden">

@@ -9,19 +9,19 @@ import { Button, cx, Failure } from "./basics";
 import { Dialog } from "./dialog";
 import { FIELD, Labelled } from "./teach";
 
-type Skill = Schema["SkillOutput"];
+type Skill = Schema["ShownSkill"];
 
 export function SkillDialog({ skill, onClose }: { skill: Skill | null; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const isEdit = Boolean(skill?.path);
+  const isEdit = Boolean(skill?.skill.path);
   const [name, setName] = useState(skill?.skill.name ?? "");
-  const [description, setDescription] = useState(skill?.skill.description ?? "");
+  const [description, setDescription] = useState(skill?.description ?? "");
   const [body, setBody] = useState(skill?.body ?? t("skills.template"));
   const save = useMutation({
-    mutationFn: () => isEdit
-      ? post("/api/skill_edit", { body: { name: skill?.skill.name ?? name, fields: { description }, body } })
-      : post("/api/skill_create", { body: { name, description, body } }),
+    mutationFn: (): Promise<Pick<Skill, "skill">> => isEdit
+      ? post("/api/skill/edit", { body: { name: skill?.skill.name ?? name, set: [`description=${description}`], body } })
+      : post("/api/skill/new", { body: { name, description, body } }),
     onSuccess: (made) => {
       onClose();
       void client.invalidateQueries({ queryKey: ["skills"] });

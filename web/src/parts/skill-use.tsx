@@ -5,10 +5,10 @@ import { ago } from "@/lib/format";
 import { href } from "@/lib/router";
 import { cx, Section, useNow } from "./basics";
 
-export function SkillUse({ skill }: { skill: Schema["SkillOutput"] }) {
+export function SkillUse({ skill }: { skill: Schema["ShownSkill"] }) {
   const { t } = useTranslation();
   const now = useNow();
-  const { uses = 0, last_used_at, runs = [] } = skill;
+  const { uses, last_used_at, runs } = skill;
   const worked = runs.filter((one) => one.succeeded).length;
   const judged = runs.filter((one) => one.succeeded !== null).length;
   return (
@@ -16,8 +16,8 @@ export function SkillUse({ skill }: { skill: Schema["SkillOutput"] }) {
       {runs.length > 0 && (
         <ol className="mb-2 flex flex-wrap gap-1">
           {runs.map((one) => (
-            <li key={one.session}>
-              <a href={href("sessions", one.session)} title={ago(one.at, now)} aria-label={t(one.succeeded === null ? "skills.run.open" : one.succeeded ? "skills.run.worked" : "skills.run.failed")} className={cx("block h-[18px] w-3 rounded-[2px] border", one.succeeded === null ? "border-edge bg-sunken" : one.succeeded ? "border-given-edge bg-given-bar" : "border-red bg-red-bg")} />
+            <li key={one.session_id}>
+              <a href={href("sessions", one.session_id)} title={ago(one.at, now)} aria-label={t(one.succeeded === null ? "skills.run.open" : one.succeeded ? "skills.run.worked" : "skills.run.failed")} className={cx("block h-[18px] w-3 rounded-[2px] border", one.succeeded === null ? "border-edge bg-sunken" : one.succeeded ? "border-given-edge bg-given-bar" : "border-red bg-red-bg")} />
             </li>
           ))}
         </ol>

@@ -35,11 +35,11 @@ export function TeachDialog({ file, text }: { file: string; text: string }) {
   const [files, setFiles] = useState(file);
   const [tags, setTags] = useState("");
   const save = useMutation({
-    mutationFn: () => post("/api/memory_store", { body: { content: content.trim(), type, files: list(files), tags: list(tags), said_by_person: true } }),
+    mutationFn: () => post("/api/remember", { body: { content: content.trim(), type, files: list(files), tags: list(tags), said_by_person: true } }),
     onSuccess: (kept) => {
       closeOverlay();
       void client.invalidateQueries();
-      toast(t("teach.kept"), { action: { label: t("action.open"), run: () => go(href("memories", kept.id)) } });
+      toast(t("teach.kept"), { action: { label: t("action.open"), run: () => go(href("memories", kept.memory.id)) } });
     },
   });
   const send = () => content.trim() && !save.isPending && save.mutate();
@@ -84,7 +84,10 @@ export function RecipeDialog({ memory }: { memory?: Memory | undefined }) {
   const [lines, setLines] = useState(before ? linesOf(before.steps) : "");
   const steps = stepsOf(lines);
   const save = useMutation({
-    mutationFn: () => post("/api/save_recipe", { body: { id: memory?.id ?? "", task: task.trim(), steps } }),
+    mutationFn: async () => {
+      const body = { content: task.trim(), steps: steps.map(({ description, file }) => ({ description, canonical_file: file || null, canonical_line: null })) };
+      await (memory ? post("/api/edit", { body: { ids: [memory.id], user_verified: true, ...body } }) : post("/api/remember", { body: { said_by_person: true, ...body } }));
+    },
     onSuccess: () => {
       closeOverlay();
       void client.invalidateQueries();

@@ -9,7 +9,7 @@ import { toast } from "@/lib/toasts";
 import { Button, Failure, Section, Statement, useNow } from "./basics";
 import { Dialog } from "./dialog";
 
-type Unit = Schema["WorkUnitRecord"];
+type Unit = Schema["WorkUnit"];
 
 const SHOWN = 40;
 const nameOf = (one: Unit) => `${one.methodology}/${one.hierarchy.join("/")}`;
@@ -18,7 +18,7 @@ const nameOf = (one: Unit) => `${one.methodology}/${one.hierarchy.join("/")}`;
 async function archive(units: readonly Unit[], dryRun: boolean): Promise<number> {
   let count = 0;
   for (const { methodology, hierarchy } of units) {
-    count += (await post("/api/archive_work_unit", { body: { methodology, hierarchy, dry_run: dryRun } })).changed;
+    count += (await post("/api/session/archive", { body: { methodology, units: hierarchy, dry_run: dryRun } })).changed;
   }
   return count;
 }
@@ -29,7 +29,7 @@ export function WorkUnits() {
   const project = useProject();
   const client = useQueryClient();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const units = useQuery({ queryKey: ["health", "units", project], queryFn: ({ signal }) => get("/api/work_units", { signal }) });
+  const units = useQuery({ queryKey: ["health", "units", project], queryFn: ({ signal }) => get("/api/session/units", { signal }) });
   const items = units.data?.items.slice(0, SHOWN) ?? [];
   const picked = items.filter((one) => chosen.has(nameOf(one)));
   const preview = useMutation({ mutationFn: () => archive(picked, true) });

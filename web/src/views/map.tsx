@@ -14,7 +14,7 @@ import { Boundary } from "@/parts/boundary";
 
 const FileGraph = lazy(() => import("@/parts/file-graph"));
 
-type Map_ = Schema["ModuleMapOutput"];
+type Map_ = Schema["ModuleMap"];
 type Module = Map_["modules"][number];
 
 const CELL = { width: 212, height: 150 };
@@ -23,7 +23,7 @@ const CARD = { width: 172, height: 74 };
 export default function MapView() {
   const { t } = useTranslation();
   const project = useProject();
-  const map = useQuery({ queryKey: ["map", project], queryFn: ({ signal }) => get("/api/module_map", { signal }), retry: false, staleTime: 60_000 });
+  const map = useQuery({ queryKey: ["map", project], queryFn: ({ signal }) => get("/api/graph/map", { signal }), retry: false, staleTime: 60_000 });
   if (map.isPending) return <div className="px-7"><Skeleton rows={4} /></div>;
   if (!map.data || map.data.modules.length === 0) {
     return (
@@ -43,7 +43,8 @@ function useImpact(file: string) {
   const project = useProject();
   return useQuery({
     queryKey: ["map", "impact", project, file],
-    queryFn: ({ signal }) => get("/api/analyze_impact", { query: { name: file, max_depth: 3 }, signal }),
+    queryFn: ({ signal }) => get("/api/graph/impact", { query: { name: file }, signal }),
+    select: (found) => ({ ...found, touched: [...found.direct, ...found.transitive].map((one) => ({ id: one.node.id, depth: one.depth, how: one.kind })) }),
     enabled: Boolean(file),
     retry: false,
   });
@@ -267,10 +268,10 @@ function FilePanel({ file, impact, modules, onOpen }: { file: string; impact: Re
           </Section>
           {(found.memories?.length ?? 0) > 0 && (
             <Section title={t("map.about")}>
-              <ul className="space-y-1.5">{found.memories?.slice(0, 12).map((one) => <li key={one.id} className="flex items-baseline gap-3"><Badge type={one.type} /><a href={href("memories", one.id)} className="line-clamp-2 min-w-0 hover:underline"><Statement text={one.content} /></a></li>)}</ul>
+              <ul className="space-y-1.5">{found.memories?.slice(0, 12).map((one) => <li key={one.id} className="flex items-baseline gap-3"><Badge type={one.type} /><a href={href("memories", one.id)} className="line-clamp-2 min-w-0 hover:underline"><Statement text={one.text} /></a></li>)}</ul>
             </Section>
           )}
-          {(found.e2e_observations?.length ?? 0) > 0 && <Section title={t("map.legend.e2e")}><ul className="space-y-1.5">{found.e2e_observations?.slice(0, 8).map((one) => <li key={one.id} className="line-clamp-2"><a href={href("memories", one.id)} className="hover:underline"><Statement text={one.content} /></a></li>)}</ul></Section>}
+          {(found.e2e_observations?.length ?? 0) > 0 && <Section title={t("map.legend.e2e")}><ul className="space-y-1.5">{found.e2e_observations?.slice(0, 8).map((one) => <li key={one.id} className="line-clamp-2"><a href={href("memories", one.id)} className="hover:underline"><Statement text={one.text} /></a></li>)}</ul></Section>}
           {(found.tests?.length ?? 0) > 0 && <Section title={t("map.tests")} note={number(found.tests?.length)}><ul className="font-mono text-small">{found.tests?.slice(0, 10).map((one) => <li key={one} className="truncate">{one}</li>)}</ul></Section>}
         </div>
       )}
@@ -279,7 +280,7 @@ function FilePanel({ file, impact, modules, onOpen }: { file: string; impact: Re
 }
 
 /** Files that a change reaches, each once at its nearest. */
-export function reachedFiles(file: string, touched: readonly Schema["ReachedOutput"][]): { path: string; depth: number; how: string }[] {
+export function reachedFiles(file: string, touched: readonly { id: string; depth: number; how: string }[]): { path: string; depth: number; how: string }[] {
   const nearest = new Map<string, { path: string; depth: number; how: string }>();
   for (const { id, depth, how } of touched) {
     const path = id.split("::")[0] ?? id;

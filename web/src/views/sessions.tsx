@@ -13,8 +13,8 @@ import { Boundary } from "@/parts/boundary";
 import { TriggerWords } from "@/parts/detail";
 import { Outcome } from "@/parts/score-parts";
 
-type Session = Schema["SessionInfo"];
-type Timeline = Schema["SessionTimelineOutput"];
+type Session = Schema["SessionRecord"];
+type Timeline = Schema["SessionTimeline"];
 type Entry = Timeline["entries"][number];
 
 export default function Sessions() {
@@ -154,17 +154,17 @@ export function toneOf(entry: Pick<Entry, "kind" | "memory">): "failed" | "passe
   return "plain";
 }
 
-function payloadText(memory: Schema["MemoryRecord"], name: string): string {
+function payloadText(memory: Schema["Memory"], name: string): string {
   const value = (memory.payload as Record<string, unknown> | null)?.[name];
   return typeof value === "string" ? value : "";
 }
 
-function payloadList(memory: Schema["MemoryRecord"], name: string): string[] {
+function payloadList(memory: Schema["Memory"], name: string): string[] {
   const value = (memory.payload as Record<string, unknown> | null)?.[name];
   return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
 }
 
-function titleOf(memory: Schema["MemoryRecord"]): string {
+function titleOf(memory: Schema["Memory"]): string {
   return payloadText(memory, "title") || (memory.content.split("\n", 1)[0] ?? "");
 }
 
@@ -219,7 +219,7 @@ function EntryBody({ entry }: { entry: Entry }) {
   );
 }
 
-function Given({ given }: { given: Schema["InjectionRecord"] }) {
+function Given({ given }: { given: Schema["Injection"] }) {
   const { t } = useTranslation();
   return (
     <>

@@ -88,7 +88,7 @@ function Undoable() {
   const { t } = useTranslation();
   const project = useProject();
   const actions = useActions();
-  const steps = useQuery({ queryKey: ["undo", project], queryFn: ({ signal }) => get("/api/undo_steps", { query: { limit: 12 }, signal }) });
+  const steps = useQuery({ queryKey: ["undo", project], queryFn: ({ signal }) => post("/api/undo", { body: { limit: 12 }, signal }) });
   return (
     <Section title={t("settings.undo")} note={t("settings.undoNote")}>
       {steps.error && <Failure error={steps.error} onRetry={() => void steps.refetch()} />}
@@ -109,14 +109,14 @@ function ClearAll() {
   const client = useQueryClient();
   const [asking, setAsking] = useState(false);
   const [typed, setTyped] = useState("");
-  const counts = useQuery({ queryKey: ["clear", project], queryFn: () => post("/api/clear_memories", { body: {} }), enabled: asking, gcTime: 0 });
+  const counts = useQuery({ queryKey: ["clear", project], queryFn: () => post("/api/forget", { body: { everything: true, dry_run: true } }), enabled: asking, gcTime: 0 });
   const clear = useMutation({
-    mutationFn: () => post("/api/clear_memories", { body: { name: typed } }),
+    mutationFn: () => post("/api/forget", { body: { everything: true, project_name: typed } }),
     onSuccess: (done) => {
       setAsking(false);
       setTyped("");
       void client.invalidateQueries();
-      toast(t("settings.cleared", { count: done.memories }));
+      toast(t("settings.cleared", { count: done.count }));
     },
   });
   const name = counts.data?.project_name ?? "";
@@ -124,14 +124,14 @@ function ClearAll() {
     <Section title={t("settings.clear")} note={t("settings.clearNote")}>
       <Button kind="danger" onClick={() => setAsking(true)}>{t("settings.clear")}</Button>
       {asking && (
-        <Dialog title={t("settings.clearTitle", { count: counts.data?.memories ?? 0, name })} onClose={() => setAsking(false)}>
+        <Dialog title={t("settings.clearTitle", { count: counts.data?.count ?? 0, name })} onClose={() => setAsking(false)}>
           <form className="px-5 pt-2 pb-5" onSubmit={(event) => { event.preventDefault(); if (typed === name) clear.mutate(); }}>
             {(counts.error ?? clear.error) && <Failure error={counts.error ?? clear.error} />}
             <p className="text-ink2">{t("settings.clearType")} <b className="font-semibold text-ink">{name}</b></p>
             <div className="mt-3 flex gap-2 max-tabs:flex-col">
               <input autoFocus value={typed} onChange={(event) => setTyped(event.target.value)} aria-label={t("settings.clearType")} className={cx(FIELD, "font-mono")} />
               <Button onClick={() => setAsking(false)}>{t("action.cancel")}</Button>
-              <Button kind="danger" type="submit" disabled={!name || typed !== name || clear.isPending}>{t("settings.clearDo", { count: counts.data?.memories ?? 0 })}</Button>
+              <Button kind="danger" type="submit" disabled={!name || typed !== name || clear.isPending}>{t("settings.clearDo", { count: counts.data?.count ?? 0 })}</Button>
             </div>
           </form>
         </Dialog>

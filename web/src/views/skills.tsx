@@ -16,8 +16,8 @@ import { Markdown } from "@/parts/markdown";
 import { SkillDialog } from "@/parts/skill-dialog";
 import { SkillUse } from "@/parts/skill-use";
 
-type Row = Schema["SkillRowOutput"];
-type Skill = Schema["SkillOutput"];
+type Row = Schema["SkillRow"];
+type Skill = Schema["ShownSkill"];
 
 const SOURCE_STYLE: Record<string, string> = {
   builtin: "text-fact bg-fact-bg",
@@ -36,8 +36,8 @@ function SourceTag({ source }: { source: string }) {
 }
 
 /** Rows in the three groups of the view. */
-export function groupsOf(all: readonly Row[], detected: ReadonlyMap<string, string>) {
-  const isOwn = (one: Row) => /^(project|generated)/.test(one.source);
+export function groupsOf<One extends Pick<Row, "name" | "source">>(all: readonly One[], detected: ReadonlyMap<string, string>) {
+  const isOwn = (one: One) => /^(project|generated)/.test(one.source);
   return {
     detected: all.filter((one) => detected.has(one.name) && !isOwn(one)),
     project: all.filter(isOwn),
@@ -53,7 +53,7 @@ function useSwitch() {
     toast(t(on ? "skills.on" : "skills.off", { name }), { action: { label: t("action.undo"), isUndo: true, run: () => run.mutate({ name, on: !on }) } });
   };
   const run = useMutation({
-    mutationFn: (one: { name: string; on: boolean }) => post("/api/skill_switch", { body: one }),
+    mutationFn: ({ name, on }: { name: string; on: boolean }) => post(on ? "/api/skill/enable" : "/api/skill/disable", { body: { names: [name] } }),
     onSuccess: (_, one) => done(one.name, one.on),
     onError: (error) => toast(error.message, { tone: "failed" }),
   });
@@ -70,7 +70,7 @@ export default function Skills() {
   const [filter, setFilter] = useState("");
   const [editing, setEditing] = useState<Skill | "new" | null>(null);
   const scan = useMutation({
-    mutationFn: () => post("/api/skill_refresh", { body: {} }),
+    mutationFn: () => post("/api/skill/validate", { body: { refresh: true } }),
     onSuccess: (found) => {
       void client.invalidateQueries({ queryKey: ["skills"] });
       toast(t("skills.scanned", { count: found.total }));
@@ -136,13 +136,13 @@ function Group({ title, note, rows, open, reasons, onFlip, dim = false }: GroupP
       <ul>
         {rows.map((one) => (
           <li key={`${one.source}/${one.name}`} className={cx("relative flex items-center gap-4 px-4 py-1.5 hover:bg-selected", one.name === open && "bg-surface shadow-[inset_3px_0_0_var(--color-ink)]")}>
-            <Toggle on={one.enabled ?? true} label={t("skills.toggle", { name: one.name })} onChange={(on) => onFlip({ name: one.name, on })} />
+            <Toggle on={one.enabled} label={t("skills.toggle", { name: one.name })} onChange={(on) => onFlip({ name: one.name, on })} />
             <button type="button" onClick={() => change({}, { id: one.name })} className={cx("min-w-0 flex-1 text-left", (dim || !one.enabled) && "text-ink2")} aria-current={one.name === open ? "true" : undefined}>
-              <span className="flex items-center gap-2"><span className={cx("truncate font-mono", !dim && "font-semibold")}><Statement text={one.name} /></span>{(one.findings ?? 0) > 0 && <span className="rounded-full border border-warn px-2 text-meta text-warn">{t("skills.findings", { count: one.findings ?? 0 })}</span>}</span>
+              <span className="flex items-center gap-2"><span className={cx("truncate font-mono", !dim && "font-semibold")}><Statement text={one.name} /></span>{one.findings > 0 && <span className="rounded-full border border-warn px-2 text-meta text-warn">{t("skills.findings", { count: one.findings })}</span>}</span>
               <span className={cx("block truncate text-small", reasons.has(one.name) ? "text-patn" : "text-ink2")}><Statement text={reasons.get(one.name) || (one.source.startsWith("generated") && one.note ? t("skills.waits") : one.note) || one.description} /></span>
             </button>
             <SourceTag source={one.source} />
-            <span className="w-12 shrink-0 text-right font-mono text-small text-ink2" title={t("skills.priority")}>P:{one.priority ?? 0}</span>
+            <span className="w-12 shrink-0 text-right font-mono text-small text-ink2" title={t("skills.priority")}>P:{one.priority}</span>
           </li>
         ))}
       </ul>
@@ -154,12 +154,12 @@ function Opened({ name, reason, onFlip, onEdit }: { name: string; reason: string
   const { t } = useTranslation();
   const project = useProject();
   const client = useQueryClient();
-  const found = useQuery({ queryKey: ["skills", "one", project, name], queryFn: ({ signal }) => get("/api/skill_show", { query: { name }, signal }) });
+  const found = useQuery({ queryKey: ["skills", "one", project, name], queryFn: ({ signal }) => get("/api/skill/show", { query: { name }, signal }) });
   const [removing, setRemoving] = useState<string[] | null>(null);
   const remove = useMutation({
-    mutationFn: (confirm: boolean) => post("/api/skill_delete", { body: { name, confirm } }),
+    mutationFn: (confirm: boolean) => post("/api/skill/delete", { body: { name, dry_run: !confirm } }),
     onSuccess: (gone) => {
-      if (!gone.done) return setRemoving(gone.files ?? []);
+      if (gone.dry_run) return setRemoving(gone.files);
       setRemoving(null);
       change({}, { id: "" });
       void client.invalidateQueries({ queryKey: ["skills"] });
@@ -168,7 +168,7 @@ function Opened({ name, reason, onFlip, onEdit }: { name: string; reason: string
     onError: (error) => toast(error.message, { tone: "failed" }),
   });
   const judge = useMutation({
-    mutationFn: (answer: "accept" | "reject") => post("/api/skill_review", { body: { name, answer } }),
+    mutationFn: (answer: "accept" | "reject") => post("/api/skill/review", { body: { name, answer } }),
     onSuccess: (_, answer) => {
       void client.invalidateQueries({ queryKey: ["skills"] });
       if (answer === "reject") change({}, { id: "" });
@@ -178,13 +178,14 @@ function Opened({ name, reason, onFlip, onEdit }: { name: string; reason: string
   });
   if (found.isPending) return <div className="px-7"><Skeleton /></div>;
   if (!found.data) return <div className="p-7"><Failure error={found.error} onRetry={() => void found.refetch()} /></div>;
-  const { skill, body, path, version, license, author, phases, tokens, problems, covers } = found.data;
+  const { skill, body, version, license, author, phases, tokens, findings, covers } = found.data;
+  const { path } = skill;
   const facts = [
-    [t("skills.priority"), `P:${skill.priority ?? 0}`],
+    [t("skills.priority"), `P:${skill.priority}`],
     [t("skills.version"), version],
     [t("skills.licence"), license],
     [t("skills.author"), author],
-    [t("skills.phases"), phases?.join(", ")],
+    [t("skills.phases"), phases.join(", ")],
     [t("skills.costs"), tokens ? t("sessions.tokens", { count: tokens }) : ""],
   ].filter((one): one is [string, string] => Boolean(one[1]));
   const canEdit = /^(project|user|generated)/.test(skill.source);
@@ -200,8 +201,8 @@ function Opened({ name, reason, onFlip, onEdit }: { name: string; reason: string
         {waits && <Button onClick={() => judge.mutate("reject")}>{t("action.reject")}</Button>}
         {canEdit && <Button icon={<Pencil size={14} aria-hidden />} onClick={() => onEdit(found.data)}>{t("action.edit")}</Button>}
         {canEdit && <Button kind="danger" icon={<Trash2 size={14} aria-hidden />} onClick={() => remove.mutate(false)}>{t("action.delete")}</Button>}
-        {!canEdit && <Button icon={<Pencil size={14} aria-hidden />} onClick={() => onEdit({ ...found.data, path: "" })}>{t("skills.copy")}</Button>}
-        <Toggle on={skill.enabled ?? true} label={t("skills.toggle", { name })} onChange={(on) => onFlip({ name, on })} />
+        {!canEdit && <Button icon={<Pencil size={14} aria-hidden />} onClick={() => onEdit({ ...found.data, skill: { ...skill, path: "" } })}>{t("skills.copy")}</Button>}
+        <Toggle on={skill.enabled} label={t("skills.toggle", { name })} onChange={(on) => onFlip({ name, on })} />
       </div>
       <SkillTitle name={skill.name} />
       <p className="mt-1.5 max-w-[640px] text-list text-ink2"><Statement text={skill.description} /></p>
@@ -213,8 +214,8 @@ function Opened({ name, reason, onFlip, onEdit }: { name: string; reason: string
         <div>
           <SkillUse skill={found.data} />
           <Section title={t("skills.switchOff")}><p className="text-ink2">{t("skills.switchOffWhy")}</p></Section>
-          {(problems?.length ?? 0) > 0 && <Section title={t("skills.problems")}><ul className="list-disc space-y-1 pl-4 text-warn">{problems?.map((one) => <li key={one}><Statement text={one} /></li>)}</ul></Section>}
-          {(covers?.length ?? 0) > 0 && <Section title={t("skills.covers")}><p className="text-ink2">{covers?.join(", ")}</p></Section>}
+          {findings.length > 0 && <Section title={t("skills.problems")}><ul className="list-disc space-y-1 pl-4 text-warn">{findings.map((one) => <li key={`${one.code}${one.line}`}><Statement text={`${one.severity}: ${one.message}`} /></li>)}</ul></Section>}
+          {covers.length > 0 && <Section title={t("skills.covers")}><p className="text-ink2">{covers.join(", ")}</p></Section>}
           {path && <Section title={t("skills.file")}><p className="font-mono text-small break-all text-ink2">{path}</p></Section>}
         </div>
       </div>

@@ -3,6 +3,8 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "./server";
 
 const VIEWS = [
+  ["next", "Later in the session"],
+  ["pages", "What a newcomer reads first"],
   ["health", "In good shape"],
   ["memories", "Stripe events can arrive"],
   ["review", "Keep it"],
@@ -51,7 +53,7 @@ test.describe("on a phone", () => {
         await page.waitForTimeout(300);
         await page.screenshot({ path: `test-results/${view}-390.png` });
         await page.setViewportSize({ width: 360, height: 780 });
-        await expect(page.getByRole("link", { name: "Sessions", exact: true }).last()).toBeInViewport();
+        await expect(page.getByRole("link", { name: "Memories", exact: true }).last()).toBeInViewport();
         const wide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
         expect(wide).toBe(false);
       });
@@ -130,7 +132,7 @@ test("the whole review by keyboard", async ({ open, server }) => {
   const heading = page.locator("main article h2").first();
   const status = page.getByRole("status");
   const waiting = async () => {
-    const answer = await fetch(`${server.url}/api/memories?needs_review=true`, { headers: { authorization: `Bearer ${server.token}` } });
+    const answer = await fetch(`${server.url}/api/list?needs_review=true`, { headers: { authorization: `Bearer ${server.token}` } });
     return ((await answer.json()) as { total: number }).total;
   };
 
@@ -254,6 +256,33 @@ test("chat answers from memory, with sources", async ({ open }) => {
   await page.getByLabel("Ask something about this project").fill("When do held seats expire?");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("list", { name: "Sources" })).toContainText("Held seats expire after 15 minutes");
+});
+
+test("the next session is shown before it happens, and can be steered", async ({ open }) => {
+  const page = await open("#/next");
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("the agent is given");
+  const line = page.getByRole("listitem").filter({ hasText: "Use pnpm, never npm." });
+  await line.hover();
+  await line.getByRole("button", { name: "Mute" }).click();
+  await expect(line.getByRole("button", { name: "Unmute" })).toBeVisible();
+  await line.getByRole("button", { name: "Unmute" }).click();
+  await expect(line.getByRole("button", { name: "Mute" })).toBeVisible();
+  await page.getByLabel("Try a prompt").fill("Paint the funnel of the ferry green.");
+  await expect(page.getByRole("heading", { name: "Nothing would be given." })).toBeVisible();
+  await page.getByRole("button", { name: "Silence is right" }).click();
+  await expect(page.getByText("Kept as an example")).toBeVisible();
+});
+
+test("a line of a page is corrected in place and taken back", async ({ open }) => {
+  const page = await open("#/pages/rules");
+  const line = page.getByRole("listitem").filter({ hasText: "Use pnpm, never npm." });
+  await line.hover();
+  await line.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("The statement").fill("Use pnpm 9, never npm.");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("paragraph").filter({ hasText: "“Use pnpm 9, never npm.”" })).toBeVisible();
+  await page.keyboard.press("z");
+  await expect(page.getByRole("paragraph").filter({ hasText: "“Use pnpm, never npm.”" })).toBeVisible();
 });
 
 test("without the token the page says how to open it", async ({ browser, server }) => {

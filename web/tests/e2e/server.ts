@@ -104,6 +104,9 @@ export const test = base.extend<{ open: (hash: string) => Promise<Page> }, { ser
     page.on("console", (message) => {
       if (message.type() === "error" && /Content Security|Uncaught|React/.test(message.text())) faults.push(message.text());
     });
+    page.on("response", (response) => {
+      if (response.status() >= 400 && response.status() !== 403) faults.push(`${response.status()} ${response.url()}`);
+    });
     page.on("request", (request) => {
       if (!request.url().startsWith(server.url) && !request.url().startsWith("data:")) faults.push(`left the machine: ${request.url()}`);
     });

@@ -26,7 +26,7 @@ from wellkept.core.records import record
 from wellkept.core.text import clean
 from wellkept.core.types import EvidenceKind, Scope, Source
 from wellkept.memory.recall.requests import RecallHit
-from wellkept.text.secrets.redaction import redact
+from wellkept.text.secrets.redaction import redact_name
 
 Place = tuple[str, ...]
 Labels = Mapping[str, str]
@@ -104,7 +104,7 @@ class Items:
         """Delete items for good, with their earlier versions; returns how many there were."""
         count = 0
         for item in items:
-            self.wellkept.forget(*(one.id for one in self.versions(item.memory)))
+            self.wellkept.forget([one.id for one in self.versions(item.memory)])
             count += 1
         return count
 
@@ -272,7 +272,7 @@ def require_plain_name(name: str) -> None:
         raise UsageError(
             f"The name {name[:40]!r} cannot be used.", hint="Use text without control characters."
         )
-    if redact(name).changed:
+    if redact_name(name) != name:
         raise UsageError(
             "A name looks like a secret, and names are not redacted.",
             hint="Name what the value is for.",

@@ -151,7 +151,7 @@ class Memory:
         everything = replace(self._items.where(), validity=Validity.ANY, archived=None)
         ids = [one.id for one in self._wellkept.engine.store.iterate(everything)]
         if ids:
-            self._wellkept.forget(*ids)
+            self._wellkept.forget(ids)
 
     # -- Read -------------------------------------------------------------------------------------
 
@@ -283,7 +283,7 @@ class Memory:
     def _remove(self, items: Sequence[Item]) -> None:
         if self._keep_history:
             ids = [item.memory.id for item in items]
-            self._wellkept.forget(*ids, keep_history=True)
+            self._wellkept.forget(ids, keep_history=True)
         else:
             self._items.remove(items)
 

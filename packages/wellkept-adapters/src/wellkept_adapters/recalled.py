@@ -11,9 +11,9 @@ from typing import Final
 from wellkept.api.async_wellkept import AsyncWellkept
 from wellkept.api.views.chat import ended
 from wellkept.api.wellkept import Wellkept
-from wellkept.context.packing import ITEM_CHARS, PREAMBLE, quoted
+from wellkept.context.packing import ITEM_CHARS, PREAMBLE
 from wellkept.core.memory import Evidence
-from wellkept.core.session.injected_text import FRAME, without_injected
+from wellkept.core.session.injected_text import FRAME, quoted, without_injected
 from wellkept.core.text import shorten
 from wellkept.core.types import EvidenceKind
 
@@ -63,7 +63,7 @@ def keep_said(
     if not said:
         return
     if by_user:
-        wellkept.apply_commands(said, session=session)
+        wellkept.apply(said, session=session)
     wellkept.remember(
         said,
         type="episode",

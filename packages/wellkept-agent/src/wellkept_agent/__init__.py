@@ -20,15 +20,13 @@ client.
 from __future__ import annotations
 
 from wellkept_agent.agent import Agent
-from wellkept_agent.capability import Capability
-from wellkept_agent.control import RunEnd
-from wellkept_agent.hooks import HookContext, HookPoint, SessionSummary
-from wellkept_agent.permissions import PermissionMode
+from wellkept_agent.control import RunEnd, RunFailedError
+from wellkept_agent.hooks import Capability, HookContext, HookPoint, SessionSummary
+from wellkept_agent.permissions import Decision, PermissionMode, PermissionRequest, Person, Question
 from wellkept_agent.session import AgentSession, RunResult
 from wellkept_agent.settings import LoopSettings
 from wellkept_agent.tools.base import Tool, ToolOutput, TypedTool, tool
-from wellkept_agent.tools.context import ToolContext
-from wellkept_agent.user import Decision, PermissionRequest, Person, Question
+from wellkept_agent.tools.registry import ToolContext
 
 __all__ = [
     "Agent",
@@ -43,6 +41,7 @@ __all__ = [
     "Person",
     "Question",
     "RunEnd",
+    "RunFailedError",
     "RunResult",
     "SessionSummary",
     "Tool",

@@ -10,9 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from enum import StrEnum
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wellkept.core.chat.messages import ModelUsage
+from wellkept.core.errors import WellkeptError
+
+if TYPE_CHECKING:
+    from wellkept_agent.session import RunResult
 
 _T = TypeVar("_T")
 
@@ -29,6 +33,15 @@ class RunEnd(StrEnum):
     REPEATED_CALLS = "repeated_calls"
     CONTEXT_FULL = "context_full"
     MODEL_FAILED = "model_failed"
+    NO_OUTPUT = "no_output"
+
+
+class RunFailedError(WellkeptError):
+    """A run came to no end by itself; `result` says how it went."""
+
+    def __init__(self, result: RunResult[Any]) -> None:
+        super().__init__(f"The run ended without an answer ({result.end}): {result.detail}")
+        self.result = result
 
 
 class RunStopped(Exception):  # noqa: N818 - a way out of the loop, not an error

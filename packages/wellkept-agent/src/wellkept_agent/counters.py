@@ -13,9 +13,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, ClassVar
 
 from wellkept.core.records import record
-from wellkept_agent.capability import Capability
 from wellkept_agent.control import RunEnd
 from wellkept_agent.events import MemoryInjected
+from wellkept_agent.hooks import Capability
 
 if TYPE_CHECKING:
     from wellkept.core.ports.key_values import KeyValueStore
@@ -154,7 +154,7 @@ class CountUsage(Capability):
         self._steps += result.steps
         self._is_done = result.end is RunEnd.DONE
 
-    async def on_session_end(self, context: HookContext, summary: SessionSummary) -> None:  # noqa: ARG002
+    async def on_session_end(self, context: HookContext, summary: SessionSummary) -> None:
         """Keep the counts."""
         await asyncio.to_thread(self._keep)
 

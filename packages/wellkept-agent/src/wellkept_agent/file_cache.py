@@ -11,17 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from wellkept.core.records import record
-from wellkept.core.settings.model import setting
 from wellkept.core.text import estimate_tokens
 
-
-@record(kw_only=True)
-class FileCacheSettings:
-    """How much of what was read is kept."""
-
-    budget_tokens: int = setting(
-        50_000, "Tokens of files kept for restoration", "0..", variable="FILE_CACHE_TOKENS"
-    )
+BUDGET_TOKENS = 50_000
 
 
 class CachedFile:
@@ -53,8 +45,8 @@ class RestoredFile:
 class FileCache:
     """Files by path."""
 
-    def __init__(self, settings: FileCacheSettings | None = None) -> None:
-        self._budget = (settings or FileCacheSettings()).budget_tokens
+    def __init__(self, budget_tokens: int = BUDGET_TOKENS) -> None:
+        self._budget = budget_tokens
         self._files: dict[Path, CachedFile] = {}
         self._reads = 0
         self._counts: dict[Path, tuple[int, int]] = {}
@@ -71,6 +63,11 @@ class FileCache:
         if file.tokens <= self._budget:
             self._files[path] = file
             self._evict()
+
+    def count_read(self, path: Path) -> None:
+        """Note that a file was read again, unchanged."""
+        if (file := self._files.get(path)) is not None:
+            self.track_read(path, file.content)
 
     def refresh(self) -> None:
         """Read files again that changed on disk; forget those that are gone. Reads files: call it

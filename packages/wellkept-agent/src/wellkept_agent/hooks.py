@@ -19,14 +19,16 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
+from wellkept_agent.tools.base import ToolOutput
 
 if TYPE_CHECKING:
     from wellkept.core.chat.messages import Message, ModelRequest, ModelResponse, ToolCallPart
-    from wellkept_agent.state import ScopedState
-    from wellkept_agent.tools.base import ToolOutput
+    from wellkept_agent.session import AgentSession, RunResult, ScopedState
+    from wellkept_agent.tools.base import Tool, ToolOutput
+
 
 DEFAULT_TIME_LIMIT_S = 10.0
 
@@ -137,7 +139,7 @@ class Hooks:
         for one in self._by_point[HookPoint.BEFORE_TOOL]:
             answer = await self._run(HookPoint.BEFORE_TOOL, one, context, call)
             if answer is not None:
-                return answer
+                return ToolOutput(content=answer) if isinstance(answer, str) else answer
         return None
 
     async def after_tool(
@@ -146,7 +148,10 @@ class Hooks:
         """Run the hooks after a tool; returns the output as they changed it."""
         for one in self._by_point[HookPoint.AFTER_TOOL]:
             changed = await self._run(HookPoint.AFTER_TOOL, one, context, call, output)
-            output = output if changed is None else changed
+            if isinstance(changed, str):
+                output = replace(output, content=changed)
+            elif changed is not None:
+                output = changed
         return output
 
     async def session_end(self, context: HookContext, summary: SessionSummary) -> None:
@@ -192,3 +197,77 @@ async def _called(hook: Hook, arguments: Sequence[object]) -> Any:
 
 async def _awaited(result: Awaitable[Any]) -> Any:
     return await result
+
+
+# -- A capability: hooks, tools and instructions that belong together -----------------------------
+
+
+class Capability:
+    """Base of everything that is added to a loop. One object serves one session."""
+
+    name: ClassVar[str] = "capability"
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S
+    in_subagents: ClassVar[bool] = False
+    """Whether a sub-agent gets it too."""
+
+    def attach(self, session: AgentSession) -> None:
+        """Remember the session; called once, before anything else."""
+
+    def for_subagent(self) -> Capability | None:
+        """The capability as a sub-agent gets it; None when it does not."""
+        return type(self)() if self.in_subagents else None
+
+    def tools(self) -> Sequence[Tool]:
+        """Tools that belong to it."""
+        return ()
+
+    def instructions(self) -> str:
+        """Text for the stable part of the system prompt."""
+        return ""
+
+    def keep_going(self) -> str | None:
+        """A reason why the turn must not end yet, told to the model; None when it may."""
+        return None
+
+    async def make_room(self) -> bool:
+        """Make the conversation shorter: the model said that it is too long. Whether it is now."""
+        return False
+
+    def turn_ended(self, result: RunResult) -> None:
+        """A turn is over."""
+
+    async def on_session_start(self, context: HookContext) -> None: ...
+
+    async def on_user_message(self, context: HookContext, text: str) -> str | None: ...
+
+    async def on_before_llm(
+        self, context: HookContext, request: ModelRequest
+    ) -> ModelRequest | None: ...
+
+    async def on_after_llm(
+        self, context: HookContext, response: ModelResponse
+    ) -> ModelResponse | None: ...
+
+    async def on_before_tool(
+        self, context: HookContext, call: ToolCallPart
+    ) -> ToolOutput | None: ...
+
+    async def on_after_tool(
+        self, context: HookContext, call: ToolCallPart, output: ToolOutput
+    ) -> ToolOutput | None: ...
+
+    async def on_session_end(self, context: HookContext, summary: SessionSummary) -> None: ...
+
+    async def on_compaction(self, context: HookContext, messages: Sequence[Message]) -> None: ...
+
+
+def register(capability: Capability, hooks: Hooks) -> None:
+    """Register the hooks that a capability overrides."""
+    for point in HookPoint:
+        if getattr(type(capability), point) is not getattr(Capability, point):
+            hooks.add(
+                point,
+                getattr(capability, point),
+                name=capability.name,
+                time_limit_s=capability.time_limit_s,
+            )

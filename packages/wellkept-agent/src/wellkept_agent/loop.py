@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from wellkept.core.chat.messages import (
     Message,
@@ -30,7 +30,7 @@ from wellkept.core.text import estimate_tokens
 from wellkept_agent import events
 from wellkept_agent.control import RunEnd, RunStopped
 from wellkept_agent.session import RunResult
-from wellkept_agent.tool_calls import CallRounds
+from wellkept_agent.tool_calls import TOOL, CallRounds, TypedOutput
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -76,8 +76,8 @@ async def _work(session: AgentSession, turn_id: str) -> RunEnd:
             results = await rounds.run(calls)
             session.add(results.message)
             session.state.clear_temp()
-            if results.ends_turn:
-                return RunEnd.QUESTION
+            if results.end is not None:
+                return results.end
             continue
         why = _why_not_over(session, response)
         if why is None or nudges == _MAX_NUDGES:
@@ -179,17 +179,22 @@ def _finished(session: AgentSession, turn_id: str, end: RunEnd, detail: str) -> 
     turns = session.conversation.turns
     if turns and turns[-1].tool_calls:
         session.replace_turns(turns)
-    session.last_end = end
     session.save_state()
     answers = [m for m in session.conversation.turns if m.role is Role.ASSISTANT]
+    text = answers[-1].text if answers else ""
+    typed = session.capability(TypedOutput)
+    if typed is not None and end is RunEnd.DONE and not typed.is_given:
+        end, detail = RunEnd.NO_OUTPUT, f"the model never called {TOOL}"
     result = RunResult(
         session=session.id,
-        text=answers[-1].text if answers else "",
+        text=text,
+        output=cast("Any", text if typed is None else typed.value),
         end=end,
         steps=session.control.steps,
         usage=session.control.usage,
         detail=detail,
     )
+    session.last_end = end
     for capability in session.capabilities:
         try:
             capability.turn_ended(result)

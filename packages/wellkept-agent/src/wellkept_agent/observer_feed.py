@@ -32,8 +32,7 @@ from wellkept.core.session.events import (
     TurnEnded,
 )
 from wellkept_agent import events as seen
-from wellkept_agent.capability import Capability
-from wellkept_agent.tools.arguments import argument_fields
+from wellkept_agent.hooks import Capability
 
 if TYPE_CHECKING:
     from wellkept.core.chat.messages import ModelUsage, ToolCallPart
@@ -94,14 +93,12 @@ class ObserverFeed(Capability):
 
     async def on_user_message(self, context: HookContext, text: str) -> str | None:
         """A person wrote something; the brief of a sub-agent is no prompt."""
-        _ = context
         if self._session.parent is None and text.strip():
             await self._put(PromptSubmitted(origin=self._origin(), text=text))
         return None
 
     async def on_before_tool(self, context: HookContext, call: ToolCallPart) -> ToolOutput | None:
         """Note when and in which folder a call began: a command may change the folder."""
-        _ = context
         self._began[call.id] = (time.monotonic(), str(self._session.working_directory))
         return None
 
@@ -109,7 +106,6 @@ class ObserverFeed(Capability):
         self, context: HookContext, call: ToolCallPart, output: ToolOutput
     ) -> ToolOutput | None:
         """A tool has run. What was refused or held did not: nothing is to be learned of it."""
-        _ = context
         if not output.has_run:
             self._began.pop(call.id, None)
             return None
@@ -118,7 +114,6 @@ class ObserverFeed(Capability):
 
     async def on_session_end(self, context: HookContext, summary: SessionSummary) -> None:
         """The session is over."""
-        _ = context, summary
         if self._session.parent is not None:
             return
         usage = token_usage(self._session.control.usage)
@@ -159,7 +154,7 @@ class ObserverFeed(Capability):
     def _tool_called(self, call: ToolCallPart, output: ToolOutput) -> ToolCalled:
         tool = self._session.tools.get(call.name)
         kind = ToolKind.OTHER if tool is None else tool.kind
-        given = argument_fields(call.arguments)
+        given = call.args
         text, error = _result(output, kind)
         is_memory = call.name.startswith(MEMORY_TOOL_PREFIXES)
         began, cwd = self._began.pop(call.id, (None, None))

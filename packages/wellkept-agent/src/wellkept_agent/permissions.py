@@ -13,16 +13,87 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from wellkept.core.records import replace
+from wellkept.core.records import record, replace
 from wellkept.core.session.events import ToolKind
 from wellkept.core.text import shorten, strip_invisible
 from wellkept.text.shell import permission_rules as shell_rules
-from wellkept_agent.user import Decision, PermissionRequest
+from wellkept_agent.tools.base import FunctionTool
 
 if TYPE_CHECKING:
     from wellkept_agent.tools.base import Tool
-    from wellkept_agent.tools.context import ToolContext
-    from wellkept_agent.user import Person
+    from wellkept_agent.tools.registry import ToolContext
+
+
+# -- The person in front of an agent, as it sees them: permissions, questions, plans --------------
+
+
+class Decision(StrEnum):
+    """A person's answer to a permission request."""
+
+    ALLOW = "allow"
+    ALLOW_ALWAYS = "allow_always"
+    DENY = "deny"
+
+
+@record(kw_only=True)
+class PermissionRequest:
+    """What an agent wants to do. `preview` is a diff or a command; `rule` is what "always" would
+    allow from now on in this session, empty when only this once can be allowed. `only_reads` when
+    nothing would change; `guarded` when it must be asked even where edits are accepted."""
+
+    tool: str
+    arguments: str
+    reason: str
+    preview: str = ""
+    rule: str = ""
+    only_reads: bool = False
+    guarded: bool = False
+
+
+@record
+class Option:
+    """One possible answer to a question."""
+
+    label: str
+    description: str = ""
+
+
+@record(kw_only=True)
+class Question:
+    """A question to the person. An answer is a label, or any text."""
+
+    text: str
+    header: str = ""
+    options: tuple[Option, ...] = ()
+    several: bool = False
+
+
+class Person(Protocol):
+    """Answers an agent's requests. Cancelled when the run is stopped."""
+
+    async def permit(self, request: PermissionRequest) -> Decision: ...
+
+    async def answer(self, questions: tuple[Question, ...]) -> tuple[str, ...] | None:
+        """Answers in the order of the questions; None when nobody answers now."""
+        ...
+
+    async def approve_plan(self, plan: str) -> str | None:
+        """None approves the plan; any text is what should be changed."""
+        ...
+
+
+class Unattended:
+    """Nobody is there: refuses what needs a yes, leaves questions open, approves no plan."""
+
+    async def permit(self, request: PermissionRequest) -> Decision:
+        return Decision.DENY
+
+    async def answer(self, questions: tuple[Question, ...]) -> tuple[str, ...] | None:
+        return None
+
+    async def approve_plan(self, plan: str) -> str | None:
+        return "Nobody is here to approve the plan."
+
 
 _EDITS = frozenset({ToolKind.EDIT, ToolKind.WRITE})
 _MAX_PREVIEW_CHARS = 20_000
@@ -103,6 +174,8 @@ class Permissions:
         if self.mode is PermissionMode.PLAN and changes:
             return self._refusal_in_plan(tool, context, arguments)
         if self.mode is PermissionMode.BYPASS or self._is_allowed(tool, subject, wish):
+            return None
+        if isinstance(tool, FunctionTool) and not tool.asks:
             return None
         is_edit = tool.kind in _EDITS and not wish.guarded
         if self.mode is PermissionMode.ACCEPT_EDITS and is_edit:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic
+
+from typing_extensions import TypeVar
 
 from wellkept.core.chat.messages import (
     Message,
@@ -20,9 +22,9 @@ from wellkept.core.chat.messages import (
     ThinkingRequest,
     new_message_id,
 )
-from wellkept.core.errors import WellkeptError
+from wellkept.core.codec import Json
+from wellkept.core.errors import UsageError, WellkeptError
 from wellkept.core.records import record
-from wellkept_agent.capability import Capability, register
 from wellkept_agent.control import RunControl, RunEnd
 from wellkept_agent.conversation import Conversation
 from wellkept_agent.events import (
@@ -31,15 +33,13 @@ from wellkept_agent.events import (
     SubagentFinished,
     SubagentStarted,
 )
-from wellkept_agent.file_cache import FileCache, FileCacheSettings
-from wellkept_agent.hooks import HookContext, Hooks, SessionSummary
-from wellkept_agent.permissions import PermissionMode, Permissions
+from wellkept_agent.file_cache import FileCache
+from wellkept_agent.hooks import Capability, HookContext, Hooks, SessionSummary, register
+from wellkept_agent.permissions import PermissionMode, Permissions, Person, Unattended
 from wellkept_agent.settings import LoopSettings
-from wellkept_agent.state import Persist, ScopedState
-from wellkept_agent.tools.files.read_log import ReadLog
+from wellkept_agent.tools.files.file_text import ReadLog
 from wellkept_agent.tools.registry import ToolRegistry
-from wellkept_agent.tools.shell.jobs import ShellJobs
-from wellkept_agent.user import Person, Unattended
+from wellkept_agent.tools.shell.process import ShellJobs
 
 if TYPE_CHECKING:
     from wellkept.core.codec import Json
@@ -47,15 +47,101 @@ if TYPE_CHECKING:
     from wellkept.core.ports.transcripts import TranscriptWriter
     from wellkept_agent.tools.base import Tool
 
+
+# -- State of a session by scope: `temp:`, `session:` and `project:` keys -------------------------
+
+
+TEMP = "temp:"
+SESSION = "session:"
+PROJECT = "project:"
+SCOPES = (TEMP, SESSION, PROJECT)
+FINDING = SESSION + "finding"
+
+Persist = Callable[[str, Json], None]
+"""Keeps a `project:` value: the key without its prefix, and the value."""
+
+
+class ScopedState:
+    """Values by key; the prefix of a key says how long a value lives."""
+
+    def __init__(self, persist: Persist | None = None) -> None:
+        self._values: dict[str, Json] = {}
+        self._persist = persist
+
+    def set(self, key: str, value: Json) -> None:
+        """Set a value. The key must begin with a scope."""
+        if not key.startswith(SCOPES) or key in SCOPES:
+            raise UsageError(
+                f"State key {key!r} has no scope.",
+                hint="Begin it with temp:, session: or project:.",
+            )
+        is_new = key not in self._values or self._values[key] != value
+        self._values[key] = value
+        if is_new and key.startswith(PROJECT) and self._persist is not None:
+            self._persist(key.removeprefix(PROJECT), value)
+
+    def get(self, key: str, default: Json = None) -> Json:
+        """A value, or the default."""
+        return self._values.get(key, default)
+
+    def remove(self, key: str) -> None:
+        """Drop a value, if it is there. What was persisted stays."""
+        self._values.pop(key, None)
+
+    def clear_temp(self) -> None:
+        """Drop what lives for one round of tools."""
+        for key in [key for key in self._values if key.startswith(TEMP)]:
+            del self._values[key]
+
+    def add_finding(self, text: str) -> None:
+        """Note something worth keeping at the session's end."""
+        if text.strip() and text not in self.findings():
+            count = sum(1 for key in self._values if key.startswith(FINDING))
+            self.set(f"{FINDING}:{count + 1}", text.strip())
+
+    def findings(self) -> tuple[str, ...]:
+        """The findings of the session, in order."""
+        return tuple(
+            value
+            for key, value in self._values.items()
+            if key.startswith(FINDING) and isinstance(value, str)
+        )
+
+    def project(self) -> dict[str, Json]:
+        """The `project:` values, keys without their prefix."""
+        return {
+            k.removeprefix(PROJECT): v for k, v in self._values.items() if k.startswith(PROJECT)
+        }
+
+    def session(self) -> dict[str, Json]:
+        """What a resumed session needs: everything but `temp:`."""
+        return {key: value for key, value in self._values.items() if not key.startswith(TEMP)}
+
+    def restore(self, values: dict[str, Json]) -> None:
+        """Take back the values of a resumed session; nothing is persisted again."""
+        self._values = {key: value for key, value in values.items() if key.startswith(SCOPES)}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+
 _C = TypeVar("_C", bound=Capability)
 
 
+_T = TypeVar("_T", default=str)
+
+
 @record(kw_only=True)
-class RunResult:
-    """How a turn ended. `text` is the model's last answer; `detail` says why it stopped early."""
+class RunResult(Generic[_T]):
+    """How a turn ended. `text` is the model's last answer, `output` a value of the agent's
+    `output_type`, which is the text by default; `detail` says why it stopped early."""
 
     session: str
     text: str
+    output: _T
     end: RunEnd
     steps: int
     usage: ModelUsage
@@ -81,7 +167,6 @@ class AgentSession:
         capabilities: Iterable[Capability] = (),
         hooks: Iterable[tuple[str, Callable[..., object]]] = (),
         settings: LoopSettings | None = None,
-        file_cache: FileCacheSettings | None = None,
         person: Person | None = None,
         permissions: Permissions | None = None,
         session_id: str | None = None,
@@ -112,12 +197,13 @@ class AgentSession:
         self.state.restore(dict(state or {}))
         self.start_source = "resume" if is_resumed else "startup"
         self.is_read_only = is_read_only
-        self.files = FileCache(file_cache) if parent is None else parent.files
+        self.files = FileCache() if parent is None else parent.files
         self.reads = ReadLog()
         self.jobs = ShellJobs() if parent is None else parent.jobs
         self._system = system
         self._own_tools = tuple(tools)
         self.tools = ToolRegistry(self._own_tools)
+        self.tools.is_told = self._is_told
         self.todos: tuple[tuple[str, str], ...] = ()
         self.tool_usage: Counter[str] = Counter()
         self.thinking: ThinkingRequest | None = None
@@ -252,6 +338,12 @@ class AgentSession:
             thinking=self.thinking,
             model=self.model_override,
         )
+
+    def _is_told(self, name: str) -> bool:
+        """Tools that only make sense at times are told of at those times."""
+        if name in ("BashOutput", "KillShell"):
+            return bool(self.jobs.all())
+        return name != "ExitPlanMode" or self.permissions.mode is PermissionMode.PLAN
 
     def add(self, message: Message) -> None:
         """Add a message to the conversation and to the transcript."""

@@ -13,21 +13,87 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from pydantic import TypeAdapter, ValidationError, create_model
 
 from wellkept.core.chat.messages import Message, ToolCallPart, ToolResultPart, tool_message
 from wellkept.core.errors import UsageError, WellkeptError
 from wellkept.core.records import record, replace
+from wellkept.core.session.events import ToolKind
 from wellkept.core.text import clean, shorten
 from wellkept_agent import events
 from wellkept_agent.control import RunEnd, RunStopped
-from wellkept_agent.tools.base import ToolOutput, failure, not_run
-from wellkept_agent.tools.context import ToolContext
-from wellkept_agent.tools.observed import described
+from wellkept_agent.hooks import Capability
+from wellkept_agent.tools.base import Arguments, ToolOutput, described, failure, misfit, not_run
+from wellkept_agent.tools.registry import ToolContext
+from wellkept_agent.tools.schemas import sanitised
 
 if TYPE_CHECKING:
+    from wellkept_agent.hooks import HookContext
     from wellkept_agent.session import AgentSession
     from wellkept_agent.tools.base import Tool
+    from wellkept_agent.tools.registry import ToolContext
+
+
+# -- Typed results: an agent with an `output_type` gives its answer by calling one more tool ------
+
+
+TOOL = "final_result"
+
+
+class TypedOutput(Capability):
+    """Holds what the model gave in this turn."""
+
+    name: ClassVar[str] = "output"
+
+    def __init__(self, kind: Any) -> None:
+        self._tool = _FinalResult(self, kind)
+        self.value: Any = None
+        self.is_given = False
+
+    def tools(self) -> Sequence[Tool]:
+        """The tool that takes the result."""
+        return (self._tool,)
+
+    def keep_going(self) -> str | None:
+        """A turn ends with the result."""
+        return None if self.is_given else f"Give your answer by calling {TOOL}."
+
+    async def on_user_message(self, context: HookContext, text: str) -> None:
+        """A new prompt wants a new result."""
+        self.value, self.is_given = None, False
+
+
+class _FinalResult:
+    """The tool. A type that is no object in JSON is wrapped into one."""
+
+    name = TOOL
+    description = "Give the final result. Call it once, when you are done."
+    kind = ToolKind.OTHER
+    read_only = True
+    is_long_running = False
+
+    def __init__(self, output: TypedOutput, kind: Any) -> None:
+        self._output = output
+        self._adapter: TypeAdapter[Any] = TypeAdapter(kind)
+        schema = self._adapter.json_schema()
+        self._is_wrapped = schema.get("type") != "object" and "$ref" not in schema
+        if self._is_wrapped:
+            wrapped = create_model(TOOL, __base__=Arguments, result=(kind, ...))
+            self._adapter, schema = TypeAdapter(wrapped), wrapped.model_json_schema()
+        self.parameters: Mapping[str, object] = sanitised(schema)
+
+    async def execute(self, context: ToolContext, arguments: Mapping[str, object]) -> ToolOutput:
+        """Check the result and end the turn."""
+        try:
+            given = self._adapter.validate_python(arguments)
+        except ValidationError as error:
+            raise misfit(TOOL, error) from error
+        self._output.value = given.result if self._is_wrapped else given
+        self._output.is_given = True
+        return ToolOutput(content="Taken.", ends_turn=RunEnd.DONE)
+
 
 _CANCELLED = "[Cancelled before it had run.]"
 _MAX_SHOWN_ARGUMENTS = 2_000
@@ -35,11 +101,11 @@ _MAX_SHOWN_ARGUMENTS = 2_000
 
 @record
 class RoundResult:
-    """The results of one answer's calls; `ends_turn` when one of them asked the person something
-    that nobody answered yet."""
+    """The results of one answer's calls; `end` when one of them ends the turn: it asked the person
+    something that nobody answered yet, or gave the result."""
 
     message: Message
-    ends_turn: bool
+    end: RunEnd | None
 
 
 class CallRounds:
@@ -62,7 +128,8 @@ class CallRounds:
             raise
         message = self._message(calls, done)
         self._stop_if_repeating(calls, done, message)
-        return RoundResult(message, any(output.ends_turn for output in done.values()))
+        ends = [output.ends_turn for output in done.values() if output.ends_turn is not None]
+        return RoundResult(message, ends[0] if ends else None)
 
     def _groups(self, calls: Sequence[ToolCallPart]) -> Iterator[list[ToolCallPart]]:
         """Calls that may run side by side, in order."""

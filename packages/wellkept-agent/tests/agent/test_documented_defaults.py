@@ -17,20 +17,16 @@ import wellkept_agent
 from wellkept.core.errors import UsageError
 from wellkept.core.records import Field, fields
 from wellkept_agent.budgets import PromptBudgets
-from wellkept_agent.compaction.settings import CompactionSettings
-from wellkept_agent.compaction.timeline import IMPORTANCE
-from wellkept_agent.file_cache import FileCacheSettings
-from wellkept_agent.flags import FeatureFlags
-from wellkept_agent.plan_mode.settings import PlanModeSettings
-from wellkept_agent.session_memory.files import SECTIONS
-from wellkept_agent.session_memory.settings import SessionMemorySettings
-from wellkept_agent.settings import doc_of, load, table
-from wellkept_agent.thinking.levels import ThinkingLevel
-from wellkept_agent.thinking.settings import ThinkingSettings
+from wellkept_agent.compaction.capability import IMPORTANCE
+from wellkept_agent.file_cache import BUDGET_TOKENS
+from wellkept_agent.plan_mode import PlanModeSettings
+from wellkept_agent.session_memory import SECTIONS, SessionMemorySettings
+from wellkept_agent.settings import CompactionSettings, FeatureFlags, doc_of, load, table
+from wellkept_agent.thinking import ThinkingLevel, ThinkingSettings
 
 pytestmark = pytest.mark.feature("G5", "G6", "G7", "G8", "G9", "G10", "G11")
 
-COMPACT, MEMORY, FILES = CompactionSettings, SessionMemorySettings, FileCacheSettings
+COMPACT, MEMORY = CompactionSettings, SessionMemorySettings
 PLAN, THINK, BUDGET, FLAGS = PlanModeSettings, ThinkingSettings, PromptBudgets, FeatureFlags
 
 DOCUMENTED: tuple[tuple[str, Any, str, object, str | None], ...] = (
@@ -40,7 +36,6 @@ DOCUMENTED: tuple[tuple[str, Any, str, object, str | None], ...] = (
     ("S4 constants p97", COMPACT, "error_offset", 20_000, None),
     ("S4 constants mL0", COMPACT, "blocking_offset", 3_000, None),
     ("S4 safety margins", COMPACT, "safety_margin", 1.33, None),
-    ("S4 configuration", COMPACT, "auto_compact_ratio", 0.8, None),
     ("S4 configuration", COMPACT, "min_messages", 4, None),
     # S4 micro-compaction
     ("S4 constants P97", COMPACT, "micro_threshold", 40_000, None),
@@ -89,8 +84,6 @@ DOCUMENTED: tuple[tuple[str, Any, str, object, str | None], ...] = (
     ("S4 timeout constants", MEMORY, "wait_ms", 15_000, None),
     ("S4 timeout constants", MEMORY, "stale_ms", 60_000, None),
     ("S4 environment", MEMORY, "cooldown_s", 60.0, "CLAUDE_EXTRACTION_COOLDOWN"),
-    # S4 file cache
-    ("S4 file cache", FILES, "budget_tokens", 50_000, None),
     # S4 plan mode
     ("S4 plan mode attachments", PLAN, "turns_between_attachments", 5, None),
     ("S4 plan mode attachments", PLAN, "full_reminder_every", 5, None),
@@ -197,6 +190,7 @@ def test_the_budget_of_the_stable_part_is_5500_tokens() -> None:
 
 def test_constants_that_are_no_settings() -> None:
     assert IMPORTANCE == 0.3  # S2 T7
+    assert BUDGET_TOKENS == 50_000  # S4 file cache
     assert SECTIONS == (  # S4 default summary template
         "Current Task",
         "Key Decisions",
@@ -223,6 +217,7 @@ def test_every_setting_is_described_and_no_variable_means_two_things() -> None:
         for name, _default, doc in table(kind):
             where = f"{kind.__name__}.{name}"
             assert doc.doc.strip(), where
+            assert doc.why.strip(), where
             assert any(one.startswith("WELLKEPT_AGENT_") for one in doc.variables), where
             for variable in doc.variables:
                 assert owners.setdefault(variable, where) == where

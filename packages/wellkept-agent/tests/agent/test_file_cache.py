@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept_agent.file_cache import FileCache, FileCacheSettings, RestoredFile
+from wellkept_agent.file_cache import FileCache, RestoredFile
 
 pytestmark = pytest.mark.feature("G7")
 
@@ -27,7 +27,7 @@ def names(files: list[RestoredFile]) -> list[str]:
 
 
 def test_the_least_recently_read_file_goes_first(tmp_path: Path) -> None:
-    cache = FileCache(FileCacheSettings(budget_tokens=300))
+    cache = FileCache(budget_tokens=300)
     a, b, c, d = (wrote(tmp_path, name, 100) for name in "abcd")
     read(cache, a, b, c, a, d)
     assert [path.name for path in (a, b, c, d) if path in cache] == ["a", "c", "d"]
@@ -35,7 +35,7 @@ def test_the_least_recently_read_file_goes_first(tmp_path: Path) -> None:
 
 
 def test_a_file_larger_than_the_budget_evicts_nothing(tmp_path: Path) -> None:
-    cache = FileCache(FileCacheSettings(budget_tokens=300))
+    cache = FileCache(budget_tokens=300)
     small, huge = wrote(tmp_path, "small", 100), wrote(tmp_path, "huge", 301)
     read(cache, small, huge)
     assert small in cache
@@ -47,7 +47,7 @@ def test_a_file_larger_than_the_budget_evicts_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_that_grew_too_large_is_no_longer_kept(tmp_path: Path) -> None:
-    cache = FileCache(FileCacheSettings(budget_tokens=300))
+    cache = FileCache(budget_tokens=300)
     path = wrote(tmp_path, "a", 10)
     read(cache, path)
     path.write_text("abc " * 400)
@@ -64,7 +64,7 @@ def test_restoration_prefers_files_that_were_read_often(tmp_path: Path) -> None:
 
 
 def test_reads_count_though_the_file_was_evicted(tmp_path: Path) -> None:
-    cache = FileCache(FileCacheSettings(budget_tokens=150))
+    cache = FileCache(budget_tokens=150)
     a, b = wrote(tmp_path, "a", 100), wrote(tmp_path, "b", 50)
     read(cache, a, a, b, b, b)
     read(cache, wrote(tmp_path, "c", 100))

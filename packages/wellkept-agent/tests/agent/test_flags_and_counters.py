@@ -13,8 +13,7 @@ from wellkept.core.errors import UsageError
 from wellkept.store import open_store
 from wellkept_agent.counters import CounterReport, Counters, CountUsage, SkillCount
 from wellkept_agent.events import MemoryInjected
-from wellkept_agent.flags import FeatureFlags
-from wellkept_agent.settings import load
+from wellkept_agent.settings import FeatureFlags, load
 
 pytestmark = pytest.mark.feature("G11")
 

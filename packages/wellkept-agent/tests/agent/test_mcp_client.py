@@ -29,8 +29,8 @@ from wellkept_agent.mcp_client.connection import ServerState
 from wellkept_agent.mcp_client.settings import McpSettings
 from wellkept_agent.mcp_client.tools import McpTool
 from wellkept_agent.mcp_client.toolset import McpToolset
+from wellkept_agent.permissions import Unattended
 from wellkept_agent.tools.registry import ToolRegistry
-from wellkept_agent.user import Unattended
 
 pytestmark = pytest.mark.feature("G3")
 

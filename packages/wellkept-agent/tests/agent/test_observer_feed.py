@@ -241,7 +241,7 @@ async def test_every_event_comes_back_from_the_spool_as_it_went_in(
 async def test_a_call_that_never_ran_is_no_failure_to_learn_from(make_session: MakeSession) -> None:
     """A refusal of the person says nothing of the command."""
 
-    @tool(kind=ToolKind.SHELL, name="Bash")
+    @tool(kind=ToolKind.SHELL, name="Bash", asks=True)
     def asking(command: str) -> str:
         raise AssertionError(command)
 

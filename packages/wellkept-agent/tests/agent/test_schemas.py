@@ -45,7 +45,15 @@ def test_references_are_written_out_and_descriptions_of_the_schema_go() -> None:
 
 
 _ODD: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"type": "string"}),
+    ({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"type": ["string", "null"]}),
+    (
+        {"anyOf": [{"enum": ["a"], "type": "string"}, {"type": "null"}], "default": None},
+        {"enum": ["a", None], "type": ["string", "null"]},
+    ),
+    (
+        {"anyOf": [{"anyOf": [{"items": {}}, {"enum": [1]}]}, {"type": "null"}]},
+        {"anyOf": [{"anyOf": [{"items": {}}, {"enum": [1]}]}, {"type": "null"}]},
+    ),
     (
         {"oneOf": [{"type": "string"}, {"type": "integer"}], "default": 1},
         {"type": ["string", "integer"], "default": 1},

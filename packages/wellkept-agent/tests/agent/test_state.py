@@ -6,7 +6,7 @@ import pytest
 
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
-from wellkept_agent.state import ScopedState
+from wellkept_agent.session import ScopedState
 
 pytestmark = pytest.mark.feature("A9")
 

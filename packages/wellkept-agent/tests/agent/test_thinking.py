@@ -20,10 +20,10 @@ from wellkept.core.chat.messages import (
     ThinkingSupport,
 )
 from wellkept.core.errors import UsageError
-from wellkept.core.records import replace
+from wellkept.core.records import fields, replace
 from wellkept.testing.scripted_model import ScriptedModel
 from wellkept_agent.events import ThinkingComplete, ThinkingDelta
-from wellkept_agent.settings import load, table
+from wellkept_agent.settings import load
 from wellkept_agent.thinking import (
     KeywordSpan,
     Thinking,
@@ -46,7 +46,7 @@ USUAL = ThinkingSettings()
 
 
 def test_the_defaults_are_those_of_the_documents() -> None:
-    defaults = {name: default for name, default, _ in table(ThinkingSettings)}
+    defaults = {one.name: one.default for one in fields(ThinkingSettings)}
     assert defaults == {
         "level": None,
         "max_tokens": None,

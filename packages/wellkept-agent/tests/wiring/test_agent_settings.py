@@ -10,9 +10,8 @@ import wellkept
 from wellkept.core.errors import UsageError
 from wellkept.core.settings.sources import unknown_variables
 from wellkept.testing.scripted_model import ScriptedModel
-from wellkept_agent.budgets import PromptBudgets
-from wellkept_agent.settings import LoopSettings
-from wellkept_agent.wiring.settings import AgentSettings, ModelChoice, documented
+from wellkept_agent.settings import LoopSettings, ToolSettings
+from wellkept_agent.wiring.settings import AgentSettings, ModelChoice, documented, retired
 
 pytestmark = pytest.mark.feature("G1")
 
@@ -32,11 +31,11 @@ def write_table(project: Path, text: str) -> None:
 
 
 def test_the_users_file_and_the_environment_are_read(project: Path) -> None:
-    write_table(project, "[agent]\nmax_steps = 7\n[agent.budgets]\nmemories_tokens = 900\n")
-    with opened(project, WELLKEPT_AGENT_MEMORIES_TOKENS="300") as wk:
+    write_table(project, "[agent]\nmax_steps = 7\n[agent.tools]\nbash_timeout_ms = 900\n")
+    with opened(project, WELLKEPT_AGENT_BASH_TIMEOUT_MS="300") as wk:
         settings = AgentSettings.of(wk.settings, wk.services.environment)
         assert settings.read(LoopSettings).max_steps == 7
-        assert settings.read(PromptBudgets).memories_tokens == 300
+        assert settings.read(ToolSettings).bash_timeout_ms == 300
         agent = wk.agent(ScriptedModel([]))
         assert agent.settings.max_steps == 7
         assert wk.agent(ScriptedModel([]), max_steps=2).settings.max_steps == 2
@@ -63,6 +62,21 @@ def test_what_does_not_fit_is_refused_with_its_name(project: Path, table: str, s
     with opened(project) as wk, pytest.raises(UsageError) as caught:
         wk.agent(ScriptedModel([]))
     assert said in f"{caught.value.message} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("name", sorted(retired()))
+def test_what_was_a_setting_once_is_said_and_breaks_nothing(
+    project: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    table, _, key = name.rpartition(".")
+    write_table(project, f"[agent{'.' if table else ''}{table}]\n{key} = 3\n")
+    with opened(project) as wk:
+        assert wk.agent(ScriptedModel([])).settings == LoopSettings()
+    (said,) = caplog.messages
+    assert said.startswith(f"Ignored: agent.{name} is no longer a setting; fixed at ")
+    gone = retired()[name].variable
+    assert unknown_variables({gone: "3"}) == []
+    assert AgentSettings({}, {gone: "3"}).notes
 
 
 def test_a_wrong_table_stops_nothing_but_the_agent(project: Path) -> None:

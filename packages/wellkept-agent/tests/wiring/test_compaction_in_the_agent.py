@@ -9,7 +9,15 @@ import pytest
 import wellkept
 from tests.agent.compaction.conversations import is_whole
 from tests.wiring.conftest import MakeAgent, run_session
-from wellkept.core.chat.messages import MessageKind, ModelInfo, ModelRequest
+from wellkept.core.chat.messages import (
+    MessageKind,
+    ModelInfo,
+    ModelRequest,
+    ModelResponse,
+    ModelUsage,
+    StopReason,
+    assistant_message,
+)
 from wellkept.testing.scripted_model import Answer, ScriptedModel, call, calls
 from wellkept_agent.compaction import Compaction
 from wellkept_agent.compaction.summary import REQUEST
@@ -86,3 +94,43 @@ async def test_a_person_compacts_by_hand(make_agent: MakeAgent, logs: Path) -> N
     assert done.tier == "full"
     assert done.tokens_after < done.tokens_before
     assert "port 5433" in session.conversation.turns[1].text
+
+
+@pytest.mark.parametrize(("used", "is_compacted"), [(186_000, False), (187_000, True)])
+@pytest.mark.feature("G6")
+async def test_compaction_begins_13000_tokens_before_the_end(
+    make_agent: MakeAgent, used: int, is_compacted: bool
+) -> None:
+    """The provider's own count decides: at 200 K the model is asked for a summary from 187 K on."""
+    asked: list[str] = []
+
+    def answer(request: ModelRequest) -> Answer:
+        asked.append(request.messages[-1].text)
+        if REQUEST in asked[-1]:
+            return "## Facts\nThe export listens on port 5433."
+        usage = ModelUsage(input=used - 10, output=10)
+        return ModelResponse(
+            message=assistant_message("Yes."), stop=StopReason.DONE, usage=usage, model="m"
+        )
+
+    info = ModelInfo(name="m", provider="scripted", context_tokens=200_000)
+    agent, _ = make_agent([], model=ScriptedModel(answer, info=info))
+    session, _ = await run_session(agent, "Is it " + "so? " * 12_000, "And this?", "Go")
+    assert any(REQUEST in one for one in asked) is is_compacted
+    told = "".join(message.text for message in session.conversation.turns)
+    assert ("The export listens on port 5433." in told) is is_compacted
+
+
+@pytest.mark.feature("G7")
+async def test_the_files_read_most_are_shown_again(make_agent: MakeAgent, project: Path) -> None:
+    for name in "abcdefg":
+        (project / f"{name}.txt").write_text(f"this is {name}\n" * 20, "utf-8")
+    reads = [*"abcdefg", *"fbgda"]  # c and e were read once, and a long ago; five files fit
+    script: list[Answer] = [calls(call("Read", file_path=f"{one}.txt")) for one in reads]
+    agent, _ = make_agent([*script, "Read.", "## Facts\nnone"])
+    async with agent.session() as session:
+        await session.run("Read them")
+        compaction = next(c for c in session.capabilities if isinstance(c, Compaction))
+        await compaction.compact()
+    shown = "".join(m.text for m in session.conversation.turns if m.kind is MessageKind.RESTORED)
+    assert [name for name in "abcdefg" if f"this is {name}" in shown] == [*"abdfg"]

@@ -18,8 +18,7 @@ from wellkept.core.types import Source
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
 from wellkept_agent.counters import Counters
 from wellkept_agent.events import ProblemReported
-from wellkept_agent.recall.learning import Learning
-from wellkept_agent.wiring.spool import spool_folder
+from wellkept_agent.learning import Learning, spool_folder
 
 pytestmark = [pytest.mark.anyio, pytest.mark.feature("C3", "C8")]
 
@@ -206,11 +205,11 @@ async def test_a_validated_sub_task_is_on_the_record(
 async def test_with_a_chat_model_the_session_is_read_by_it_at_its_end(
     project: Path, home: Path
 ) -> None:
-    said = "Receipts are printed in Euro for the shop in Bonn"
+    said = "The shop in Bonn saw its receipts printed in Euro"
     item = {
         "type": "requirement",
         "content": "The shop in Bonn prints receipts in Euro.",
-        "evidence": [{"event": "e1", "quote": "receipts are printed in Euro"}],
+        "evidence": [{"event": "e1", "quote": "saw its receipts printed in Euro"}],
     }
     with FakeEmbeddingServer(Behaviour(completion=json.dumps({"memories": [item]}))) as server:
         environment = {

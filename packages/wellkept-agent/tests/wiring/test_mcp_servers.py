@@ -17,7 +17,7 @@ from wellkept.core.records import replace
 from wellkept.testing.scripted_model import call, calls
 from wellkept_agent import Decision, PermissionRequest
 from wellkept_agent.events import ProblemReported
-from wellkept_agent.user import Unattended
+from wellkept_agent.permissions import Unattended
 from wellkept_agent.wiring.mcp_servers import ProjectServerTrust, known_servers
 
 pytestmark = pytest.mark.feature("G3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -269,7 +270,11 @@ async def test_skills_made_of_sessions_wait_for_a_review_unless_the_flag_says_ot
         "The totals of empty orders are right now.",
     ]
     with wellkept.open(cwd=project, embedder="none", environment=environment) as wk:
-        agent = wk.agent(ScriptedModel(script), permission_mode="bypass")
-        await run_session(agent, "Make the totals of empty orders right")
+        for _ in range(2):  # only work that was done before is suggested
+            assert wk.skills.list(source="generated") == []
+            agent = wk.agent(ScriptedModel(script), permission_mode="bypass")
+            await run_session(agent, "Make the totals of empty orders right")
+            undo = "git checkout -q HEAD~1 orders.py && " + commit.replace("Totals", "Undo")
+            subprocess.run(undo, shell=True, cwd=project, check=True)
         (made,) = wk.skills.list(source="generated")
         assert made.enabled is (flag == "1")

@@ -46,14 +46,10 @@ async def results(agent: Agent, model: ScriptedModel) -> list[ToolResultPart]:
     return [one for message in model.requests[-1].messages for one in message.tool_results]
 
 
-@pytest.mark.parametrize(
-    "switch", ["WELLKEPT_AGENT_WARN_BEFORE_RUN=1", "WELLKEPT_CAPTURE_BEFORE_TOOLS=on"]
-)
 async def test_a_command_that_failed_in_two_sessions_is_held_once(
-    learned: None, project: Path, switch: str
+    learned: None, project: Path
 ) -> None:
-    name, value = switch.split("=")
-    wk, agent, model = agent_of(project, **{name: value})
+    wk, agent, model = agent_of(project, WELLKEPT_CAPTURE_BEFORE_TOOLS="on")
     with wk:
         held, ran = await results(agent, model)
         assert held.is_error
@@ -66,11 +62,8 @@ async def test_a_command_that_failed_in_two_sessions_is_held_once(
         assert "command" in moments
 
 
-@pytest.mark.parametrize("environment", [{}, {"WELLKEPT_AGENT_WARN_BEFORE_RUN": "0"}])
-async def test_it_is_off_by_default(
-    learned: None, project: Path, environment: dict[str, str]
-) -> None:
-    wk, agent, model = agent_of(project, **environment)
+async def test_it_is_off_by_default(learned: None, project: Path) -> None:
+    wk, agent, model = agent_of(project)
     with wk:
         first, second = await results(agent, model)
     assert "Not run" not in first.content + second.content
@@ -82,7 +75,7 @@ async def test_a_failure_of_one_session_holds_nothing(make_agent: MakeAgent, pro
         [calls(call("Bash", command="make ship")), calls(call("Bash", command=SHIPS)), "Shipped."]
     )
     await run_session(agent, "Ship it to production")
-    wk, agent, model = agent_of(project, WELLKEPT_AGENT_WARN_BEFORE_RUN="1")
+    wk, agent, model = agent_of(project, WELLKEPT_CAPTURE_BEFORE_TOOLS="on")
     with wk:
         first, _ = await results(agent, model)
     assert "Not run" not in first.content

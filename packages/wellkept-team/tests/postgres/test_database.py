@@ -393,10 +393,10 @@ def test_a_recall_reads_the_partitions_of_its_project_and_of_the_person_only(
         after = _scans(empty_postgres_url)
         return {name: after[name] - before.get(name, 0) for name in after}
 
-    # What opening reads falls out.
+    # What opening reads falls out, also when the server counts it late.
     once, often = cost(1), cost(4)
     read = {name for name in often if name.rpartition("_")[2].isdigit()} & {
-        name for name in often if often[name] > once[name]
+        name for name in often if often[name] - once[name] >= 3
     }
     assert {name.rpartition("_")[0] for name in read} >= {"memories", "texts", "vectors"}
     assert read <= {name.removeprefix("wellkept.") for name in used}

@@ -97,7 +97,7 @@ def test_after_a_mistake_the_database_is_brought_back_to_the_moment_before(
         time.sleep(0.2)
         moment = datetime.now(UTC)
         time.sleep(0.2)
-        wk.forget(*(memory.id for memory in wk.iterate()))
+        wk.forget([memory.id for memory in wk.iterate()])
         assert wk.stats().total == 0
     with closing(psycopg.connect(url, autocommit=True)) as db:
         db.execute("SELECT pg_switch_wal()")

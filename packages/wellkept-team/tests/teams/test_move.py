@@ -51,8 +51,8 @@ def full(tmp_path: Path) -> Path:
         wk.edit(first.id, content="A corrected rule.")
         wk.remember("I like it short.", scope="user", type="preference")
         ids = [one.id for one in wk.list(limit=5)]
-        wk.relate(ids[0], "derived_from", memory=ids[1])
-        wk.bulk("delete", ids[2:4])
+        wk.edit(ids[0], relate="derived_from", to=ids[1])
+        wk.edit(ids[2:4], action="delete")
     store = open_store(path)
     fill(store)
     _fill_the_rest(store)
@@ -141,7 +141,7 @@ def test_search_finds_the_same_on_both_sides(
 def _first_step(location: Path | str, folder: Path) -> None:
     """Undo what was archived, on whichever engine."""
     with wellkept.open(location, project="shop", cwd=folder, embedder="none", environment={}) as wk:
-        (step, *_) = wk.undo_steps()
+        (step, *_) = wk.undo()
         wk.undo(step.id)
 
 

@@ -110,7 +110,7 @@ def test_a_correction_travels_and_closes_what_it_replaces(team: tuple[Laptop, La
     ann.push()
     ben.fetch()
     ben.wk.sharing.take_in()
-    new = ben.wk.edit(old.id, content="The API listens on port 9090")
+    new = ben.wk.edit(old.id, content="The API listens on port 9090").memory
     update = ben.wk.sharing.add(())
     assert len(update.written) == len(update.removed) == 1
     ben.push()

@@ -10,11 +10,14 @@ Open `capability` first, then `compactor`.
 
 from __future__ import annotations
 
-from wellkept_agent.compaction.capability import Compaction
-from wellkept_agent.compaction.compactor import CompactionResult
-from wellkept_agent.compaction.restore import Restored, RestoredSection, RestoresContext
-from wellkept_agent.compaction.settings import CompactionSettings
-from wellkept_agent.compaction.timeline import TimelineEntry, TimelineWriter
+from wellkept_agent.compaction.capability import Compaction, TimelineEntry, TimelineWriter
+from wellkept_agent.compaction.compactor import (
+    CompactionResult,
+    Restored,
+    RestoredSection,
+    RestoresContext,
+)
+from wellkept_agent.settings import CompactionSettings
 
 __all__ = [
     "Compaction",

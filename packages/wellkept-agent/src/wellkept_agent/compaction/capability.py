@@ -9,28 +9,146 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from uuid import uuid4
 
 from wellkept.core.chat.messages import Message, MessageKind, user_message
+from wellkept.core.clock import Clock, system_clock
 from wellkept.core.errors import UsageError
-from wellkept.core.records import replace
-from wellkept_agent.capability import Capability
+from wellkept.core.records import record, replace
+from wellkept_agent.budgets import TokenMeter
 from wellkept_agent.compaction import micro
 from wellkept_agent.compaction.compactor import CompactionResult, Compactor, Trigger
-from wellkept_agent.compaction.session_files import SessionFiles
-from wellkept_agent.compaction.settings import CompactionSettings
-from wellkept_agent.compaction.thresholds import Level, Thresholds, thresholds
-from wellkept_agent.compaction.timeline import Timeline, TimelineWriter
+from wellkept_agent.compaction.micro import SessionFiles
 from wellkept_agent.control import RunEnd
 from wellkept_agent.events import ContextWarning, MicroCompactionApplied
+from wellkept_agent.hooks import Capability
 from wellkept_agent.session_memory import SessionMemory
-from wellkept_agent.token_meter import TokenMeter
+from wellkept_agent.settings import CompactionSettings
 
 if TYPE_CHECKING:
     from wellkept.core.chat.messages import ModelRequest, ModelResponse
     from wellkept_agent.hooks import HookContext, SessionSummary
     from wellkept_agent.session import AgentSession
+
+
+# -- Settings of compaction; the names that other agents use for them are accepted too ------------
+
+
+# -- At how many tokens a conversation is compacted, warned about or stopped ----------------------
+
+
+_FULL_OFFSETS_FROM = 100_000
+_SMALL_WINDOW_PERCENT = 80
+
+
+class Level(StrEnum):
+    """How near the limit a conversation is."""
+
+    FINE = "fine"
+    WARNING = "warning"
+    ERROR = "error"
+    BLOCKING = "blocking"
+
+
+@record(kw_only=True)
+class Thresholds:
+    """Tokens in use from which something happens; `limit` is the model's window."""
+
+    limit: int
+    auto_compact: int
+    warning: int
+    error: int
+    blocking: int
+
+    def level(self, tokens: int) -> Level:
+        """How near the limit so many tokens are."""
+        if tokens >= self.blocking:
+            return Level.BLOCKING
+        if tokens >= self.error:
+            return Level.ERROR
+        return Level.WARNING if tokens >= self.warning else Level.FINE
+
+
+def thresholds(limit: int, settings: CompactionSettings) -> Thresholds:
+    """The thresholds for a window of `limit` tokens."""
+
+    def below(offset: int) -> int:
+        return limit - min(offset, offset * limit // _FULL_OFFSETS_FROM)
+
+    # Where the offsets shrink, an estimate that is a little wrong needs more room than they leave.
+    usual = 100 if limit >= _FULL_OFFSETS_FROM else _SMALL_WINDOW_PERCENT
+    share = (settings.auto_compact_percent or usual) / 100
+    return Thresholds(
+        limit=limit,
+        auto_compact=min(int(limit * share), below(settings.auto_compact_offset)),
+        warning=below(settings.warning_offset),
+        error=below(settings.error_offset),
+        blocking=settings.blocking_limit or below(settings.blocking_offset),
+    )
+
+
+# -- The timeline entry of a compaction: what was talked about, kept as memory of low importance --
+
+
+IMPORTANCE = 0.3
+_WAIT_AT_END_S = 5.0
+
+
+@record(kw_only=True)
+class TimelineEntry:
+    """An entry of type timeline: unique key, text, importance, and the session it is from."""
+
+    key: str
+    session: str
+    content: str
+    importance: float = IMPORTANCE
+
+
+TimelineWriter: TypeAlias = Callable[[TimelineEntry], None]
+"""Keeps an entry. Synchronous; called in a thread."""
+
+
+class Timeline:
+    """Writes entries in the background."""
+
+    def __init__(
+        self,
+        write: TimelineWriter,
+        *,
+        report: Callable[[str, str], None],
+        clock: Clock = system_clock,
+    ) -> None:
+        self._write = write
+        self._report = report
+        self._clock = clock
+        self._pending: set[asyncio.Task[None]] = set()
+
+    def add(self, session: str, *, segments: int, summary: str) -> None:
+        """Write an entry about `segments` messages that a summary replaced."""
+        when = f"{self._clock():%Y-%m-%d %H:%M}"
+        entry = TimelineEntry(
+            key=f"ctx_compressed_{uuid4()}",
+            session=session,
+            content=f"[{when}] Compressed {segments} conversation segments:\n{summary}",
+        )
+        task = asyncio.ensure_future(self._written(entry))
+        self._pending.add(task)
+        task.add_done_callback(self._pending.discard)
+
+    async def settled(self) -> None:
+        """Give pending entries a moment before the session ends."""
+        if self._pending:
+            await asyncio.wait(set(self._pending), timeout=_WAIT_AT_END_S)
+
+    async def _written(self, entry: TimelineEntry) -> None:
+        try:
+            await asyncio.to_thread(self._write, entry)
+        except Exception as error:  # noqa: BLE001 - the store is somebody else's code
+            self._report("compaction", f"The timeline entry was not kept: {error}")
+
 
 _TIME_LIMIT_S = 600.0
 _LEARNED_LIMIT_SHARE = 0.9
@@ -94,7 +212,7 @@ class Compaction(Capability):
 
     async def on_before_llm(
         self,
-        context: HookContext,  # noqa: ARG002
+        context: HookContext,
         request: ModelRequest,
     ) -> ModelRequest | None:
         """Clear old results, then compact when the conversation comes near the limit."""
@@ -111,11 +229,11 @@ class Compaction(Capability):
         self._meter.sent(request.messages, request.tools)
         return None if after == before else request
 
-    async def on_after_llm(self, context: HookContext, response: ModelResponse) -> None:  # noqa: ARG002
+    async def on_after_llm(self, context: HookContext, response: ModelResponse) -> None:
         """Learn how many tokens the call really took."""
         self._meter.counted(response.message, response.usage)
 
-    async def on_session_end(self, context: HookContext, summary: SessionSummary) -> None:  # noqa: ARG002
+    async def on_session_end(self, context: HookContext, summary: SessionSummary) -> None:
         """Give timeline entries a moment to be written."""
         if self._timeline is not None:
             await self._timeline.settled()

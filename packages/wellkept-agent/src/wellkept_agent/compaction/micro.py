@@ -9,22 +9,115 @@ seen yet is never cleared.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
 from collections.abc import Sequence
+from contextlib import suppress
+from html import escape
 from pathlib import Path
 
-from wellkept.core.chat.messages import Message, Part, Role, ToolResultPart
-from wellkept.core.errors import WellkeptError
+from wellkept.core.chat.messages import Message, Part, Role, TextPart, ToolResultPart, part_tokens
+from wellkept.core.errors import ConflictError, WellkeptError
 from wellkept.core.records import record, replace
 from wellkept.core.text import estimate_tokens
-from wellkept_agent.compaction.session_files import (
-    CLEARED,
-    SessionFiles,
-    is_cleared,
-    persisted_mark,
-    remove,
+from wellkept.text.secrets.redaction import redact
+from wellkept_agent.budgets import TokenMeter
+from wellkept_agent.conversation import middle_cut
+from wellkept_agent.settings import CompactionSettings
+
+# -- Files that compaction writes into a session's folder, so that nothing is lost ----------------
+
+
+CLEARED = "[Old tool result content cleared]"
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+_RESERVED = re.compile(r"(?i)con|prn|aux|nul|com[0-9]|lpt[0-9]")
+_MARK = re.compile(
+    r'(?:<persisted-output path="[^"]*" original_size="\d+" />\n)?' + re.escape(CLEARED)
 )
-from wellkept_agent.compaction.settings import CompactionSettings
-from wellkept_agent.token_meter import TokenMeter
+_MAX_MARK_CHARS = 5_000
+_MAX_NAMESAKES = 10_000
+_NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+
+
+def safe_name(given: str) -> str:
+    """A file name for an id; an id that is no plain name gets a digest, so that two stay two."""
+    if _PLAIN_NAME.fullmatch(given) and not _RESERVED.fullmatch(given):
+        return given
+    digest = hashlib.sha256(given.encode("utf-8", "replace")).hexdigest()[:12]
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", given[:40]).strip("_-")
+    return f"{plain or 'id'}-{digest}"
+
+
+def persisted_mark(path: Path, original_size: int) -> str:
+    """What stands in the place of a result that was written to a file."""
+    shown = escape(str(path), quote=True)
+    return f'<persisted-output path="{shown}" original_size="{original_size}" />\n{CLEARED}'
+
+
+def is_cleared(content: str) -> bool:
+    """Whether a result's content is only the mark of a cleared one."""
+    return len(content) <= _MAX_MARK_CHARS and _MARK.fullmatch(content) is not None
+
+
+@record
+class Written:
+    """A file that holds a text; `is_new` when it was not there before."""
+
+    path: Path
+    is_new: bool
+
+
+class SessionFiles:
+    """The two folders of one session."""
+
+    def __init__(self, folder: Path) -> None:
+        self.results = folder / "tool-results"
+        self.compacted = folder / "compacted"
+
+    def write_result(self, call_id: str, content: str) -> Written:
+        """Keep a tool result. A call id that was used before gets another file, unless it holds
+        the same."""
+        return _write(self.results, safe_name(call_id), ".txt", content)
+
+    def write_small_results(self, results: Sequence[ToolResultPart]) -> Written:
+        """Keep results that are not worth a file each: one file for all of them."""
+        texts = (f"[{one.call_id} {one.name}]\n{one.content}" for one in results)
+        name = safe_name(f"cleared-{results[0].call_id}")
+        return _write(self.results, name, ".txt", "\n\n".join(texts))
+
+    def write_compacted(self, name: str, text: str) -> Path:
+        """Keep messages that are about to be replaced."""
+        return _write(self.compacted, safe_name(name), ".md", text).path
+
+
+def remove(paths: list[Path]) -> None:
+    """Delete files that nothing refers to after all."""
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _write(folder: Path, name: str, suffix: str, content: str) -> Written:
+    data = redact(content).text.encode("utf-8", "replace")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for number in range(1, _MAX_NAMESAKES):
+        path = folder / f"{name}{'' if number == 1 else f'-{number}'}{suffix}"
+        try:
+            file = os.fdopen(os.open(path, _NEW_FILE, 0o600), "wb")
+        except FileExistsError:
+            if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
+                return Written(path, is_new=False)
+            continue
+        try:
+            with file:
+                file.write(data)
+        except BaseException:
+            remove([path])
+            raise
+        return Written(path, is_new=True)
+    raise ConflictError(f"{folder} holds too many files named {name}.")
+
 
 _CLEARED_TOKENS = estimate_tokens(CLEARED)
 _MARK_TOKENS = 60
@@ -168,3 +261,63 @@ def _part(part: Part, mark: str | None) -> Part:
     if mark is None or not isinstance(part, ToolResultPart):
         return part
     return replace(part, content=mark, images=())
+
+
+# -- Makes messages fit that must stay: their largest texts go to files, an excerpt stays ---------
+
+
+_SMALLEST_EXCERPT = 200
+_NOTE_TOKENS = 80
+
+
+def shrunk(
+    messages: Sequence[Message], *, max_tokens: int, files: SessionFiles
+) -> tuple[Message, ...]:
+    """The messages cut to about `max_tokens`, the largest parts first. Writes files: call it in a
+    thread."""
+    over = sum(message.tokens for message in messages) - max_tokens
+    if over <= 0:
+        return tuple(messages)
+    places = [
+        (part_tokens(part), index, number)
+        for index, message in enumerate(messages)
+        for number, part in enumerate(message.parts)
+        if _may_be_cut(message, part)
+    ]
+    changed = [list(message.parts) for message in messages]
+    for tokens, index, number in sorted(places, reverse=True):
+        if over <= 0 or tokens <= _SMALLEST_EXCERPT + _NOTE_TOKENS:
+            break
+        room = max(_SMALLEST_EXCERPT, tokens - over - _NOTE_TOKENS)
+        part = _excerpt(messages[index], changed[index][number], room, files)
+        over -= tokens - part_tokens(part)
+        changed[index][number] = part
+    return tuple(
+        message if list(message.parts) == parts else replace(message, parts=tuple(parts))
+        for message, parts in zip(messages, changed, strict=True)
+    )
+
+
+def _may_be_cut(message: Message, part: Part) -> bool:
+    return isinstance(part, ToolResultPart) or (
+        message.role is Role.USER and isinstance(part, TextPart)
+    )
+
+
+def _excerpt(message: Message, part: Part, max_tokens: int, files: SessionFiles) -> Part:
+    if isinstance(part, ToolResultPart):
+        text = _noted(part.call_id, part.content, max_tokens, files)
+        return replace(part, content=text, images=())
+    assert isinstance(part, TextPart)
+    return TextPart(_noted(f"prompt-{message.id}", part.text, max_tokens, files))
+
+
+def _noted(name: str, text: str, max_tokens: int, files: SessionFiles) -> str:
+    note = "[Too long for the model's window; an excerpt."
+    if estimate_tokens(text) > max_tokens:
+        try:
+            path = files.write_result(name, text).path
+            note += f" In full: {path}. Read it in parts.]"
+        except (OSError, WellkeptError) as error:
+            note += f" The rest could not be kept: {error}.]"
+    return f"{note}\n{middle_cut(text, max_tokens=max_tokens)}"

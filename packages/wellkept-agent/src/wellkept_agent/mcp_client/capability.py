@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from wellkept.core.errors import UsageError, WellkeptError
 from wellkept.core.ports.skills import PromptDefinition
 from wellkept.skills.documents.spec_rules import usable_name
-from wellkept_agent.capability import Capability
+from wellkept_agent.hooks import Capability
 from wellkept_agent.mcp_client.settings import McpSettings
 from wellkept_agent.mcp_client.toolset import McpToolset
-from wellkept_agent.user import Decision, PermissionRequest
+from wellkept_agent.permissions import Decision, PermissionRequest
 
 if TYPE_CHECKING:
     from wellkept.core.ports.skills import PromptSource
@@ -77,7 +77,7 @@ class McpServers(Capability):
         """A sub-agent uses the servers that are connected; it starts none."""
         return _SharedTools(self.toolset)
 
-    async def on_session_start(self, context: HookContext) -> None:  # noqa: ARG002
+    async def on_session_start(self, context: HookContext) -> None:
         """Connect to all servers side by side."""
         if not self.settings.enabled:
             return
@@ -93,7 +93,7 @@ class McpServers(Capability):
         """The text of a prompt that became a skill; None when none did."""
         return await _served(self.toolset, skill, arguments)
 
-    async def on_session_end(self, context: HookContext, summary: SessionSummary) -> None:  # noqa: ARG002
+    async def on_session_end(self, context: HookContext, summary: SessionSummary) -> None:
         """End all servers."""
         await self.toolset.close()
 

@@ -332,7 +332,7 @@ class McpConnection:
         if isinstance(getattr(message, "root", message), kinds):
             self._changed.set()
 
-    async def _roots(self, context: object) -> types.ListRootsResult:  # noqa: ARG002
+    async def _roots(self, context: object) -> types.ListRootsResult:
         uri: Any = self._root.resolve().as_uri()
         return types.ListRootsResult(roots=[types.Root(uri=uri, name=self._root.name)])
 

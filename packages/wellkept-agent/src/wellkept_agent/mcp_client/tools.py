@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 from wellkept.core.session.events import ToolKind
 from wellkept.core.text import shorten, strip_invisible
 from wellkept_agent.mcp_client.results import tool_output
+from wellkept_agent.permissions import PermissionRequest
 from wellkept_agent.tools.base import ToolOutput
 from wellkept_agent.tools.schemas import sanitised
-from wellkept_agent.user import PermissionRequest
 
 if TYPE_CHECKING:
     import mcp_types as types
 
     from wellkept_agent.mcp_client.connection import McpConnection
-    from wellkept_agent.tools.context import ToolContext
+    from wellkept_agent.tools.registry import ToolContext
 
 PREFIX = "mcp"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,127}")
@@ -62,7 +62,7 @@ class McpTool:
 
     def wants(
         self,
-        context: ToolContext,  # noqa: ARG002
+        context: ToolContext,
         arguments: Mapping[str, object],
     ) -> PermissionRequest | None:
         """What the person is asked."""
@@ -77,7 +77,7 @@ class McpTool:
 
     async def execute(
         self,
-        context: ToolContext,  # noqa: ARG002
+        context: ToolContext,
         arguments: Mapping[str, object],
     ) -> ToolOutput:
         """Call the tool on its server."""

@@ -6,15 +6,39 @@ Without a terminal lines are read plainly from standard input.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prompt_toolkit.history import FileHistory
+
+from wellkept.core.text import clean
+from wellkept.text.secrets.redaction import redact
+
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+
+# -- What a person typed before, in a file that holds no secrets and that only its owner can read -
+
+
+class PromptHistory(FileHistory):
+    """The lines of earlier sessions. A line of this one can be called back as it was typed."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        path.chmod(0o600)
+        super().__init__(str(path))
+
+    def store_string(self, string: str) -> None:
+        """Keep a line."""
+        super().store_string(redact(clean(string)).text)
+
 
 Action = Callable[[], object]
 
@@ -66,8 +90,6 @@ def _editor(
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.styles import Style
-
-    from wellkept_agent.terminal.prompt_history import PromptHistory
 
     return PromptSession(
         history=PromptHistory(history),

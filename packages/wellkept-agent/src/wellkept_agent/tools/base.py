@@ -19,25 +19,27 @@ import asyncio
 import inspect
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic_core import to_json
 
 from wellkept.core.chat.messages import ImagePart, ToolDefinition
 from wellkept.core.errors import UsageError
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.core.session.events import Answer, Edit, ToolKind
 from wellkept_agent.tools.schemas import model_schema
 
 if TYPE_CHECKING:
-    from wellkept_agent.tools.context import ToolContext
+    from wellkept_agent.control import RunEnd
+    from wellkept_agent.tools.registry import ToolContext
 
 
 @record(kw_only=True)
 class ToolOutput:
     """What a tool gives back. `display` is for people; the fields after it are for the observer,
-    in the form of `ToolCalled`. `has_run` is False for a call that was refused or held: the
-    observer does not hear of it."""
+    in the form of `ToolCalled`. `ends_turn` says how the turn ends with it. `has_run` is False for
+    a call that was refused or held: the observer does not hear of it."""
 
     content: str
     is_error: bool = False
@@ -48,7 +50,7 @@ class ToolOutput:
     query: str | None = None
     edits: tuple[Edit, ...] = ()
     answers: tuple[Answer, ...] = ()
-    ends_turn: bool = False
+    ends_turn: RunEnd | None = None
     has_run: bool = True
 
 
@@ -140,13 +142,16 @@ def checked(kind: type[_A], arguments: Mapping[str, object], *, tool: str) -> _A
     try:
         return kind.model_validate(arguments)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}"
-            for one in error.errors(include_url=False, include_input=False)[:5]
-        )
-        raise UsageError(
-            f"{tool} was called with arguments that do not fit: {problems}."
-        ) from error
+        raise misfit(tool, error) from error
+
+
+def misfit(tool: str, error: ValidationError) -> UsageError:
+    """What a model is told about arguments that do not fit."""
+    problems = "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}"
+        for one in error.errors(include_url=False, include_input=False)[:5]
+    )
+    return UsageError(f"{tool} was called with arguments that do not fit: {problems}.")
 
 
 # -- Tools made of functions ----------------------------------------------------------------------
@@ -154,7 +159,8 @@ def checked(kind: type[_A], arguments: Mapping[str, object], *, tool: str) -> _A
 
 class FunctionTool:
     """A tool made of a plain or async function. A first parameter named `context` gets the
-    `ToolContext`; the others are the arguments."""
+    `ToolContext`; the others are the arguments. Whoever gives an agent a function allows its calls;
+    with `asks` the person is asked before each that is not `read_only`."""
 
     def __init__(
         self,
@@ -164,6 +170,7 @@ class FunctionTool:
         description: str | None = None,
         read_only: bool = False,
         is_long_running: bool = False,
+        asks: bool = False,
         kind: ToolKind = ToolKind.OTHER,
     ) -> None:
         self._function = function
@@ -171,6 +178,7 @@ class FunctionTool:
         self.description = description or inspect.getdoc(function) or self.name
         self.read_only = read_only
         self.is_long_running = is_long_running
+        self.asks = asks
         self.kind = kind
         signature = inspect.signature(function, eval_str=True)
         self._wants_context = next(iter(signature.parameters), None) == "context"
@@ -192,7 +200,19 @@ class FunctionTool:
             result = await asyncio.to_thread(self._function, *places, **values)
             if inspect.isawaitable(result):
                 result = await cast("Awaitable[object]", result)
-        return result if isinstance(result, ToolOutput) else ToolOutput(content=str(result))
+        return result if isinstance(result, ToolOutput) else ToolOutput(content=_as_text(result))
+
+
+def _as_text(result: object) -> str:
+    """What a function returned, as a model reads it: a text as it is, anything else as JSON."""
+    if isinstance(result, str):
+        return result
+    return "" if result is None else to_json(result, fallback=str).decode()
+
+
+def as_tool(given: Tool | Callable[..., Any]) -> Tool:
+    """A tool as it is; of a plain function one is made."""
+    return FunctionTool(given) if inspect.isroutine(given) else cast("Tool", given)
 
 
 def tool(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -215,3 +235,41 @@ def _arguments_of(name: str, signature: inspect.Signature) -> type[BaseModel]:
         default = ... if parameter.default is parameter.empty else parameter.default
         known[parameter.name] = (hint, default)
     return create_model(f"{name}_arguments", __base__=Arguments, **known)
+
+
+# -- What the observer learns of a call from its arguments alone, also when it failed -------------
+
+
+_FILE: Final = ("file_path", "notebook_path", "path")
+_QUERY: Final = ("pattern", "query", "url")
+_NAME_FILES: Final = frozenset({ToolKind.READ, ToolKind.EDIT, ToolKind.WRITE})
+_SEARCHES: Final = frozenset({ToolKind.SEARCH, ToolKind.WEB})
+
+
+def described(output: ToolOutput, kind: ToolKind, arguments: Mapping[str, object]) -> ToolOutput:
+    """An output whose empty fields for the observer are filled from the arguments."""
+    path = _text(arguments, *_FILE)
+    changes: dict[str, object] = {}
+    if kind in _NAME_FILES and path and not output.files:
+        changes["files"] = (path,)
+    if kind is ToolKind.SHELL and output.command is None and (command := arguments.get("command")):
+        changes["command"] = str(command)
+    if kind in _SEARCHES and output.query is None and (query := _text(arguments, *_QUERY)):
+        changes["query"] = query
+    if path and not output.edits and (edit := _edit(kind, path, arguments)) is not None:
+        changes["edits"] = (edit,)
+    return replace(output, **changes) if changes else output
+
+
+def _edit(kind: ToolKind, path: str, arguments: Mapping[str, object]) -> Edit | None:
+    if kind is ToolKind.EDIT and ("old_string" in arguments or "new_source" in arguments):
+        after = _text(arguments, "new_string", "new_source")
+        return Edit(path, _text(arguments, "old_string"), after)
+    if kind is ToolKind.WRITE and "content" in arguments:
+        return Edit(path, "", _text(arguments, "content"))
+    return None
+
+
+def _text(arguments: Mapping[str, object], *names: str) -> str:
+    found = (arguments.get(name) for name in names)
+    return next((value for value in found if isinstance(value, str) and value), "")

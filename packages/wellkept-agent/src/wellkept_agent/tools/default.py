@@ -11,53 +11,60 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
-from wellkept_agent.tools.ask_user import AskUserQuestion
-from wellkept_agent.tools.files.edit import Edit
-from wellkept_agent.tools.files.notebook_edit import NotebookEdit
+from wellkept_agent.settings import ToolSettings
+from wellkept_agent.tools.files.edit import Edit, Write
+from wellkept_agent.tools.files.notebooks import NotebookEdit
 from wellkept_agent.tools.files.read import Read
-from wellkept_agent.tools.files.write import Write
 from wellkept_agent.tools.memory import MemoryForget, MemoryRecall, MemoryStore
-from wellkept_agent.tools.search.analyze import Analyze
-from wellkept_agent.tools.search.codebase_search import CodebaseSearch
-from wellkept_agent.tools.search.glob import Glob
+from wellkept_agent.tools.search.analyze import Analyze, CodebaseSearch
+from wellkept_agent.tools.search.glob import Cwd, Glob, Ls
 from wellkept_agent.tools.search.grep import Grep
-from wellkept_agent.tools.search.ls import Cwd, Ls
-from wellkept_agent.tools.settings import ToolSettings
 from wellkept_agent.tools.shell.bash import Bash, BashOutput, KillShell
-from wellkept_agent.tools.skill import Skill
 from wellkept_agent.tools.task import AgentType, Task
-from wellkept_agent.tools.todo import TodoWrite
-from wellkept_agent.tools.web.fetch import WebFetch
-from wellkept_agent.tools.web.search import SearxEngine, WebSearch
+from wellkept_agent.tools.todo import AskUserQuestion, Skill, TodoWrite
+from wellkept_agent.tools.web.fetch import SearxEngine, WebFetch, WebSearch
 
 if TYPE_CHECKING:
-    from wellkept_agent.plan_mode.settings import PlanModeSettings
+    from wellkept_agent.plan_mode import PlanModeSettings
     from wellkept_agent.tools.base import Tool
     from wellkept_agent.tools.memory import KeyedMemory
-    from wellkept_agent.tools.search.analyze import CodeGraph
-    from wellkept_agent.tools.search.codebase_search import FileFinder
-    from wellkept_agent.tools.skill import SkillUse
+    from wellkept_agent.tools.search.analyze import CodeGraph, FileFinder
+    from wellkept_agent.tools.todo import SkillUse
     from wellkept_agent.tools.web.client import WebClient
-    from wellkept_agent.tools.web.search import SearchEngine
+    from wellkept_agent.tools.web.fetch import SearchEngine
+
+
+# -- Settings of the built-in tools ---------------------------------------------------------------
 
 
 class ToolProfile(StrEnum):
     """Which tools to begin with."""
 
+    LEAN = "lean"
     ALL = "all"
     READ_ONLY = "read_only"
 
 
+_LEAN = frozenset(
+    {"Read", "Write", "Edit", "Bash", "BashOutput", "KillShell", "Glob", "Grep", "Task",
+     "TodoWrite", "AskUserQuestion", "Skill", "memory_recall", "remember_this",
+     "analyze_impact", "get_workflow_recipe"}
+)  # fmt: skip
 _READ_ONLY = frozenset(
     {"Read", "Glob", "Grep", "LS", "Cwd", "Analyze", "CodebaseSearch", "Task", "WebFetch",
-     "WebSearch", "memory_recall", "AskUserQuestion", "TodoWrite", "Skill"}
+     "WebSearch", "memory_recall", "AskUserQuestion", "TodoWrite", "Skill", "analyze_impact",
+     "get_dependencies", "get_workflow_recipe"}
 )  # fmt: skip
+
+
+_NAMES = {ToolProfile.LEAN: _LEAN, ToolProfile.READ_ONLY: _READ_ONLY}
 
 
 def default_tools(
     *,
     settings: ToolSettings | None = None,
     memory: KeyedMemory | None = None,
+    knowledge: Iterable[Tool] = (),
     graph: CodeGraph | None = None,
     code_search: FileFinder | None = None,
     skills: SkillUse | None = None,
@@ -67,7 +74,7 @@ def default_tools(
     plan_settings: PlanModeSettings | None = None,
 ) -> list[Tool]:
     """The tools in the order in which a model is told about them."""
-    chosen = settings or ToolSettings()
+    chosen = settings or ToolSettings(profile=ToolProfile.ALL.value)
     task = Task(agent_types, plan_settings=plan_settings)
     if search_engine is None and chosen.web_search_address:
         search_engine = SearxEngine(chosen.web_search_address)
@@ -79,6 +86,7 @@ def default_tools(
         *([CodebaseSearch(code_search)] if code_search is not None else []),
         *([Skill(skills)] if skills is not None else []),
         *_memory_tools(memory),
+        *knowledge,
     ]
     return list(_selected(every, chosen))
 
@@ -118,9 +126,9 @@ def _selected(tools: list[Tool], settings: ToolSettings) -> Iterator[Tool]:
             f"There is no tool profile {settings.profile!r}.", hint=f"Choose one of {choices}."
         ) from None
     for one in tools:
-        if profile is ToolProfile.READ_ONLY and one.name not in _READ_ONLY:
-            continue
-        if settings.enabled and one.name not in settings.enabled:
-            continue
-        if one.name not in settings.disabled:
+        if settings.enabled:
+            is_chosen = one.name in settings.enabled
+        else:
+            is_chosen = profile is ToolProfile.ALL or one.name in _NAMES[profile]
+        if is_chosen and one.name not in settings.disabled:
             yield one

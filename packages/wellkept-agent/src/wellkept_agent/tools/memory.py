@@ -11,9 +11,9 @@ from pydantic import Field
 
 from wellkept.core.records import record
 from wellkept.core.text import counted
+from wellkept_agent.permissions import PermissionRequest
 from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool
-from wellkept_agent.tools.context import ToolContext
-from wellkept_agent.user import PermissionRequest
+from wellkept_agent.tools.registry import ToolContext
 
 
 class MemoryCategory(StrEnum):
@@ -59,9 +59,7 @@ class KeyedMemory(Protocol):
         ...
 
 
-class MemoryStoreArguments(Arguments):
-    """Arguments of memory_store."""
-
+class _MemoryStoreArguments(Arguments):
     key: Annotated[
         str, Field(min_length=1, max_length=200, description="A name for it: test_command.")
     ]
@@ -74,7 +72,7 @@ class MemoryStoreArguments(Arguments):
     ] = None
 
 
-class MemoryStore(TypedTool[MemoryStoreArguments]):
+class MemoryStore(TypedTool[_MemoryStoreArguments]):
     """Keeps something for later sessions."""
 
     name = "memory_store"
@@ -89,7 +87,7 @@ class MemoryStore(TypedTool[MemoryStoreArguments]):
     def wants(self, context: ToolContext, arguments: Mapping[str, object]) -> None:
         """Remembering changes no file; the person can look at it and take it back."""
 
-    async def run(self, context: ToolContext, arguments: MemoryStoreArguments) -> ToolOutput:
+    async def run(self, context: ToolContext, arguments: _MemoryStoreArguments) -> ToolOutput:
         """Keep it."""
         done = await asyncio.to_thread(
             self._memory.store,
@@ -101,9 +99,7 @@ class MemoryStore(TypedTool[MemoryStoreArguments]):
         return ToolOutput(content=done or f"Memory stored: {arguments.key}")
 
 
-class MemoryRecallArguments(Arguments):
-    """Arguments of memory_recall."""
-
+class _MemoryRecallArguments(Arguments):
     query: Annotated[str, Field(min_length=1, description="What to look for, in a few words.")]
     category: Annotated[MemoryCategory | None, Field(description="knowledge or timeline.")] = None
     since: Annotated[int | None, Field(ge=0, description="From when, Unix milliseconds.")] = None
@@ -111,7 +107,7 @@ class MemoryRecallArguments(Arguments):
     limit: Annotated[int, Field(ge=1, le=100, description="At most so many.")] = 10
 
 
-class MemoryRecall(TypedTool[MemoryRecallArguments]):
+class MemoryRecall(TypedTool[_MemoryRecallArguments]):
     """Looks up what is remembered."""
 
     name = "memory_recall"
@@ -121,7 +117,7 @@ class MemoryRecall(TypedTool[MemoryRecallArguments]):
     def __init__(self, memory: KeyedMemory) -> None:
         self._memory = memory
 
-    async def run(self, context: ToolContext, arguments: MemoryRecallArguments) -> ToolOutput:
+    async def run(self, context: ToolContext, arguments: _MemoryRecallArguments) -> ToolOutput:
         """Search."""
         found = await asyncio.to_thread(
             self._memory.recall,
@@ -141,13 +137,11 @@ class MemoryRecall(TypedTool[MemoryRecallArguments]):
         return ToolOutput(content="\n".join([head, *lines]), query=arguments.query)
 
 
-class MemoryForgetArguments(Arguments):
-    """Arguments of memory_forget."""
-
+class _MemoryForgetArguments(Arguments):
     key: Annotated[str, Field(min_length=1, description="The key that memory_recall shows.")]
 
 
-class MemoryForget(TypedTool[MemoryForgetArguments]):
+class MemoryForget(TypedTool[_MemoryForgetArguments]):
     """Deletes a memory, after the person's yes."""
 
     name = "memory_forget"
@@ -163,7 +157,7 @@ class MemoryForget(TypedTool[MemoryForgetArguments]):
             tool=self.name, arguments=key, reason=f"delete the memory {key!r}", preview=key
         )
 
-    async def run(self, context: ToolContext, arguments: MemoryForgetArguments) -> ToolOutput:
+    async def run(self, context: ToolContext, arguments: _MemoryForgetArguments) -> ToolOutput:
         """Delete it."""
         if await asyncio.to_thread(self._memory.forget, arguments.key):
             return ToolOutput(content=f"Memory deleted: {arguments.key}")

@@ -23,6 +23,9 @@ _DROPPED = frozenset(
     contentMediaType contentEncoding contentSchema readOnly writeOnly deprecated const
     """.split()
 )
+_UNTOLD = frozenset(
+    "minimum maximum exclusiveMinimum minLength maxLength minItems maxItems".split()
+)
 _MAX_DEPTH = 12
 _MAX_NODES = 2_000
 _UNIONS = ("anyOf", "oneOf")
@@ -32,8 +35,20 @@ _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 @cache
 def model_schema(kind: type[BaseModel]) -> Mapping[str, object]:
-    """The schema of a pydantic model, sanitised."""
-    return sanitised(kind.model_json_schema())
+    """The schema of a pydantic model, sanitised, without what only its check needs to know."""
+    return _told(sanitised(kind.model_json_schema()))
+
+
+def _told(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of ours as short as it can be told: bounds and empty defaults are checked anyway."""
+    kept = {k: v for k, v in schema.items() if k not in _UNTOLD and (v or k != "default")}
+    if kept.get("additionalProperties") is False:
+        del kept["additionalProperties"]
+    if "properties" in kept:
+        kept["properties"] = {name: _told(one) for name, one in kept["properties"].items()}
+    if "items" in kept:
+        kept["items"] = _told(kept["items"])
+    return kept
 
 
 def sanitised(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,17 +122,25 @@ class _Flattening:
     def _without_union(
         self, given: Mapping[str, Any], union: str, depth: int, inside: tuple[str, ...]
     ) -> dict[str, Any]:
-        """`X or null` becomes X; several plain types become a list of types; other unions stay."""
+        """Several plain types become a list of types, `X or null` too; other unions stay."""
         choices = [self.plain(one, depth + 1, inside) for one in _list(given[union])]
         real = [one for one in choices if one.get("type") != "null"]
+        null = ["null"] if len(real) < len(choices) else []
         rest = {k: v for k, v in given.items() if k != union}
+        if null and rest.get("default", 0) is None:
+            del rest["default"]  # the same as leaving it out
         if not real:
             return rest
-        if len(real) == 1:
-            return {**real[0], **rest}
+        if len(real) == 1 and (not null or isinstance(real[0].get("type"), str)):
+            one = {**real[0], **rest}
+            if null:
+                one["type"] = [real[0]["type"], *null]
+            if null and "enum" in one:
+                one["enum"] = [*one["enum"], None]
+            return one
         if all(set(one) == {"type"} and isinstance(one["type"], str) for one in real):
-            return {**rest, "type": [one["type"] for one in real]}
-        return {**rest, union: real}
+            return {**rest, "type": [one["type"] for one in real] + null}
+        return {**rest, union: choices}
 
 
 def _merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:

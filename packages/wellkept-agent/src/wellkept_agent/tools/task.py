@@ -15,9 +15,9 @@ from wellkept.core.records import record
 from wellkept.core.session.events import ToolKind
 from wellkept_agent.control import RunEnd
 from wellkept_agent.permissions import PermissionMode
-from wellkept_agent.plan_mode.settings import PlanModeSettings
+from wellkept_agent.plan_mode import PlanModeSettings
 from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool
-from wellkept_agent.tools.context import ToolContext
+from wellkept_agent.tools.registry import ToolContext
 
 if TYPE_CHECKING:
     from wellkept_agent.session import AgentSession
@@ -69,20 +69,16 @@ PLAN: Final = AgentType(
 )
 
 
-class TaskArguments(Arguments):
-    """Arguments of Task."""
-
+class _TaskArguments(Arguments):
     description: Annotated[str, Field(description="The task in three to five words.")]
     prompt: Annotated[
         str, Field(min_length=1, description="Everything the sub-agent must know; it sees no more.")
     ]
-    subagent_type: Annotated[
-        str, Field(description="general-purpose, Explore (only reads) or Plan (only reads).")
-    ] = GENERAL.name
-    model: Annotated[str | None, Field(description="Another model for it.")] = None
+    subagent_type: Annotated[str, Field()] = GENERAL.name
+    model: Annotated[str | None, Field()] = None
 
 
-class Task(TypedTool[TaskArguments]):
+class Task(TypedTool[_TaskArguments]):
     """Starts sub-agents. Calls that stand side by side run side by side."""
 
     name = "Task"
@@ -103,7 +99,7 @@ class Task(TypedTool[TaskArguments]):
         self._limits = {EXPLORE.name: limits.explore_agents, PLAN.name: limits.plan_agents}
         self._slots: WeakKeyDictionary[AgentSession, dict[str, _Slots]] = WeakKeyDictionary()
 
-    async def run(self, context: ToolContext, arguments: TaskArguments) -> ToolOutput:
+    async def run(self, context: ToolContext, arguments: _TaskArguments) -> ToolOutput:
         """Run the sub-agent to its end."""
         kind = self._type(arguments.subagent_type)
         session = context.session

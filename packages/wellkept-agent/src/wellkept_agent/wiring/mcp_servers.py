@@ -22,10 +22,10 @@ from wellkept_agent.mcp_client.settings import McpSettings
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from wellkept.api.wellkept import Wellkept
     from wellkept.core.ports.skills import PromptDefinition, PromptSource
     from wellkept.skills.library.api import Skills
-    from wellkept_agent.capability import Capability
-    from wellkept_agent.wiring.memory import AgentMemory
+    from wellkept_agent.hooks import Capability
     from wellkept_agent.wiring.settings import AgentSettings
 
 USER_FILE = "mcp.json"
@@ -34,7 +34,7 @@ TRUST_FILE = "mcp-trust.json"
 
 
 def server_capability(
-    wk: AgentMemory, settings: AgentSettings, named: Sequence[Path] = ()
+    wk: Wellkept, settings: AgentSettings, named: Sequence[Path] = ()
 ) -> Callable[[], Capability] | None:
     """Makes the capability of a session; None when there are no servers. A file that was named and
     cannot be read is an error, not a report."""

@@ -15,13 +15,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from wellkept.context.candidates import MIN_E2E_CONFIDENCE, is_qa_request
-from wellkept.context.instruction_filter import is_taught
-from wellkept.context.packing import quoted
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.payloads import E2EObservation
 from wellkept.core.records import record
 from wellkept.core.session.hook_context import ContextLine, HookContext
-from wellkept.core.session.injected_text import FRAME
+from wellkept.core.session.injected_text import FRAME, quoted
 from wellkept.core.text import estimate_tokens, shorten
 from wellkept.core.types import Phase, parse_choice
 from wellkept.memory.lifecycle.confirmation import may_be_injected
@@ -29,10 +27,10 @@ from wellkept.observe.thresholds import Complexity
 from wellkept.text.instructions import fact_of
 
 if TYPE_CHECKING:
+    from wellkept.api.wellkept import Wellkept
     from wellkept.core.memory import Memory
     from wellkept.observe.observer.prefetch import PrefetchedFile
     from wellkept.observe.observer.recipes import FoundRecipe
-    from wellkept_agent.wiring.memory import AgentMemory
 
 MAX_RECIPES: Final = 2
 MAX_E2E: Final = 8
@@ -64,7 +62,7 @@ class WorkSituation:
 class TaskContext:
     """Knowledge for tasks of one memory."""
 
-    def __init__(self, wk: AgentMemory, situation: WorkSituation) -> None:
+    def __init__(self, wk: Wellkept, situation: WorkSituation) -> None:
         self._wk = wk
         self._at = situation
         if situation.complexity is not None:
@@ -182,7 +180,7 @@ def _recipe_text(found: FoundRecipe) -> str:
     recipe, memory = found.recipe, found.memory
     steps = recipe.steps[:_MAX_STEPS]
     whole = "\n".join((recipe.task_pattern, *(step.description for step in steps)))
-    if not is_taught(memory) and fact_of(whole) != whole:
+    if not memory.has_persons_word and fact_of(whole) != whole:
         return ""
     times = "once" if recipe.success_count == 1 else f"{recipe.success_count} times"
     head = f"Recipe: {quoted(recipe.task_pattern)} (used {times}) [m:{memory.short}]"
@@ -211,7 +209,7 @@ def _kind_of(memory: Memory) -> str:
 
 
 def _fact(memory: Memory) -> str | None:
-    return memory.content if is_taught(memory) else fact_of(memory.content)
+    return memory.content if memory.has_persons_word else fact_of(memory.content)
 
 
 def _file_text(files: Sequence[PrefetchedFile]) -> str:

@@ -33,8 +33,8 @@ from wellkept_agent.compaction import (
     RestoredSection,
     TimelineEntry,
 )
+from wellkept_agent.compaction.capability import Level, thresholds
 from wellkept_agent.compaction.summary import REQUEST
-from wellkept_agent.compaction.thresholds import Level, thresholds
 from wellkept_agent.events import (
     AgentEvent,
     CompactionCompleted,
@@ -140,8 +140,8 @@ class Scene:
 @pytest.mark.parametrize(
     ("window", "auto", "warning", "error", "blocking"),
     [
-        (200_000, 160_000, 180_000, 180_000, 197_000),
-        (100_000, 80_000, 80_000, 80_000, 97_000),
+        (200_000, 187_000, 180_000, 180_000, 197_000),
+        (100_000, 87_000, 80_000, 80_000, 97_000),
         (8_000, 6_400, 6_400, 6_400, 7_760),
     ],
 )
@@ -156,7 +156,6 @@ def test_thresholds(window: int, auto: int, warning: int, error: int, blocking: 
 
 
 def test_the_offset_of_13000_counts_when_it_is_reached_first() -> None:
-    assert thresholds(200_000, CompactionSettings(auto_compact_ratio=1.0)).auto_compact == 187_000
     assert thresholds(200_000, CompactionSettings(auto_compact_percent=50)).auto_compact == 100_000
     assert thresholds(200_000, CompactionSettings(auto_compact_percent=99)).auto_compact == 187_000
     assert (
@@ -278,7 +277,7 @@ def test_the_calls_that_are_not_answered_yet_stay_with_their_results(
     scene = Scene(
         make_session,
         lambda request: "the summary" if is_summary_request(request) else next(answers),
-        turns=talk(15, size=2_000),
+        turns=talk(16, size=2_200),
         tools=[look],
     )
     scene.run()

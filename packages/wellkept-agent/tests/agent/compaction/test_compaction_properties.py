@@ -28,7 +28,7 @@ from wellkept.testing.scripted_model import Answer, ScriptedModel
 from wellkept_agent import AgentSession
 from wellkept_agent.compaction import Compaction, CompactionSettings
 from wellkept_agent.compaction.compactor import open_round, safe_cut, tail_start
-from wellkept_agent.compaction.session_files import is_cleared
+from wellkept_agent.compaction.micro import is_cleared
 from wellkept_agent.compaction.summary import REQUEST
 from wellkept_agent.conversation import mended
 

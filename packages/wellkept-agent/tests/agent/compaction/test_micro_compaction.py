@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from tests.agent.compaction.conversations import is_whole, reading, result, round_of, tokens
 from wellkept.core.chat.messages import Message, ToolResultPart, assistant_message, user_message
+from wellkept_agent.budgets import TokenMeter
 from wellkept_agent.compaction import micro
-from wellkept_agent.compaction.session_files import (
+from wellkept_agent.compaction.micro import (
     CLEARED,
     SessionFiles,
     is_cleared,
     persisted_mark,
     safe_name,
 )
-from wellkept_agent.compaction.settings import COMPACTABLE_TOOLS, CompactionSettings
-from wellkept_agent.token_meter import TokenMeter
+from wellkept_agent.settings import COMPACTABLE_TOOLS, CompactionSettings
 
 pytestmark = pytest.mark.feature("G5")
 

@@ -32,12 +32,13 @@ from wellkept_agent.events import (
     SessionMemoryCompactApplied,
     SubagentStarted,
 )
-from wellkept_agent.session_memory import SessionMemory, SessionMemorySettings
-from wellkept_agent.session_memory.files import (
+from wellkept_agent.session_memory import (
     SECTIONS,
     TEMPLATE,
+    SessionMemory,
     SessionMemoryFiles,
     SessionMemoryMetadata,
+    SessionMemorySettings,
 )
 
 pytestmark = pytest.mark.feature("G6")
@@ -79,7 +80,7 @@ class Scene:
         turns: Sequence[Message] = (),
         settings: SessionMemorySettings = QUICK,
         compaction: CompactionSettings | None = None,
-        window: int = 100_000,
+        window: int = 99_999,  # compacted at 80 %
         **options: object,
     ) -> None:
         self.now = 0.0

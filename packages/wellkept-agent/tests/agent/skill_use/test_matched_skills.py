@@ -12,14 +12,14 @@ from tests.agent.conftest import MakeSession
 from wellkept.core.chat.messages import MessageKind, assistant_message, user_message
 from wellkept.testing.scripted_model import ScriptedModel
 from wellkept_agent import AgentSession
+from wellkept_agent import skill_use as module
 from wellkept_agent.budgets import CUT, SkillText
 from wellkept_agent.compaction import Compaction
 from wellkept_agent.counters import Counters, CountUsage
 from wellkept_agent.events import ProblemReported
-from wellkept_agent.flags import FeatureFlags
-from wellkept_agent.recall.capability import SHOWN
-from wellkept_agent.skill_use import matched as module
-from wellkept_agent.skill_use.matched import MatchedSkill, MatchSkills
+from wellkept_agent.recall import SHOWN
+from wellkept_agent.settings import FeatureFlags
+from wellkept_agent.skill_use import MatchedSkill, MatchSkills
 
 pytestmark = pytest.mark.feature("F5", "G10", "G11")
 

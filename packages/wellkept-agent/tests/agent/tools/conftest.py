@@ -13,8 +13,8 @@ from wellkept.testing.scripted_model import ScriptedModel, call, calls
 from wellkept_agent import AgentSession, LoopSettings, ToolOutput
 from wellkept_agent.events import AgentEvent
 from wellkept_agent.hooks import HookContext
+from wellkept_agent.permissions import Decision, PermissionRequest, Question
 from wellkept_agent.tools.default import default_tools
-from wellkept_agent.user import Decision, PermissionRequest, Question
 
 
 class TestPerson:

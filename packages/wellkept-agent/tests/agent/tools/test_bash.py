@@ -12,8 +12,8 @@ import pytest
 from tests.agent.tools.conftest import MakeBench, ToolBench
 from wellkept.testing.scripted_model import call, calls
 from wellkept_agent.events import ToolProgress
+from wellkept_agent.settings import ToolSettings
 from wellkept_agent.tools.default import default_tools
-from wellkept_agent.tools.settings import ToolSettings
 from wellkept_agent.tools.shell.bash import command_environment
 from wellkept_agent.tools.shell.process import OutputBuffer
 

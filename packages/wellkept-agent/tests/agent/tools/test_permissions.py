@@ -10,8 +10,7 @@ from tests.agent.tools.conftest import MakeBench, ToolBench
 from wellkept.text.shell.effects import Effect, effect_of
 from wellkept.text.shell.permission_rules import allows, forbids, rule_for
 from wellkept.text.shell.strict_reader import plain_commands
-from wellkept_agent.permissions import PermissionMode
-from wellkept_agent.user import Decision
+from wellkept_agent.permissions import Decision, PermissionMode
 
 pytestmark = pytest.mark.feature("G2", "G8")
 

@@ -15,13 +15,17 @@ from wellkept.core.chat.messages import MessageKind, ModelRequest, ToolCallPart
 from wellkept.core.errors import UsageError
 from wellkept.testing.scripted_model import ScriptedModel, call, calls
 from wellkept_agent import AgentSession, LoopSettings, RunEnd
+from wellkept_agent import plan_mode as slugs
 from wellkept_agent.events import AgentEvent, PlanModeEntered, PlanModeExited
 from wellkept_agent.permissions import PermissionMode
-from wellkept_agent.plan_mode import capability as slugs
-from wellkept_agent.plan_mode.capability import PlanMode
-from wellkept_agent.plan_mode.reminders import SECTIONS, full_reminder, is_attachment
-from wellkept_agent.plan_mode.settings import PlanModeSettings
-from wellkept_agent.plan_mode.tools import missing_sections
+from wellkept_agent.plan_mode import (
+    SECTIONS,
+    PlanMode,
+    PlanModeSettings,
+    full_reminder,
+    is_attachment,
+    missing_sections,
+)
 from wellkept_agent.settings import load
 from wellkept_agent.tools.default import default_tools
 
@@ -208,8 +212,8 @@ def test_when_nobody_is_there_the_plan_waits(make_session: MakeSession) -> None:
     assert session.permissions.mode is PermissionMode.DEFAULT
 
 
-def test_a_turn_ends_only_with_a_question_or_the_plan(make_session: MakeSession) -> None:
-    model = ScriptedModel(lambda _request: "I am done.")
+def test_a_plain_question_is_answered_by_one_call(make_session: MakeSession) -> None:
+    model = ScriptedModel(lambda _request: "It is 42.")
     session = make_session(
         (),
         model=model,
@@ -217,12 +221,27 @@ def test_a_turn_ends_only_with_a_question_or_the_plan(make_session: MakeSession)
         capabilities=[PlanMode()],
         settings=LoopSettings(permission_mode="plan"),
     )
-    asyncio.run(session.run("plan it"))
-    nudges = [m.text for m in session.conversation.turns if "do not end your turn" in m.text]
-    assert len(nudges) == 3
-    session.permissions.mode = PermissionMode.DEFAULT
-    asyncio.run(session.run("and now"))
-    assert len(model.requests) == 5
+    assert asyncio.run(session.run("What is the answer?")).text == "It is 42."
+    assert len(model.requests) == 1
+
+
+def test_a_plan_that_was_written_is_put_before_the_person(make_session: MakeSession) -> None:
+    capability = PlanMode()
+    model = ScriptedModel(lambda _request: "Here is my plan.")
+    session = make_session(
+        (),
+        model=model,
+        tools=default_tools(),
+        capabilities=[capability],
+        settings=LoopSettings(permission_mode="plan"),
+    )
+    path = capability.plan_file(None)
+    path.parent.mkdir(parents=True)
+    path.write_text("# Plan: it", "utf-8")
+    asyncio.run(session.run("Plan it"))
+    asyncio.run(session.run("And what is the answer?"))
+    assert "ExitPlanMode" in model.requests[1].messages[-1].text
+    assert len(model.requests) == 3
 
 
 # -- Reminders ------------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from tests.agent.tools.conftest import MakeBench, ToolBench
 from wellkept.core.records import record
+from wellkept_agent.settings import ToolSettings
 from wellkept_agent.tools.default import default_tools
-from wellkept_agent.tools.search.codebase_search import CodebaseSearch
-from wellkept_agent.tools.search.files import path_filter
+from wellkept_agent.tools.search.analyze import CodebaseSearch
+from wellkept_agent.tools.search.glob import path_filter
 from wellkept_agent.tools.search.grep import Grep
-from wellkept_agent.tools.settings import ToolSettings
 
 pytestmark = pytest.mark.feature("G2")
 
@@ -333,7 +333,7 @@ def test_a_real_project_is_analysed_and_searched(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     with wellkept.open(tmp_path / "memory.db", cwd=root) as wk:
         wk.graph.build()
-        tools = default_tools(graph=wk.graph, code_search=wk.code)
+        tools = default_tools(graph=wk.code_graph, code_search=wk.code)
         bench = Bench(root, tmp_path / "session", tools=tools)
         file = bench.use("Analyze", path="src/shop/cart.py")
         assert "src/shop/cart.py: python, 2 lines" in file.content

@@ -13,13 +13,18 @@ import pytest
 
 from tests.agent.tools.conftest import MakeBench, ToolBench
 from wellkept.core.errors import UsageError
+from wellkept_agent.permissions import Decision
+from wellkept_agent.settings import ToolSettings
 from wellkept_agent.tools.default import default_tools
-from wellkept_agent.tools.settings import ToolSettings
-from wellkept_agent.tools.web.addresses import Address, is_public, parse_url, public_addresses
-from wellkept_agent.tools.web.client import PublicWeb
+from wellkept_agent.tools.web.client import (
+    Address,
+    PublicWeb,
+    is_public,
+    parse_url,
+    public_addresses,
+)
+from wellkept_agent.tools.web.fetch import SearxEngine, WebHit, WebSearch
 from wellkept_agent.tools.web.html_script import html_to_text
-from wellkept_agent.tools.web.search import SearxEngine, WebHit, WebSearch
-from wellkept_agent.user import Decision
 
 pytestmark = pytest.mark.feature("G2")
 
@@ -114,7 +119,7 @@ def _web(**options: object) -> PublicWeb:
 
 @pytest.fixture
 def bench(make_bench: MakeBench) -> ToolBench:
-    settings = ToolSettings(web_chars=2_000)
+    settings = ToolSettings(profile="all", web_chars=2_000)
     return make_bench(tools=default_tools(web=_web(timeout_s=5.0), settings=settings))
 
 
@@ -197,7 +202,7 @@ def test_private_addresses_are_refused_whatever_names_them(bench: ToolBench, url
 
 @pytest.mark.parametrize("host", ["localhost", "2130706433", "0x7f.1", "127.1"])
 def test_the_system_resolver_is_checked_too(host: str) -> None:
-    from wellkept_agent.tools.web.addresses import resolve
+    from wellkept_agent.tools.web.client import resolve
 
     target = parse_url(f"http://{host}/")
     with pytest.raises(UsageError):
@@ -361,6 +366,6 @@ def test_a_searx_server_is_an_engine(make_bench: MakeBench, server: _Server) -> 
     assert server.seen[0][1] == "/search?format=json&q=a%20b%26c"
     broken = make_bench(tools=[WebSearch(SearxEngine(f"{base}/html"))])
     assert "format json" in broken.use("WebSearch", query="ab").content
-    settings = ToolSettings(web_search_address=f"{base}/search")
+    settings = ToolSettings(profile="all", web_search_address=f"{base}/search")
     assert "WebSearch" in [one.name for one in default_tools(settings=settings)]
     assert "WebSearch" not in [one.name for one in default_tools()]

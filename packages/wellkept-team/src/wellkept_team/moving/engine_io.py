@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.store.sqlite.checksums import Covered
-from wellkept.store.sqlite.search import quantization
+from wellkept.store.sqlite.search import vectors as quantization
 from wellkept.store.sqlite.tables.memory_rows import COLUMNS, summed_row, to_memory, to_row
 from wellkept_team.moving.tables import MovedTable
 

@@ -32,7 +32,6 @@ def open_team_database(
         )
     return PostgresTeams(
         address,
-        busy_timeout_ms=settings.store_busy_timeout_ms,
         max_connections=settings.team_max_connections,
         clock=clock,
     )

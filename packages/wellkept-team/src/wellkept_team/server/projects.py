@@ -14,9 +14,9 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeAlias
 
-from wellkept.api.server.caller import asking
 from wellkept.api.server.open_projects import OpenProjects
 from wellkept.core.errors import ForbiddenError, StoreError, UsageError
+from wellkept.core.team.caller import asking
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept

@@ -7,17 +7,14 @@ label. Answers are JSON of the records in `wellkept_team.sharing.team_entry`.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import unquote
 
-from fastapi import APIRouter, Body
-from pydantic import BaseModel, ConfigDict, Field
-
-from wellkept.api.http.operation_routes import ProjectHeader
-from wellkept.api.server.caller import asking
-from wellkept.api.server.threads import WorkerThreads
+from wellkept.api.http.endpoints import endpoint
 from wellkept.core.codec import record_to_json
+from wellkept.core.records import record
+from wellkept.core.team.caller import asking
 from wellkept.core.team.people import Role
-from wellkept_team.server.team_routes import PolicyRecord
+from wellkept.core.team.records import TeamPolicy
+from wellkept.core.verbs import Arg
 from wellkept_team.sharing.team_rules import Person
 
 if TYPE_CHECKING:
@@ -25,57 +22,19 @@ if TYPE_CHECKING:
 
 _MAX_NAME_CHARS = 80
 
-
-class SyncQuestion(BaseModel):
-    """What every request may say of who asks."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    person: str = Field(
-        default="", max_length=400, description="Who asks, where the token does not say."
-    )
+WhoArg = Annotated[str, Arg("Who asks, where the token does not say.", None, 400)]
+AfterArg = Annotated[int, Arg("Only what came after this number.", 0)]
 
 
-class PullInput(SyncQuestion):
-    """What changed after a number."""
-
-    after: int = Field(default=0, ge=0)
-    limit: int = Field(default=200, ge=1, le=200)
-
-
-class WaitingInput(SyncQuestion):
-    """What waits, after a number."""
-
-    after: int = Field(default=0, ge=0)
-
-
-class PushInput(SyncQuestion):
-    """Changes of a laptop: `put`, `close`, `erase` or `confirm`, each with the id, and `base`, the
-    number of the record that the laptop knows."""
-
-    items: list[dict[str, Any]] = Field(max_length=200)
-
-
-class DecideInput(SyncQuestion):
-    """A reviewer's yes (`holds`) or no to records."""
-
-    ids: list[str] = Field(min_length=1, max_length=200)
-    holds: bool
-
-
-class HandoffInput(SyncQuestion):
-    """A hand-over of a branch, as `wellkept handoff` writes it."""
-
-    text: str = Field(min_length=1, max_length=16_000)
-
-
-class HandoffsOutput(BaseModel):
+@record(kw_only=True)
+class HandoffsOutput:
     """The latest hand-overs, by branch."""
 
     items: dict[str, str]
 
 
-class PulledOutput(BaseModel):
+@record(kw_only=True)
+class PulledOutput:
     """One page of changes; `cursor` is what to ask after next."""
 
     changes: list[dict[str, Any]]
@@ -86,10 +45,11 @@ class PulledOutput(BaseModel):
     handoffs: str
     person: str
     role: str
-    policy: PolicyRecord | None
+    policy: TeamPolicy | None
 
 
-class PushedOutput(BaseModel):
+@record(kw_only=True)
+class PushedOutput:
     """What became of each item, in their order."""
 
     results: list[dict[str, Any]]
@@ -97,123 +57,94 @@ class PushedOutput(BaseModel):
     log: str
 
 
-class WaitingOutput(BaseModel):
+@record(kw_only=True)
+class WaitingOutput:
     """What waits for a second person or a reviewer."""
 
     items: list[dict[str, Any]]
 
 
-class DecidedOutput(BaseModel):
+@record(kw_only=True)
+class DecidedOutput:
     """What became of each record."""
 
     results: list[dict[str, Any]]
 
 
-def sync_routes(workers: WorkerThreads) -> APIRouter:
-    """The routes."""
-    router = APIRouter(prefix="/sync", tags=["sync"])
-    _add_records(router, workers)
-    _add_decisions(router, workers)
-    _add_handoffs(router, workers)
-    return router
+@endpoint("POST", "/sync/pull", role=Role.READER)
+def sync_pull(
+    wk: Wellkept,
+    *,
+    person: WhoArg = "",
+    after: AfterArg = 0,
+    limit: Annotated[int, Arg("How many.", 1, 200)] = 200,
+) -> PulledOutput:
+    """Changes after a number, without what others proposed."""
+    by = _person(person)
+    page: dict[str, Any] = record_to_json(wk.team_memory.pull(after=after, limit=limit, by=by))
+    return PulledOutput(**page, person=by.name, role=asking().role.value, policy=wk.services.policy)
 
 
-def _add_records(router: APIRouter, workers: WorkerThreads) -> None:
-    """Laptops fetch and bring changes."""
-
-    @router.post("/pull", operation_id="sync_pull")
-    async def pull(
-        request: Annotated[PullInput, Body()], in_project: ProjectHeader = ""
-    ) -> PulledOutput:
-        """Changes after a number, without what others proposed."""
-        by = _person(request)
-
-        def work(wk: Wellkept) -> PulledOutput:
-            page = wk.team_memory.pull(after=request.after, limit=request.limit, by=by)
-            plain: dict[str, Any] = record_to_json(page)
-            policy = wk.services.policy
-            return PulledOutput(
-                **plain,
-                person=by.name,
-                role=asking().role.value,
-                policy=None if policy is None else PolicyRecord.model_validate(policy),
-            )
-
-        return await workers.run(unquote(in_project), work)
-
-    @router.post("/push", operation_id="sync_push")
-    async def push(
-        request: Annotated[PushInput, Body()], in_project: ProjectHeader = ""
-    ) -> PushedOutput:
-        """Take in changes of a laptop; each is answered for itself."""
-        by = _person(request)
-
-        def work(wk: Wellkept) -> PushedOutput:
-            plain: dict[str, Any] = record_to_json(wk.team_memory.push(request.items, by=by))
-            return PushedOutput(**plain)
-
-        return await workers.run(unquote(in_project), work)
+@endpoint("POST", "/sync/push", role=Role.WRITER)
+def sync_push(
+    wk: Wellkept,
+    *,
+    person: WhoArg = "",
+    items: Annotated[
+        tuple[dict[str, Any], ...],
+        Arg(
+            "`put`, `close`, `erase` or `confirm`, each with the id, and `base`, the number of the"
+            " record that the laptop knows.",
+            None,
+            200,
+        ),
+    ],
+) -> PushedOutput:
+    """Take in changes of a laptop; each is answered for itself."""
+    made: dict[str, Any] = record_to_json(wk.team_memory.push(items, by=_person(person)))
+    return PushedOutput(**made)
 
 
-def _add_decisions(router: APIRouter, workers: WorkerThreads) -> None:
-    """What waits for a second person, and a reviewer's word on it."""
-
-    @router.post("/waiting", operation_id="sync_waiting")
-    async def waiting(
-        request: Annotated[WaitingInput, Body()], in_project: ProjectHeader = ""
-    ) -> WaitingOutput:
-        """What waits for a second person or a reviewer, oldest change first."""
-
-        def work(wk: Wellkept) -> WaitingOutput:
-            found = wk.team_memory.waiting(after=request.after)
-            return WaitingOutput(items=[record_to_json(one) for one in found])
-
-        return await workers.run(unquote(in_project), work)
-
-    @router.post("/decide", operation_id="sync_decide")
-    async def decide(
-        request: Annotated[DecideInput, Body()], in_project: ProjectHeader = ""
-    ) -> DecidedOutput:
-        """A reviewer's yes or no."""
-        by = _person(request)
-
-        def work(wk: Wellkept) -> DecidedOutput:
-            made = wk.team_memory.decide(request.ids, holds=request.holds, by=by)
-            return DecidedOutput(results=[record_to_json(one) for one in made])
-
-        return await workers.run(unquote(in_project), work)
+@endpoint("POST", "/sync/waiting", role=Role.READER)
+def sync_waiting(wk: Wellkept, *, person: WhoArg = "", after: AfterArg = 0) -> WaitingOutput:  # noqa: ARG001
+    """What waits for a second person or a reviewer, oldest change first."""
+    return WaitingOutput(items=[record_to_json(o) for o in wk.team_memory.waiting(after=after)])
 
 
-def _add_handoffs(router: APIRouter, workers: WorkerThreads) -> None:
-    """Branches that are handed over."""
-
-    @router.post("/handoffs", operation_id="sync_handoffs")
-    async def handoffs(
-        request: Annotated[SyncQuestion, Body()], in_project: ProjectHeader = ""
-    ) -> HandoffsOutput:
-        """The latest hand-overs of branches."""
-        _ = _person(request)
-        return await workers.run(
-            unquote(in_project), lambda wk: HandoffsOutput(items=wk.team_memory.handoffs())
-        )
-
-    @router.post("/handoff", operation_id="sync_handoff")
-    async def handoff(
-        request: Annotated[HandoffInput, Body()], in_project: ProjectHeader = ""
-    ) -> HandoffsOutput:
-        """Hand a branch over; the latest of a branch counts."""
-        by = _person(request)
-
-        def work(wk: Wellkept) -> HandoffsOutput:
-            wk.team_memory.hand_over(request.text, by=by)
-            return HandoffsOutput(items=wk.team_memory.handoffs())
-
-        return await workers.run(unquote(in_project), work)
+@endpoint("POST", "/sync/decide", role=Role.REVIEWER)
+def sync_decide(
+    wk: Wellkept,
+    *,
+    person: WhoArg = "",
+    ids: Annotated[tuple[str, ...], Arg("Records to decide on.", 1, 200)],
+    holds: Annotated[bool, Arg("Yes or no.")],
+) -> DecidedOutput:
+    """A reviewer's yes or no."""
+    made = wk.team_memory.decide(ids, holds=holds, by=_person(person))
+    return DecidedOutput(results=[record_to_json(one) for one in made])
 
 
-def _person(request: SyncQuestion) -> Person:
+@endpoint("POST", "/sync/handoffs", role=Role.READER)
+def sync_handoffs(wk: Wellkept, *, person: WhoArg = "") -> HandoffsOutput:  # noqa: ARG001
+    """The latest hand-overs of branches."""
+    return HandoffsOutput(items=wk.team_memory.handoffs())
+
+
+@endpoint("POST", "/sync/handoff", role=Role.WRITER)
+def sync_handoff(
+    wk: Wellkept,
+    *,
+    person: WhoArg = "",
+    text: Annotated[str, Arg("As `wellkept session handoff` writes it.", 1, 16_000)],
+) -> HandoffsOutput:
+    """Hand a branch over; the latest of a branch counts."""
+    wk.team_memory.hand_over(text, by=_person(person))
+    return HandoffsOutput(items=wk.team_memory.handoffs())
+
+
+def _person(given: str) -> Person:
     """Who asks. On a server of one person everybody with its token may decide."""
     principal = asking()
-    named = " ".join(request.person.split())[:_MAX_NAME_CHARS]
+    named = " ".join(given.split())[:_MAX_NAME_CHARS]
     name = named if principal.is_local and named else principal.user
     return Person(name=name, may_review=principal.role.covers(Role.REVIEWER))

@@ -6,16 +6,14 @@ Each acts as whoever asks; what they may not do, the role refuses here and the d
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio.to_thread
-from fastapi import APIRouter, Body, Path, Query
-from pydantic import Field
 
-from wellkept.api.operations.inputs import Model
-from wellkept.api.server.caller import asking
-from wellkept.api.server.record_models import record_model
-from wellkept.core.errors import UsageError
+from wellkept.api.http.endpoints import Asked, endpoint
+from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.records import record
+from wellkept.core.team.caller import asking
 from wellkept.core.team.people import Role
 from wellkept.core.team.records import (
     MAX_KEPT_DAYS,
@@ -23,12 +21,12 @@ from wellkept.core.team.records import (
     AuditFilter,
     ManagedSkill,
     Person,
-    RetentionReport,
     TeamPolicy,
     TokenInfo,
     UpkeepReport,
     read_types,
 )
+from wellkept.core.verbs import Arg
 from wellkept_team.people.administration import MAX_DAYS, USUAL_DAYS, IssuedToken, Team
 from wellkept_team.people.policies import policy_of
 from wellkept_team.server.projects import TeamProjects
@@ -36,47 +34,14 @@ from wellkept_team.server.projects import TeamProjects
 if TYPE_CHECKING:
     from wellkept.core.ports.team import TeamDatabase
 
-_Result = TypeVar("_Result")
-
-PersonName = Annotated[str, Path(description="A member of your organisation.")]
-PolicyProject = Annotated[
-    str, Query(description="The identity of a project; empty means the organisation.")
-]
+NameArg = Annotated[str, Arg("A member of your organisation.")]
+IdArg = Annotated[str, Arg("The id of a token.")]
+DaysArg = Annotated[int | None, Arg("How many days.", 1, MAX_KEPT_DAYS)]
+ProjectArg = Annotated[str, Arg("The identity of a project; empty means the organisation.")]
 
 
-class PersonRecord(record_model(Person)):
-    """A member."""
-
-
-class TokenRecord(record_model(TokenInfo)):
-    """What is known of a token; not the token."""
-
-
-class IssuedTokenRecord(record_model(IssuedToken)):
-    """A token, shown this once."""
-
-
-class AuditRecord(record_model(AuditEntry)):
-    """Something that was changed, or a memory of another that was read."""
-
-
-class PolicyRecord(record_model(TeamPolicy)):
-    """What an organisation decides for its projects."""
-
-
-class RetentionRecord(record_model(RetentionReport)):
-    """Memories of a project."""
-
-
-class UpkeepRecord(record_model(UpkeepReport, models={RetentionReport: RetentionRecord})):
-    """What policies keep no longer."""
-
-
-class ManagedSkillRecord(record_model(ManagedSkill)):
-    """A skill for everybody."""
-
-
-class Me(Model):
+@record(kw_only=True)
+class Me:
     """Who you are here."""
 
     tenant: str
@@ -86,258 +51,228 @@ class Me(Model):
     token_id: str
 
 
-class People(Model):
+@record
+class People:
     """Members by name."""
 
-    items: list[PersonRecord]
+    items: tuple[Person, ...]
 
 
-class Tokens(Model):
+@record
+class Tokens:
     """Tokens, newest first."""
 
-    items: list[TokenRecord]
+    items: tuple[TokenInfo, ...]
 
 
-class AuditPage(Model):
-    """Entries, newest first."""
+@record
+class AuditPage:
+    """Entries, newest first. `next_before` is `before` of the next page."""
 
-    items: list[AuditRecord]
-    next_before: int | None = Field(default=None, description="`before` of the next page.")
+    items: tuple[AuditEntry, ...]
+    next_before: int | None
 
 
-class ManagedSkills(Model):
+@record
+class ManagedSkills:
     """Skills for everybody, by name."""
 
-    items: list[ManagedSkillRecord]
+    items: tuple[ManagedSkill, ...]
 
 
-class RoleInput(Model):
-    """The role of a member."""
-
-    role: Role
-
-
-class TokenInput(Model):
-    """A token to issue."""
-
-    person: str
-    label: str = Field(default="", max_length=200, description="What it is for, such as a laptop.")
-    days: int | None = Field(
-        default=USUAL_DAYS, ge=1, le=MAX_DAYS, description="Null never expires."
-    )
-
-
-class PolicyInput(Model):
-    """A policy; what is null is left to the organisation's, and then as usual."""
-
-    injected_types: list[str] | None = None
-    retention_days: int | None = Field(default=None, ge=1, le=MAX_KEPT_DAYS)
-    audit_days: int | None = Field(
-        default=None,
-        ge=1,
-        le=MAX_KEPT_DAYS,
-        description="How long the audit log is kept; of the organisation's own policy only.",
-    )
-
-
-class SkillInput(Model):
-    """The text of a skill, a SKILL.md."""
-
-    text: str
-
-
-class Done(Model):
+@record
+class Done:
     """That it was done."""
 
     done: bool = True
 
 
-def add_team(router: APIRouter, projects: TeamProjects | None) -> None:
-    """Add the routes. Without a team they say that there is none."""
-    tagged = APIRouter(prefix="/team", tags=["team"])
-    ask = _Ask(projects)
-    _add_people(tagged, ask)
-    _add_tokens(tagged, ask)
-    _add_audit(tagged, ask)
-    _add_policies(tagged, ask)
-    _add_upkeep(tagged, ask)
-    _add_skills(tagged, ask)
-    router.include_router(tagged)
-
-
-class _Ask:
-    """Runs work on the organisation of whoever asks, in a thread."""
-
-    def __init__(self, projects: TeamProjects | None) -> None:
-        self._projects = projects
-
-    async def __call__(self, work: Callable[[Team], _Result]) -> _Result:
-        from wellkept.core.errors import NotFoundError
-
-        if self._projects is None:
-            raise NotFoundError(
-                "There is no team here; this is the memory of one machine.",
-                hint="`wellkept serve --database` serves a team.",
-            )
-        teams: TeamDatabase = self._projects.memories.teams
-        principal = asking()
-        team = Team(teams.team_of(principal), tenant=principal.tenant)
-        return await anyio.to_thread.run_sync(lambda: work(team))
-
-
-def _add_people(router: APIRouter, ask: _Ask) -> None:
-    @router.get("/me", operation_id="team_me")
-    async def me() -> Me:
-        """Who you are, and in which organisation."""
-
-        def work(team: Team) -> Me:
-            who, known = asking(), team.store.organisation()
-            return Me(
-                tenant=who.tenant,
-                title=known.title if known else "",
-                user=who.user,
-                role=who.role,
-                token_id=who.token_id,
-            )
-
-        return await ask(work)
-
-    @router.get("/people", operation_id="team_people")
-    async def people() -> People:
-        """Everybody, with those who were removed."""
-        return await ask(
-            lambda team: People(items=[PersonRecord.model_validate(p) for p in team.store.people()])
+async def _in_team(asked: Asked, work: Callable[[Team], bytes]) -> bytes:
+    """Run work on the organisation of whoever asks."""
+    projects = asked.server.projects
+    if not isinstance(projects, TeamProjects):
+        raise NotFoundError(
+            "There is no team here; this is the memory of one machine.",
+            hint="`wellkept serve --database` serves a team.",
         )
-
-    @router.put("/people/{name}", operation_id="team_put_person")
-    async def put(name: PersonName, given: Annotated[RoleInput, Body()]) -> Done:
-        """Add a person, or change their role."""
-        return await ask(lambda team: _done(team.store.put_person(name, given.role)))
-
-    @router.delete("/people/{name}", operation_id="team_remove_person")
-    async def remove(name: PersonName) -> Done:
-        """End a membership and all tokens of the person; what they wrote stays."""
-        return await ask(lambda team: _done(team.store.remove_person(name)))
+    teams: TeamDatabase = projects.memories.teams
+    principal = asking()
+    team = Team(teams.team_of(principal), tenant=principal.tenant)
+    return await anyio.to_thread.run_sync(lambda: work(team))
 
 
-def _add_tokens(router: APIRouter, ask: _Ask) -> None:
-    @router.get("/tokens", operation_id="team_tokens")
-    async def tokens() -> Tokens:
-        """All tokens for an administrator, else your own."""
-        return await ask(
-            lambda team: Tokens(items=[TokenRecord.model_validate(t) for t in team.store.tokens()])
+def _team(method: str, path: str, role: Role) -> Any:
+    return endpoint(method, f"/team{path}", role=role, runs=_in_team)
+
+
+# -- People ---------------------------------------------------------------------------------------
+
+
+@_team("GET", "/me", Role.READER)
+def team_me(team: Team) -> Me:
+    """Who you are, and in which organisation."""
+    who, known = asking(), team.store.organisation()
+    return Me(
+        tenant=who.tenant,
+        title=known.title if known else "",
+        user=who.user,
+        role=who.role,
+        token_id=who.token_id,
+    )
+
+
+@_team("GET", "/people", Role.READER)
+def team_people(team: Team) -> People:
+    """Everybody, with those who were removed."""
+    return People(tuple(team.store.people()))
+
+
+@_team("PUT", "/people/{name}", Role.ADMIN)
+def team_put_person(
+    team: Team, name: NameArg, *, role: Annotated[Role, Arg("Their role.")]
+) -> Done:
+    """Add a person, or change their role."""
+    team.store.put_person(name, Role(role))
+    return Done()
+
+
+@_team("DELETE", "/people/{name}", Role.ADMIN)
+def team_remove_person(team: Team, name: NameArg) -> Done:
+    """End a membership and all tokens of the person; what they wrote stays."""
+    team.store.remove_person(name)
+    return Done()
+
+
+# -- Tokens ---------------------------------------------------------------------------------------
+
+
+@_team("GET", "/tokens", Role.READER)
+def team_tokens(team: Team) -> Tokens:
+    """All tokens for an administrator, else your own."""
+    return Tokens(tuple(team.store.tokens()))
+
+
+@_team("POST", "/tokens", Role.ADMIN)
+def team_issue_token(
+    team: Team,
+    *,
+    person: NameArg,
+    label: Annotated[str, Arg("What it is for, such as a laptop.", None, 200)] = "",
+    days: Annotated[int | None, Arg("How long it lasts.", 1, MAX_DAYS)] = USUAL_DAYS,
+    forever: Annotated[bool, Arg("It never expires.")] = False,
+) -> IssuedToken:
+    """Issue a token; it is shown this once."""
+    return team.issue_token(person, label=label, days=None if forever else days)
+
+
+@_team("POST", "/tokens/rotate", Role.READER)
+def team_rotate_own_token(team: Team) -> IssuedToken:
+    """Exchange the token that you ask with; the new one lasts no longer."""
+    return team.rotate_own_token(asking())
+
+
+@_team("POST", "/tokens/{id}/rotate", Role.ADMIN)
+def team_rotate_token(team: Team, id: IdArg) -> IssuedToken:
+    """Replace a token by one that lasts as long; the old one ends at once."""
+    return team.rotate_token(id)
+
+
+@_team("DELETE", "/tokens/{id}", Role.ADMIN)
+def team_revoke_token(team: Team, id: IdArg) -> Done:
+    """End a token at once."""
+    team.store.revoke_token(id)
+    return Done()
+
+
+# -- Audit, policies, upkeep and skills -----------------------------------------------------------
+
+
+@_team("GET", "/audit", Role.READER)
+def team_audit(
+    team: Team,
+    *,
+    person: Annotated[str, Arg("Only of this person.")] = "",
+    action: Annotated[str, Arg("How the action begins: memory read.")] = "",
+    subject: Annotated[str, Arg("A full id of a memory, or a name.")] = "",
+    before: Annotated[int | None, Arg("next_before of the page before.")] = None,
+    limit: Annotated[int, Arg("How many.", 1, 1000)] = 100,
+) -> AuditPage:
+    """What was changed, and which memories of others were read: all for an administrator, else what
+    you did yourself."""
+    wanted = AuditFilter(
+        person=person or None,
+        action=action or None,
+        subject=subject or None,
+        before=before,
+        limit=limit,
+    )
+    found = tuple(team.store.audit(wanted))
+    return AuditPage(found, found[-1].number if len(found) == limit else None)
+
+
+@_team("GET", "/policy", Role.READER)
+def team_policy(team: Team, *, project: ProjectArg = "") -> TeamPolicy:
+    """The policy that holds for a project."""
+    return policy_of(team.store, project)
+
+
+@_team("PUT", "/policy", Role.ADMIN)
+def team_put_policy(
+    team: Team,
+    *,
+    project: ProjectArg = "",
+    injected_types: Annotated[tuple[str, ...] | None, Arg("Types given unasked.")] = None,
+    retention_days: DaysArg = None,
+    audit_days: DaysArg = None,
+) -> Done:
+    """Set the policy of a project, or of the organisation; what is left out is as the
+    organisation's, and then as usual. The audit log is the organisation's own."""
+    if project and audit_days is not None:
+        raise UsageError(
+            "The audit log is the organisation's, not a project's.", hint="Name no project."
         )
-
-    @router.post("/tokens", operation_id="team_issue_token")
-    async def issue(given: Annotated[TokenInput, Body()]) -> IssuedTokenRecord:
-        """Issue a token; it is shown this once."""
-        return await ask(
-            lambda team: IssuedTokenRecord.model_validate(
-                team.issue_token(given.person, label=given.label, days=given.days)
-            )
-        )
-
-    @router.post("/tokens/{id}/rotate", operation_id="team_rotate_token")
-    async def rotate(id: Annotated[str, Path()]) -> IssuedTokenRecord:
-        """Replace a token by one that lasts as long; the old one ends at once."""
-        return await ask(lambda team: IssuedTokenRecord.model_validate(team.rotate_token(id)))
-
-    @router.post("/tokens/rotate", operation_id="team_rotate_own_token")
-    async def rotate_own() -> IssuedTokenRecord:
-        """Exchange the token that you ask with; the new one lasts no longer."""
-        return await ask(
-            lambda team: IssuedTokenRecord.model_validate(team.rotate_own_token(asking()))
-        )
-
-    @router.delete("/tokens/{id}", operation_id="team_revoke_token")
-    async def revoke(id: Annotated[str, Path()]) -> Done:
-        """End a token at once."""
-        return await ask(lambda team: _done(team.store.revoke_token(id)))
+    wanted = TeamPolicy(
+        injected_types=None if injected_types is None else read_types(injected_types),
+        retention_days=retention_days,
+        audit_days=audit_days,
+    )
+    team.store.put_policy(project, wanted)
+    return Done()
 
 
-def _add_audit(router: APIRouter, ask: _Ask) -> None:
-    @router.get("/audit", operation_id="team_audit")
-    async def audit(
-        person: Annotated[str, Query(description="Only of this person.")] = "",
-        action: Annotated[str, Query(description="How the action begins: memory read.")] = "",
-        subject: Annotated[str, Query(description="A full id of a memory, or a name.")] = "",
-        before: Annotated[int | None, Query(description="next_before of the page before.")] = None,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    ) -> AuditPage:
-        """What was changed, and which memories of others were read: all for an administrator, else
-        what you did yourself."""
-        wanted = AuditFilter(
-            person=person or None,
-            action=action or None,
-            subject=subject or None,
-            before=before,
-            limit=limit,
-        )
-
-        def work(team: Team) -> AuditPage:
-            found = team.store.audit(wanted)
-            more = found[-1].number if len(found) == limit else None
-            items = [AuditRecord.model_validate(entry) for entry in found]
-            return AuditPage(items=items, next_before=more)
-
-        return await ask(work)
+@_team("GET", "/upkeep", Role.ADMIN)
+def team_upkeep_preview(team: Team) -> UpkeepReport:
+    """What the policies keep no longer and the next upkeep would delete."""
+    return team.store.upkeep(dry_run=True)
 
 
-def _add_policies(router: APIRouter, ask: _Ask) -> None:
-    @router.get("/policy", operation_id="team_policy")
-    async def policy(project: PolicyProject = "") -> PolicyRecord:
-        """The policy that holds for a project."""
-        return await ask(lambda team: PolicyRecord.model_validate(policy_of(team.store, project)))
-
-    @router.put("/policy", operation_id="team_put_policy")
-    async def put(given: Annotated[PolicyInput, Body()], project: PolicyProject = "") -> Done:
-        """Set the policy of a project, or of the organisation."""
-        types = given.injected_types
-        wanted = TeamPolicy(
-            injected_types=None if types is None else read_types(types),
-            retention_days=given.retention_days,
-            audit_days=given.audit_days,
-        )
-        if project and wanted.audit_days is not None:
-            raise UsageError(
-                "The audit log is the organisation's, not a project's.", hint="Name no project."
-            )
-        return await ask(lambda team: _done(team.store.put_policy(project, wanted)))
+@_team("POST", "/upkeep", Role.ADMIN)
+def team_upkeep(team: Team) -> UpkeepReport:
+    """Delete now what the policies keep no longer; the server does it by itself from time to
+    time."""
+    return team.store.upkeep(dry_run=False)
 
 
-def _add_upkeep(router: APIRouter, ask: _Ask) -> None:
-    @router.get("/upkeep", operation_id="team_upkeep_preview")
-    async def preview() -> UpkeepRecord:
-        """What the policies keep no longer and the next upkeep would delete. For administrators."""
-        return await ask(lambda team: UpkeepRecord.model_validate(team.store.upkeep(dry_run=True)))
-
-    @router.post("/upkeep", operation_id="team_upkeep")
-    async def run() -> UpkeepRecord:
-        """Delete now what the policies keep no longer; the server does it by itself from time to
-        time. For administrators."""
-        return await ask(lambda team: UpkeepRecord.model_validate(team.store.upkeep(dry_run=False)))
+@_team("GET", "/skills", Role.READER)
+def team_skills(team: Team) -> ManagedSkills:
+    """Skills that the organisation gives to everybody."""
+    return ManagedSkills(tuple(team.store.managed_skills()))
 
 
-def _add_skills(router: APIRouter, ask: _Ask) -> None:
-    @router.get("/skills", operation_id="team_skills")
-    async def skills() -> ManagedSkills:
-        """Skills that the organisation gives to everybody."""
-        return await ask(
-            lambda team: ManagedSkills(
-                items=[ManagedSkillRecord.model_validate(s) for s in team.store.managed_skills()]
-            )
-        )
-
-    @router.put("/skills/{name}", operation_id="team_put_skill")
-    async def put(name: Annotated[str, Path()], given: Annotated[SkillInput, Body()]) -> Done:
-        """Add a skill for everybody, or replace its text."""
-        return await ask(lambda team: _done(team.put_skill(name, given.text)))
-
-    @router.delete("/skills/{name}", operation_id="team_remove_skill")
-    async def remove(name: Annotated[str, Path()]) -> Done:
-        """Take a skill away."""
-        return await ask(lambda team: _done(team.store.remove_managed_skill(name)))
+@_team("PUT", "/skills/{name}", Role.ADMIN)
+def team_put_skill(
+    team: Team,
+    name: Annotated[str, Arg("The name of the skill.")],
+    *,
+    text: Annotated[str, Arg("The text of a SKILL.md.")],
+) -> Done:
+    """Add a skill for everybody, or replace its text."""
+    team.put_skill(name, text)
+    return Done()
 
 
-def _done(_: Any) -> Done:
+@_team("DELETE", "/skills/{name}", Role.ADMIN)
+def team_remove_skill(team: Team, name: Annotated[str, Arg("The name of the skill.")]) -> Done:
+    """Take a skill away."""
+    team.store.remove_managed_skill(name)
     return Done()

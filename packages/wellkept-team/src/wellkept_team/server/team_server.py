@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from wellkept.api.telemetry.metrics import ServerMetrics
     from wellkept.core.errors import WellkeptError
     from wellkept.core.ports.team import TeamDatabase
-    from wellkept.core.settings.model import Settings
     from wellkept.core.team.records import UpkeepReport
 
 _LOG = logging.getLogger("wellkept.server")
 # A reverse proxy is one client: it brings everybody's requests.
 _MAX_REQUESTS = 480
+_UPKEEP_EVERY = timedelta(hours=1)
 
 
 def serve_team(
@@ -55,7 +55,7 @@ def serve_team(
     teams.require_server_role()
     memories = TeamMemories(teams, settings=settings, folder=folder, environment=os.environ)
     metrics = ServerMetrics()
-    with listening(host, port) as listener, _upkeep(teams, settings, metrics):
+    with listening(host, port) as listener, _upkeep(teams, metrics):
         run_server(
             TeamProjects(memories, folder=folder),
             listener,
@@ -72,11 +72,8 @@ def serve_team(
 
 
 @contextmanager
-def _upkeep(teams: TeamDatabase, settings: Settings, metrics: ServerMetrics) -> Generator[None]:
+def _upkeep(teams: TeamDatabase, metrics: ServerMetrics) -> Generator[None]:
     """Upkeep for as long as the server runs; told in metrics and log."""
-    if not settings.team_upkeep_minutes:
-        yield
-        return
 
     def done(report: UpkeepReport | None) -> None:
         gone = (report.memories, report.audit_entries) if report else (0, 0)
@@ -88,8 +85,7 @@ def _upkeep(teams: TeamDatabase, settings: Settings, metrics: ServerMetrics) -> 
         metrics.upkeep_failed()
         _LOG.warning("Upkeep failed (%s); it is tried again", type(error).__name__)
 
-    every = timedelta(minutes=settings.team_upkeep_minutes)
-    upkeep = TeamUpkeep(teams, every=every, on_done=done, on_failure=failed)
+    upkeep = TeamUpkeep(teams, every=_UPKEEP_EVERY, on_done=done, on_failure=failed)
     upkeep.start()
     try:
         yield

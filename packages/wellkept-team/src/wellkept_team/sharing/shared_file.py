@@ -107,7 +107,7 @@ def shared_form(memory: Memory, *, author: str | None = None) -> SharedMemory:
     if len(content) > MAX_CHARS:
         raise UsageError(f"{memory.short} has more than {MAX_CHARS:,} characters.")
     texts = (content, *memory.tags, *memory.files, *memory.modules)
-    if any(redact(text).changed for text in texts):
+    if any(redact(text, shown=True).changed for text in texts):
         raise UsageError(
             f"{memory.short} holds a secret, so it is not shared.", hint="Correct it first."
         )
@@ -222,7 +222,7 @@ def _replaced(relations: tuple[Relation, ...]) -> list[str]:
 def _labels(value: Json) -> tuple[str, ...]:
     given = cast("list[Json]", value) if isinstance(value, list) else []
     lines = (" ".join(one.split())[:MAX_LABEL_CHARS] for one in given if isinstance(one, str))
-    return tuple(dict.fromkeys(redact(line).text for line in lines if line))[:MAX_LABELS]
+    return tuple(dict.fromkeys(redact(one, shown=True).text for one in lines if one))[:MAX_LABELS]
 
 
 def _scope(value: Json) -> Scope:

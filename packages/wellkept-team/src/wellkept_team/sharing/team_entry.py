@@ -201,7 +201,7 @@ def checked_shared(shared: SharedMemory, *, author: str, now: datetime) -> Share
     if reason := reads_as_instruction(content):
         raise UsageError(f"The text reads as an instruction to an agent ({reason}).")
     labels = (*shared.tags, *shared.files, *shared.modules)
-    if any(redact(text).changed for text in (content, *labels)):
+    if any(redact(text, shown=True).changed for text in (content, *labels)):
         raise UsageError("The text holds a secret.")
     if len(labels) > 3 * MAX_LABELS or any(len(one) > MAX_LABEL_CHARS for one in labels):
         raise UsageError(f"At most {MAX_LABELS} labels of {MAX_LABEL_CHARS} characters each.")

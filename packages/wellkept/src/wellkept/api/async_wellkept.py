@@ -31,6 +31,7 @@ from typing import (
     overload,
 )
 
+from wellkept.api.verbs.library import AsyncVerbs
 from wellkept.api.wellkept import Wellkept, open  # noqa: A004 - reads `wellkept.open()`
 from wellkept.core.errors import UsageError
 
@@ -105,42 +106,20 @@ class _Stream(Generic[_Given, _Item]):
         return update_wrapper(stream, self.method)
 
 
-class AsyncWellkept:
+class AsyncWellkept(AsyncVerbs):
     """The memory of one project, for an event loop. See `Wellkept` for what each verb does."""
 
     # Write
-    remember = _Verb(Wellkept.remember)
     remember_many = _Verb(Wellkept.remember_many)
-    edit = _Verb(Wellkept.edit)
-    correct = _Verb(Wellkept.correct)
-    relate = _Verb(Wellkept.relate)
-    forget = _Verb(Wellkept.forget)
-    bulk = _Verb(Wellkept.bulk)
-    undo = _Verb(Wellkept.undo)
-    apply_commands = _Verb(Wellkept.apply_commands)
-    set_confidence = _Verb(Wellkept.set_confidence)
     # Read
-    recall = _Verb(Wellkept.recall)
-    search = _Verb(Wellkept.search)
-    index_rows = _Verb(Wellkept.index_rows)
     context = _Verb(Wellkept.context)
     ask = _Verb(Wellkept.ask)
     get = _Verb(Wellkept.get)
-    list = _Verb(Wellkept.list)
+    phase = _Verb(Wellkept.phase)
     iterate = _Stream(Wellkept.iterate)
-    timeline = _Verb(Wellkept.timeline)
-    history = _Verb(Wellkept.history)
     stats = _Verb(Wellkept.stats)
-    facets = _Verb(Wellkept.facets)
     state = _Verb(Wellkept.state)
     moment = _Verb(Wellkept.moment)
-    review = _Verb(Wellkept.review)
-    undo_steps = _Verb(Wellkept.undo_steps)
-    handoff = _Verb(Wellkept.handoff)
-    session_timeline = _Verb(Wellkept.session_timeline)
-    work_units = _Verb(Wellkept.work_units)
-    module_map = _Verb(Wellkept.module_map)
-    file_graph = _Verb(Wellkept.file_graph)
     # Upkeep
     decay = _Verb(Wellkept.decay)
     prune = _Verb(Wellkept.prune)
@@ -151,13 +130,16 @@ class AsyncWellkept:
     maintain = _Verb(Wellkept.maintain)
     maintain_if_due = _Verb(Wellkept.maintain_if_due)
     maintenance_is_due = _Verb(Wellkept.maintenance_is_due)
-    archive_work_unit = _Verb(Wellkept.archive_work_unit)
     reindex = _Verb(Wellkept.reindex)
     fill_vectors = _Verb(Wellkept.fill_vectors)
     embedding_note = _Verb(Wellkept.embedding_note)
     doctor = _Verb(Wellkept.doctor)
     health = _Verb(Wellkept.health)
     storage = _Verb(Wellkept.storage)
+    preview = _Verb(Wellkept.preview)
+    replay_prompts = _Verb(Wellkept.replay_prompts)
+    judge_silence = _Verb(Wellkept.judge_silence)
+    mute = _Verb(Wellkept.mute)
     # Data
     export = _Verb(Wellkept.export)
     export_markdown = _Verb(Wellkept.export_markdown)
@@ -170,7 +152,6 @@ class AsyncWellkept:
     merge_project = _Verb(Wellkept.merge_project)
     preview_join = _Verb(Wellkept.preview_join)
     join_project = _Verb(Wellkept.join_project)
-    clear_project = _Verb(Wellkept.clear_project)
     # Agents
     agent = _Verb(Wellkept.agent)
     agent_sessions = _Verb(Wellkept.agent_sessions)

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from wellkept.context.moment import SKILL_TIMEOUT_S, asking_for_words, context_for, silenced
+from wellkept.context.moment import SKILL_TIMEOUT_S, silenced, tell
 from wellkept.core.errors import WellkeptError
 from wellkept.core.session.hook_context import HookContext, HookContextRequest
 
@@ -43,19 +43,14 @@ class HookContextProvider:
 
     def __call__(self, request: HookContextRequest, shown: frozenset[str]) -> HookContext:
         """Context for a request, without the ids in `shown`."""
-        asked = silenced(request, shown)
-        if asked is None:
+        if silenced(request, shown) is None:
             return HookContext()
-        request, quiet = asked
         wk = self._project(Path(request.cwd) if request.cwd else Path.cwd())
         if wk is None:
             return HookContext()
         try:
-            told = context_for(
-                wk, request, shown, quiet=quiet, skill_timeout_s=self._skill_timeout_s
-            )
-            is_on = wk.settings.capture_ask == "on"
-            return asking_for_words(told, request) if is_on else told
+            asks = wk.settings.capture_ask == "on"
+            return tell(wk, request, shown, skill_timeout_s=self._skill_timeout_s, asks=asks)
         finally:
             if wk.services.is_undecided:
                 wk.close()
@@ -108,12 +103,7 @@ def open_existing(
     from wellkept.core.clock import system_clock
     from wellkept.core.settings.sources import SettingSources, load_settings
 
-    explicit: dict[str, str | int] = {
-        "store.busy_timeout_ms": busy_timeout_ms,
-        "recall.mode": "words",
-    }
-    if not with_skills:
-        explicit["context.skills"] = "off"
+    explicit = {} if with_skills else {"context.skills": "off"}
     try:
         settings = load_settings(SettingSources.of(environment, cwd=folder), explicit=explicit)
     except WellkeptError:
@@ -131,5 +121,6 @@ def open_existing(
             environment=environment,
             read_only=True,
             by_files_only=True,
+            busy_timeout_ms=busy_timeout_ms,
         )
     )

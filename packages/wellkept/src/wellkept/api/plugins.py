@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from fastapi import APIRouter
-
-    from wellkept.api.server.open_projects import OpenProjects
-    from wellkept.api.server.threads import WorkerThreads
+    from wellkept.api.http.endpoints import Endpoint
     from wellkept.api.wiring.services import Services
     from wellkept.core.ports.agent_model import AgentModel
     from wellkept.core.ports.key_values import KeyValueStore
@@ -56,11 +53,16 @@ class AgentPlugin(HasCommands, AgentSettingDoors, Protocol):
         stage: str | None,
         complexity: str | None,
         mcp_config: tuple[Path, ...],
+        output_type: Any,
     ) -> Any:
         """A `wellkept_agent.Agent`."""
         ...
 
     def agent_sessions(self, wk: Any, *, limit: int) -> Sequence[AgentSessionInfo]: ...
+
+    def usage_line(self, wk: Any) -> str:
+        """What the agent has counted, in a line; empty when there is nothing."""
+        ...
 
     def chat_model(self, wk: Any) -> AgentModel | None:
         """The model that the agent's settings name."""
@@ -83,7 +85,7 @@ class TeamPlugin(HasCommands, TeamStoreDoors, SharedFilesDoor, HandoffDoor, Prot
         """`wellkept serve --database`."""
         ...
 
-    def add_routes(self, router: APIRouter, workers: WorkerThreads, projects: OpenProjects) -> None:
+    def endpoints(self) -> Sequence[Endpoint]:
         """Routes of a team's server and of sync."""
         ...
 

@@ -10,7 +10,7 @@ Imported by the hook process at every event.
 MARK = b"[redacted:%b]"
 MAX_BYTES = 8 << 20
 
-_TOKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.=+/"
+TOKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.=+/"
 # How a provider's tokens begin, and how many characters follow at least.
 PREFIXES = (
     *((b"ghp_", 30), (b"gho_", 30), (b"ghu_", 30), (b"ghs_", 30), (b"ghr_", 30)),
@@ -24,7 +24,7 @@ PREFIXES = (
 _KEY, _KEY_BEGIN, _KEY_END = b"PRIVATE KEY-----", b"-----BEGIN", b"-----END"
 _PRIVATE = ((b"<private>", b"</private>"), (b"<private>", b"<\\/private>"))
 _MAX_TOKEN, _MAX_KEY, _MAX_LOGIN = 4096, 16_384, 300
-_NO_LOGIN = b" /\"'\\<>\n\t"
+NO_LOGIN = b" /\"'\\<>\n\t"
 
 
 def without_certain(payload: bytes) -> bytes:
@@ -47,7 +47,7 @@ def _without_tokens(payload: bytes, prefix: bytes, least: int) -> bytes:
     while (found := payload.find(prefix, at)) >= 0:
         start = found + len(prefix)
         rest = payload[start : start + _MAX_TOKEN]
-        size = len(rest) - len(rest.lstrip(_TOKEN))
+        size = len(rest) - len(rest.lstrip(TOKEN))
         parts.append(payload[at:start])
         at = start
         if size >= least and _begins(payload, found):
@@ -102,7 +102,7 @@ def _without_logins(payload: bytes) -> bytes:
         user, colon, password = login.partition(b":")
         parts.append(payload[at:start])
         at = start
-        if sign and colon and password and not any(one in login for one in _NO_LOGIN):
+        if sign and colon and password and not any(one in login for one in NO_LOGIN):
             parts.append(user + colon + MARK % b"password")
             at += len(login)
     return b"".join((*parts, payload[at:]))

@@ -52,7 +52,7 @@ HOOKS: Final = (
     Hook("SubagentStart"),
     Hook("SubagentStop"),
     Hook("PostCompact"),
-    Hook("Stop"),
+    Hook("Stop", HookMode.BOTH),
     Hook("SessionEnd"),
 )
 Reader: TypeAlias = Callable[[Fields, Origin], Event | None]
@@ -130,7 +130,8 @@ def session_started(payload: Fields, origin: Origin) -> Event:
 def prompt_submitted(payload: Fields, origin: Origin) -> Event | None:
     """UserPromptSubmit; none when only injected text is left."""
     prompt = without_injected(text(payload, "prompt"))
-    return PromptSubmitted(origin=origin, text=prompt) if prompt.strip() else None
+    plans = text(payload, "permission_mode") == "plan"
+    return PromptSubmitted(origin=origin, text=prompt, plans=plans) if prompt.strip() else None
 
 
 def compacted(payload: Fields, origin: Origin) -> Event:

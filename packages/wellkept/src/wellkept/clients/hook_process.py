@@ -29,9 +29,9 @@ ANSWER_LIMIT_S = 2.0
 # The part of it that a server may take.
 _SERVER_SHARE = 0.2
 _CHUNK_BYTES = 1 << 20
-_UNKNOWN_SESSION = "unknown"
-_SESSION_KEYS = (b'"session_id"', b'"conversation_id"', b'"sessionID"', b'"sessionId"')
-_MAX_KEY_BYTES = 200
+UNKNOWN_SESSION = "unknown"
+SESSION_KEYS = (b'"session_id"', b'"conversation_id"', b'"sessionID"', b'"sessionId"')
+MAX_KEY_BYTES = 200
 # Ends of a turn or session: the spool is drained then.
 _DRAIN_EVENTS = frozenset(
     {
@@ -59,6 +59,8 @@ _START_EVENTS = frozenset(
         "prompt",
     }
 )
+# The native program leaves these to this one, which drains.
+LEFT_EVENTS = _DRAIN_EVENTS | _START_EVENTS
 _ABANDONED_S = 300.0
 
 
@@ -77,7 +79,7 @@ def main(arguments: list[str]) -> None:
     silent, blind = _paused(state, payload)
     if mode != ANSWER and not blind:
         _capture(state, client, event, payload)
-    if mode != CAPTURE and not silent:
+    if mode != CAPTURE and not silent and (event != "Stop" or _is_attended()):
         _answer(state, client, event, payload)
 
 
@@ -102,15 +104,15 @@ def read_payload(descriptor: int) -> bytes:
 
 def session_key(payload: bytes) -> str:
     """The session id, found without parsing; good enough to group events by."""
-    for key in _SESSION_KEYS:
+    for key in SESSION_KEYS:
         start = payload.find(key)
         if start >= 0:
             end = start + len(key)
-            rest = payload[end : end + _MAX_KEY_BYTES].lstrip(b" \t\r\n:")
+            rest = payload[end : end + MAX_KEY_BYTES].lstrip(b" \t\r\n:")
             value, quote, _ = rest[1:].partition(b'"')
             if rest[:1] == b'"' and quote and value:
                 return value.decode("utf-8", "replace")
-    return _UNKNOWN_SESSION
+    return UNKNOWN_SESSION
 
 
 def debug(message: str) -> None:
@@ -157,6 +159,13 @@ def _paused(state: str, payload: bytes) -> tuple[bool, bool]:
     from wellkept.clients.pause import paused_parts
 
     return paused_parts(state, payload)
+
+
+def _is_attended() -> bool:
+    """Whether a person sits before the client. In a run without one, an answer at the stop would
+    take the place of what the agent said."""
+    attended = os.environ.get("CLAUDE_CODE_SESSION_ATTENDED")
+    return attended == "1" if attended else os.environ.get("CLAUDE_CODE_ENTRYPOINT") == "cli"
 
 
 def _redacts_first(state: str) -> bool:

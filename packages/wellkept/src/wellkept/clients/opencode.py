@@ -6,6 +6,7 @@ payloads with Claude Code's field names. A sub-agent has its own session; the sh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +29,7 @@ CLIENT: Final = "opencode"
 COMMAND_MARK: Final = "__WELLKEPT_COMMAND__"
 SCHEMA: Final = ("$schema", "https://opencode.ai/config.json")
 
+_WRAPPED: Final = re.compile(r'"((?:[^"\\]|\\.)+)"', re.DOTALL)
 _BUILT_IN: Final = frozenset(["plan_enter", "plan_exit"])
 
 
@@ -65,6 +67,18 @@ def events(
     """Translate a payload; at most one event."""
     origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
     return claude_code.read_event(READERS, event_name, payload, origin)
+
+
+def typed(prompt: str) -> str:
+    """A prompt as it was typed: `opencode run` puts each of its words with a space in quotes."""
+    whole = _WRAPPED.fullmatch(prompt.strip())
+    return whole[1].replace('\\"', '"') if whole and " " in whole[1] else prompt
+
+
+def _prompt_submitted(payload: Fields, origin: Origin) -> Event | None:
+    return claude_code.prompt_submitted(
+        {**payload, "prompt": typed(text(payload, "prompt"))}, origin
+    )
 
 
 def _tool_succeeded(payload: Fields, origin: Origin) -> Event | None:
@@ -105,7 +119,7 @@ def _kind(name: str) -> ToolKind:
 READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
     {
         "SessionStart": claude_code.session_started,
-        "UserPromptSubmit": claude_code.prompt_submitted,
+        "UserPromptSubmit": _prompt_submitted,
         "PostToolUse": _tool_succeeded,
         "PostToolUseFailure": _tool_failed,
         "SubagentStart": claude_code.subagent_started,

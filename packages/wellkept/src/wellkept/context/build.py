@@ -9,28 +9,26 @@ source, or private to another session.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
 
 from wellkept.context.candidates import (
-    INJECTED_TYPES,
     NEVER_INJECTED,
-    WARNING_TYPES,
     ContextCandidate,
     co_change_warnings,
     command_warnings,
     file_memories,
+    harmless_candidates,
+    harmless_sections,
+    is_cut,
     is_pattern,
     is_qa_request,
     is_way_out,
     qa_memories,
     session_notes,
 )
-from wellkept.context.instruction_filter import harmless_candidates, harmless_sections
-from wellkept.context.matching import Prompt
+from wellkept.context.moments import MOMENTS, Moment
 from wellkept.context.packing import ITEM_CHARS, ContextItem, ContextPack, ExtraLine, pack_items
 from wellkept.context.sections import Section, SectionLines
 from wellkept.context.start.session_sections import (
-    RULE_TYPES,
     standing_memories,
     unfinished_work,
 )
@@ -43,17 +41,14 @@ from wellkept.core.types import MemoryType, Phase, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.confirmation import may_be_injected
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import CLEAR_SCORE, RecallRequest, SearchMode
+from wellkept.memory.recall.requests import TOLD_FROM, RecallRequest
 
 DEFAULT_BUDGET_TOKENS = 250
 DEFAULT_DAYS = 30
 MAX_CANDIDATES = 60
-_MIN_UNASKED = 0.1
-"""A prompt or an output is no question: an answer to it scores low. What it is about decides."""
 _MIN_JACCARD = 0.8
 WHOLE_CHARS, WHOLE_BUDGET_TOKENS = 1_200, 320
 """Room for one record that is told alone and uncut, with its frame."""
-MAX_AT_FILE = 4
 _PLANNING = (
     MemoryType.WORKFLOW_RECIPE,
     MemoryType.DECISION,
@@ -61,36 +56,7 @@ _PLANNING = (
     MemoryType.DEAD_END,
 )
 
-
-_TOLD_AT_PROMPT = (
-    *RULE_TYPES,
-    MemoryType.FACT,
-    MemoryType.DECISION,
-    MemoryType.PATTERN,
-    MemoryType.WORKFLOW,
-    MemoryType.GOTCHA,
-    MemoryType.ERROR_PATTERN,
-    MemoryType.DEAD_END,
-)
-
-
 _NOT_FOR_TRIVIAL = frozenset({MemoryType.WORKFLOW_RECIPE, MemoryType.E2E_OBSERVATION})
-
-
-class Moment(StrEnum):
-    """The event that context is built for."""
-
-    SESSION = "session"
-    PROMPT = "prompt"
-    FILE = "file"
-    COMMAND = "command"
-    FAILURE = "failure"
-    PLAN = "plan"
-
-
-_UNASKED_TYPES = {Moment.PROMPT: _TOLD_AT_PROMPT, Moment.FAILURE: WARNING_TYPES}
-"""Nobody asks at these moments: only statements that hold, and only about what is at hand."""
-_MAX_ITEMS = {Moment.FILE: MAX_AT_FILE, Moment.COMMAND: 2, Moment.FAILURE: 2}
 
 
 @record(kw_only=True)
@@ -99,7 +65,8 @@ class ContextRequest:
 
     `reading` when a file is only read; `quiet` when only what is vouched for may be said. `days` is
     how far back work is told. A `trivial` task gets neither recipes nor end-to-end observations. Of
-    memories only `types` are told, where a policy names them.
+    memories only `types` are told, where a policy names them. `named` are files that a prompt
+    names for the first time: what went wrong there is told, and a recipe for the task.
     """
 
     project: str
@@ -111,13 +78,22 @@ class ContextRequest:
     max_chars: int | None = None
     shown: frozenset[str] = frozenset()
     session: str | None = None
-    mode: SearchMode = SearchMode.HYBRID
     trivial: bool = False
     count_access: bool = False
     reading: bool = False
     quiet: bool = False
     days: int = DEFAULT_DAYS
     types: frozenset[MemoryType] | None = None
+    named: tuple[str, ...] = ()
+
+
+@record(kw_only=True)
+class Considered:
+    """A memory that was looked at and not told, and why. `probability` where the prompt judged."""
+
+    memory: Memory
+    why: str
+    probability: float | None = None
 
 
 def build_context(
@@ -129,11 +105,13 @@ def build_context(
     sections: Sequence[SectionLines] = (),
     vouched: Sequence[ContextCandidate] = (),
     is_loaded: Callable[[str], bool] | None = None,
+    trace: list[Considered] | None = None,
 ) -> ContextPack:
     """The pack for a moment. `exists` tells whether a project file exists; `extras` are lines of
     other sources, best first, `sections` lines without a memory. `vouched` are memories that fit
     for certain: they come first, also when only one session has shown them. `is_loaded` tells
-    whether the client has a text in its own instruction files."""
+    whether the client has a text in its own instruction files. What is looked at and not told is
+    added to `trace`."""
     _check(request)
     alone = next((one for one in vouched if one.whole), None)
     if alone is not None:
@@ -141,9 +119,12 @@ def build_context(
         request = replace(request, quiet=True, budget_tokens=budget)
         vouched, sections, extras = (alone,), (), ()
     sections = harmless_sections(_not_shown(sections, request.shown))
-    chosen = _chosen(engine, request, exists=exists, vouched=vouched)
+    looked_at = list[Considered]() if trace is None else trace
+    chosen = _chosen(engine, request, exists=exists, vouched=vouched, trace=looked_at)
     if is_loaded is not None:
-        chosen = [c for c in chosen if c.is_session_note or not is_loaded(c.memory.content)]
+        loaded = [c for c in chosen if not c.is_session_note and is_loaded(c.memory.content)]
+        looked_at += (Considered(memory=c.memory, why="loaded") for c in loaded)
+        chosen = [c for c in chosen if c not in loaded]
     if any(one.section is Section.LEFT_OFF for one in sections):
         chosen = [c for c in chosen if not _is_seen_work_state(c.memory)]
     if request.types is not None:
@@ -158,7 +139,12 @@ def build_context(
         max_chars=request.max_chars,
         count_tokens=engine.count_tokens,
         extras=extras,
+        extras_share=MOMENTS[request.moment].skills,
         sections=sections,
+    )
+    packed = {item.id for item in (*pack.items, *pack.more)}
+    looked_at += (
+        Considered(memory=one.memory, why="no room") for one in items if one.id not in packed
     )
     if request.count_access and pack.items:
         engine.store.record_access([item.memory.id for item in pack.items], at=engine.clock())
@@ -171,10 +157,11 @@ def _chosen(
     *,
     exists: Callable[[str], bool] | None,
     vouched: Sequence[ContextCandidate],
+    trace: list[Considered],
 ) -> list[ContextCandidate]:
     """The candidates to pack, best first: what is vouched for, then what may be injected."""
     # Of equal weight the newest goes first.
-    gathered = () if request.quiet else _gather(engine, request)
+    gathered = () if request.quiet else _gather(engine, request, trace)
     newest = sorted(gathered, key=lambda c: c.memory.id, reverse=True)
     candidates = sorted(newest, key=lambda c: -round(c.weight, 2))
     # Filter before removing duplicates; memories already shown still suppress their duplicates.
@@ -182,10 +169,12 @@ def _chosen(
     first = {one.memory.id: one for one in vouched}
     newest_wins = request.moment is Moment.SESSION
     others = [c for c in _distinct(allowed, newest_wins=newest_wins) if c.memory.id not in first]
-    chosen = [c for c in (*first.values(), *others) if c.memory.id not in request.shown]
-    if request.moment in _MAX_ITEMS:
-        chosen = _few(chosen, _MAX_ITEMS[request.moment])
-    return chosen
+    every = (*first.values(), *others)
+    trace += (
+        Considered(memory=c.memory, why="silent") for c in every if c.memory.id in request.shown
+    )
+    chosen = [c for c in every if c.memory.id not in request.shown]
+    return _few(chosen, MOMENTS[request.moment].items)
 
 
 def _is_seen_work_state(memory: Memory) -> bool:
@@ -218,7 +207,7 @@ def _item(engine: Engine, candidate: ContextCandidate) -> ContextItem:
     return replace(item, citation="noted in this session")
 
 
-def _few(candidates: Sequence[ContextCandidate], limit: int) -> list[ContextCandidate]:
+def _few(candidates: Sequence[ContextCandidate], limit: int | None) -> list[ContextCandidate]:
     """Opening a file is not a question: only the strongest candidates, and session notes."""
     few = [c.memory.id for c in candidates if not c.is_session_note][:limit]
     return [c for c in candidates if c.is_session_note or c.memory.id in few]
@@ -229,14 +218,12 @@ def _check(request: ContextRequest) -> None:
         raise UsageError(
             f"A budget of {request.budget_tokens} tokens is out of range.", hint="Give 0 or more."
         )
-    if (
-        request.moment in (Moment.PROMPT, Moment.COMMAND, Moment.FAILURE)
-        and not request.query.strip()
-    ):
+    needs = MOMENTS[request.moment].needs
+    if needs == "query" and not request.query.strip():
         raise UsageError(
             f"Context for a {request.moment.value} needs a query.", hint="Pass its text."
         )
-    if request.moment is Moment.FILE and not request.files:
+    if needs == "files" and not request.files:
         raise UsageError("Context for a file needs its path.", hint="Give at least one file.")
 
 
@@ -247,6 +234,8 @@ def _is_allowed(
         return False
     if memory.type in NEVER_INJECTED or not may_be_injected(memory):
         return False
+    if memory.type is MemoryType.CAUSAL_DEPENDENCY and not memory.has_persons_word:
+        return False  # a habit
     if memory.scope is Scope.SESSION and memory.session_id != request.session:
         return False
     return exists is None or all(is_pattern(path) or exists(path) for path in memory.files)
@@ -290,11 +279,13 @@ def _alike(left: frozenset[str], right: frozenset[str]) -> bool:
 # -- Sources --------------------------------------------------------------------------------------
 
 
-def _gather(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
+def _gather(
+    engine: Engine, request: ContextRequest, trace: list[Considered]
+) -> Iterator[ContextCandidate]:
     if request.moment in (Moment.COMMAND, Moment.FAILURE):
-        yield from command_warnings(engine, request.project, request.query, mode=request.mode)
+        yield from command_warnings(engine, request.project, request.query)
         if request.moment is Moment.FAILURE:
-            yield from _relevant(engine, request)
+            yield from _relevant(engine, request, trace)
         return
     standing = standing_memories(engine, request.project)
     if request.moment is Moment.SESSION:
@@ -304,11 +295,13 @@ def _gather(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidat
         # A plan is one question: what stands is ranked with what matches it.
         yield from (replace(one, section=Section.KNOWN) for one in standing)
     yield from _for_files(engine, request)
+    if request.named:
+        yield from file_memories(engine, request.project, request.named, warnings_only=True)
     if request.query.strip():
-        yield from _relevant(engine, request)
+        yield from _relevant(engine, request, trace)
     asks_for_qa = request.phase is Phase.VALIDATE or is_qa_request(request.query)
     if asks_for_qa and not request.trivial:
-        yield from qa_memories(engine, request.project, request.query, mode=request.mode)
+        yield from qa_memories(engine, request.project, request.query)
 
 
 def _for_files(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
@@ -324,12 +317,15 @@ def _for_files(engine: Engine, request: ContextRequest) -> Iterator[ContextCandi
         yield from session_notes(engine, project, request.session, files)
 
 
-def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
-    """Recall hits above a minimum score. Raw session records are never injected, and are so many
+def _relevant(
+    engine: Engine, request: ContextRequest, trace: list[Considered]
+) -> Iterator[ContextCandidate]:
+    """Recall hits that are worth telling. Raw session records are never injected, and are so many
     that they would leave no room for others."""
     planning = request.moment is Moment.PLAN
-    types = _UNASKED_TYPES.get(request.moment, INJECTED_TYPES)
-    prompt = Prompt.of(request.query) if request.moment in _UNASKED_TYPES else None
+    row = MOMENTS[request.moment]
+    recipes = (MemoryType.WORKFLOW_RECIPE,) if request.named else ()
+    types = tuple(dict.fromkeys((*row.types, *recipes)))
     found = recall(
         engine,
         RecallRequest(
@@ -337,23 +333,24 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandid
             where=Filter(project=request.project, types=types, stale=False, raw=False),
             limit=20,
             phase=request.phase or (Phase.DEFINE if planning else None),
-            mode=request.mode,
             files=request.files,
             count_access=False,
             second_pass=False,
+            unasked=row.unasked,
         ),
     )
-    min_score = CLEAR_SCORE if prompt is None else _MIN_UNASKED
-    for place, hit in enumerate(found):
-        answers = (
-            place == 0 and hit.score >= CLEAR_SCORE and prompt is not None and prompt.asks_of_us
-        )
-        if prompt is not None and not answers and not prompt.is_about(hit.memory):
+    for hit in found:
+        if not may_be_injected(hit.memory) or is_way_out(hit.memory):
             continue
-        if hit.score >= min_score and not is_way_out(hit.memory):
-            bonus = 0.5 if planning and hit.memory.type in _PLANNING else 0.0
+        if row.unasked and is_cut(hit.memory):
+            continue
+        is_for_plan = planning and hit.memory.type in _PLANNING
+        if hit.score >= (TOLD_FROM if planning and not is_for_plan else row.least):
+            bonus = 0.5 if is_for_plan else 0.0
             yield ContextCandidate(
                 hit.memory,
                 1.2 + hit.score + bonus,
                 f"matches by {', '.join(hit.retrievers)}",
             )
+        else:
+            trace.append(Considered(memory=hit.memory, why="below", probability=hit.score))

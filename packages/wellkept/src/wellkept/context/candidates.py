@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from wellkept.context.sections import Section
+from wellkept.context.sections import Section, SectionLines
 from wellkept.core.ids import is_full_id
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.core.types import TYPE_RULES, MemoryType, Scope
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import RecallRequest, SearchMode
+from wellkept.memory.recall.requests import RecallRequest
+from wellkept.text.instructions import fact_of
 
 WARNING_TYPES = tuple(t for t, rule in TYPE_RULES.items() if rule.warns)
 MIN_WARNING_CONFIDENCE = 0.65
@@ -71,6 +72,11 @@ def is_from_repository(memory: Memory) -> bool:
     return bool(memory.key and memory.key.startswith("repo:")) and not _is_from_person(memory)
 
 
+def is_cut(memory: Memory) -> bool:
+    """Whether a part is missing in the middle of a quotation: nobody can tell what it says."""
+    return re.search(r"\S… \S", memory.content) is not None
+
+
 def weight(memory: Memory) -> float:
     """Weight of a memory independent of the request."""
     return memory.importance * memory.confidence
@@ -82,8 +88,8 @@ def weight(memory: Memory) -> float:
 def file_memories(
     engine: Engine, project: str, files: Sequence[str], *, warnings_only: bool
 ) -> Iterator[ContextCandidate]:
-    """Memories linked to the files: warnings first, then causal dependencies, then the rest. With
-    `warnings_only`, of all others only rules, decisions, and what a person said."""
+    """Memories linked to the files, warnings first. With `warnings_only`, of all others only rules,
+    decisions, and what a person said."""
     where = Filter(project=project, stale=False)
     named = (*files, *(one for path in files for one in patterns_of(path)))
     hits = engine.store.search_links(files=named, modules=(), where=where, limit=_SEARCH_CAP)
@@ -94,9 +100,6 @@ def file_memories(
                 yield ContextCandidate(
                     memory, 3.0 + weight(memory), f"{memory.type.value} for {path}"
                 )
-        elif memory.type is MemoryType.CAUSAL_DEPENDENCY and not _is_from_person(memory):
-            if memory.confidence >= MIN_WARNING_CONFIDENCE and not warnings_only:
-                yield ContextCandidate(memory, 2.5 + weight(memory), f"goes together with {path}")
         elif warnings_only and is_from_repository(memory) and "revert" not in memory.tags:
             continue
         elif not warnings_only or memory.type in _STATED_TYPES or _is_from_person(memory):
@@ -147,9 +150,7 @@ def co_change_warnings(
 # -- At a command ---------------------------------------------------------------------------------
 
 
-def command_warnings(
-    engine: Engine, project: str, command: str, *, mode: SearchMode
-) -> Iterator[ContextCandidate]:
+def command_warnings(engine: Engine, project: str, command: str) -> Iterator[ContextCandidate]:
     """Warnings that quote the command about to run, or a part of it."""
     parts = {" ".join(part.split()) for part in re.split(_BETWEEN, command[:_COMMAND_CHARS])}
     where = Filter(
@@ -159,7 +160,6 @@ def command_warnings(
         query=command[:_COMMAND_CHARS],
         where=where,
         limit=_SEARCH_CAP,
-        mode=mode,
         read_dates=False,
         count_access=False,
         second_pass=False,
@@ -235,9 +235,7 @@ def is_qa_request(text: str) -> bool:
     return re.search(_QA, text[:_QA_CHARS], re.IGNORECASE) is not None
 
 
-def qa_memories(
-    engine: Engine, project: str, query: str, *, mode: SearchMode
-) -> Iterator[ContextCandidate]:
+def qa_memories(engine: Engine, project: str, query: str) -> Iterator[ContextCandidate]:
     """Memories about testing the application: preconditions, sequences, timing, tool behaviour, and
     UI behaviour that only looks wrong."""
     from wellkept.core.payloads import E2EObservation
@@ -248,7 +246,7 @@ def qa_memories(
         stale=False,
         min_confidence=MIN_E2E_CONFIDENCE,
     )
-    for memory in _e2e(engine, where, query, mode):
+    for memory in _e2e(engine, where, query):
         seen = memory.payload
         kind = seen.observation_type if isinstance(seen, E2EObservation) else "ui_behavior"
         first = 0.3 * (len(_QA_KINDS) - _QA_KINDS.index(kind))
@@ -257,7 +255,7 @@ def qa_memories(
         )
 
 
-def _e2e(engine: Engine, where: Filter, query: str, mode: SearchMode) -> Sequence[Memory]:
+def _e2e(engine: Engine, where: Filter, query: str) -> Sequence[Memory]:
     """Recall hits, filled up with the most important ones: a QA request says little."""
     found: dict[str, Memory] = {}
     if query.strip():
@@ -265,7 +263,6 @@ def _e2e(engine: Engine, where: Filter, query: str, mode: SearchMode) -> Sequenc
             query=query,
             where=where,
             limit=_QA_CAP,
-            mode=mode,
             count_access=False,
             second_pass=False,
         )
@@ -273,3 +270,36 @@ def _e2e(engine: Engine, where: Filter, query: str, mode: SearchMode) -> Sequenc
     page = engine.store.list(where, order=Order.IMPORTANCE, limit=_QA_CAP)
     found |= {memory.id: memory for memory in page.items if memory.id not in found}
     return list(found.values())[:_QA_CAP]
+
+
+_FACT_CHARS = 4_000
+
+
+def harmless_candidates(candidates: Sequence[ContextCandidate]) -> list[ContextCandidate]:
+    """The candidates, each cut to its fact."""
+    kept: list[ContextCandidate] = []
+    for one in candidates:
+        text = one.text or one.memory.content
+        fact = (
+            text
+            if one.memory.has_persons_word and one.text is None
+            else fact_of(text[:_FACT_CHARS])
+        )
+        if fact is not None:
+            kept.append(one if fact == text else replace(one, text=fact))
+    return kept
+
+
+def harmless_sections(sections: Sequence[SectionLines]) -> list[SectionLines]:
+    """The sections with each line cut to its fact."""
+    found: list[SectionLines] = []
+    for section in sections:
+        lines = [
+            line if fact == line.text else replace(line, text=fact)
+            for line in section.lines
+            if (fact := fact_of(line.text)) is not None
+        ]
+        title = section.title if section.title is None else fact_of(section.title)
+        if lines:
+            found.append(replace(section, lines=tuple(lines), title=title))
+    return found

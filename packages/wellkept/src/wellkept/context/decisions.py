@@ -13,13 +13,14 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from wellkept.context.candidates import ContextCandidate
-from wellkept.context.matching import is_telling
+from wellkept.context.build import ContextRequest
+from wellkept.context.candidates import ContextCandidate, is_cut
+from wellkept.context.moments import Moment
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import Decision
 from wellkept.core.query import Filter, RetrieverHit
 from wellkept.core.records import record
-from wellkept.core.text import content_words, estimate_tokens, identifiers, shorten
+from wellkept.core.text import content_words, estimate_tokens, identifiers, shorten, stem
 from wellkept.core.types import MemoryType, RelationType
 from wellkept.memory.engine import Engine
 from wellkept.observe.session.exchange import is_firm
@@ -32,6 +33,12 @@ _SMALL_STORE = 100
 _MIN_WORDS = 3
 _OF_ONE_SUBJECT = 12
 _NAME_CHARS = 5
+_ANSWERS = re.compile(
+    r"\W*(?:y(?:es|ep|eah|up)?|no(?:pe)?|ok(?:ay)?|sure|go ahead|do (?:it|that|so)|please do"
+    r"|sounds good|great|perfect|\d{1,2}|[a-d])\b(?=[\s,.!:;)-]|$)",
+    re.IGNORECASE,
+)
+"""How an answer to the agent's own question begins: it carries no subject."""
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _ORDERS = re.compile(
     r"(?:^|[.!?\n]\s*)(?:system|assistant|human|user|important)\s?:"
@@ -42,6 +49,28 @@ _ORDERS = re.compile(
     re.IGNORECASE,
 )
 """Text that speaks to the agent, or hands it a command: never told, whoever wrote it."""
+_COMMON = frozenset(
+    map(
+        stem,
+        """add also app apply bug build call change check code come comment comments commit context
+        create current do does done error fail feature file find first fix follow get give go help
+        implement issue keep know let line like list look make merge need new next now ok one open
+        page part phase plan please point pr problem project pull push put read ready request result
+        review run say see seem set should show start state step still sure take task tell test
+        thing think time todo try turn type update use user valid want way well work write wrong
+        yeah yes""".split(),
+    )
+)
+_OF_ANY_BUG = frozenset(
+    map(
+        stem,
+        """actual actually already anything behavior behaviour break broken cause correct currently
+        different end even every exist existing expect got happen instead keep match nothing once
+        properly really reason regression report repro reproduce reproduction right same something
+        still stop twice without""".split(),
+    )
+)
+"""The gate was set with these words left out (`bench.decisions`)."""
 _POOLS = (
     (MemoryType.DECISION, ()),
     (MemoryType.EPISODE, ("commit",)),
@@ -102,27 +131,28 @@ _CLEAR = (
 """Set on development decisions (`bench.decisions`)."""
 
 
-def decision_for(
-    engine: Engine, *, project: str, prompt: str, shown: frozenset[str], session: str | None
-) -> ContextCandidate | None:
-    """The decision to tell at a prompt; None when none is clearly meant."""
-    terms = _terms(prompt)
-    if len(terms) < _MIN_WORDS:
-        return None
+def decision_for(engine: Engine, request: ContextRequest) -> tuple[ContextCandidate, ...]:
+    """The decision to tell at a prompt; none when none is clearly meant."""
+    terms = _terms(request.query)
+    if request.moment is not Moment.PROMPT or request.quiet or len(terms) < _MIN_WORDS:
+        return ()
+    if _ANSWERS.match(request.query):
+        return ()
     for kind, tags in _POOLS:
-        where = Filter(project=project, types=(kind,), tags=tags, stale=False)
-        match = best_match(engine, where, terms, prompt)
+        where = Filter(project=request.project, types=(kind,), tags=tags, stale=False)
+        match = best_match(engine, where, terms, request.query)
         if match is None or not match.is_clear:
             continue
         memory = match.memory
-        is_new = memory.id not in shown and (session is None or memory.session_id != session)
+        is_told = memory.id in request.shown or memory.session_id == (request.session or "")
         lays_down = kind is MemoryType.DECISION or is_firm(memory.content)
-        if is_new and lays_down and not memory.needs_review and not _ORDERS.search(memory.content):
-            told = fitting(memory.content, tokens=TOLD_TOKENS)
-            reason = f"decided {memory.valid_from:%Y-%m-%d}"
-            return ContextCandidate(memory, 4.0, reason, text=told, whole=True)
-        return None
-    return None
+        is_whole = not (memory.needs_review or is_cut(memory))
+        if is_told or not lays_down or not is_whole or _ORDERS.search(memory.content):
+            return ()
+        told = fitting(memory.content, tokens=TOLD_TOKENS)
+        reason = f"decided {memory.valid_from:%Y-%m-%d}"
+        return (ContextCandidate(memory, 4.0, reason, text=told, whole=True),)
+    return ()
 
 
 def best_match(engine: Engine, where: Filter, terms: Sequence[str], prompt: str) -> Match | None:
@@ -179,8 +209,13 @@ def fitting(text: str, *, tokens: int) -> str:
 
 
 def _terms(prompt: str) -> list[str]:
-    found = [word for word in dict.fromkeys(content_words(prompt)) if is_telling(word)]
+    found = [word for word in dict.fromkeys(content_words(prompt)) if _is_telling(word)]
     return found[:MAX_TERMS]
+
+
+def _is_telling(word: str) -> bool:
+    base = stem(word)
+    return len(word) > 1 and not word.isdigit() and base not in _COMMON | _OF_ANY_BUG
 
 
 def _summed(

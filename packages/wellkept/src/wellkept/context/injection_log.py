@@ -6,12 +6,14 @@ finding a line out once cost, for each session that used it, less everything tha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from wellkept.core.changes import PutSilence, PutVerdicts, RequestReview, Rescore
 from wellkept.core.clock import whole_ms
+from wellkept.core.memory import Memory, MemoryPatch
 from wellkept.core.ports.injections import (
     Injection,
     InjectionFilter,
@@ -24,9 +26,9 @@ from wellkept.core.ports.injections import (
 from wellkept.core.records import record
 from wellkept.core.text import counted, shorten
 from wellkept.core.types import Phase, parse_choice
+from wellkept.memory.edit import revise
 
 if TYPE_CHECKING:
-    from wellkept.core.memory import Memory
     from wellkept.core.ports.store import Store
     from wellkept.core.query import Page
     from wellkept.core.session.sessions import SessionRecord
@@ -37,6 +39,7 @@ HOW_SAVED_IS_COUNTED = (
     " injected. Lines whose cost nobody measured count as zero."
 )
 MAX_LATEST = 5
+MAX_COUNTED = 5_000
 HARM_LOSS = 0.3
 _REASON_CHARS = 300
 
@@ -108,8 +111,6 @@ class _Memories(Protocol):
 
     def get(self, name: str, /) -> Memory: ...
 
-    def edit(self, name: str, /, *, user_verified: bool, needs_review: bool) -> Memory: ...
-
     def moment(self, when: str | None, /) -> datetime | None: ...
 
 
@@ -152,9 +153,20 @@ class InjectedLines:
         """Lines that are no longer injected unasked."""
         return self._store.silent_lines(project=self._wk.project)
 
+    def never_told(self) -> tuple[tuple[str, int], ...]:
+        """What may be told and never was, by type, most first; of the latest few thousand."""
+        from wellkept.context.candidates import INJECTED_TYPES
+        from wellkept.core.query import Filter, Order
+        from wellkept.memory.lifecycle.confirmation import may_be_injected
+
+        told = {one.line_id for one in self.uses()}
+        where = Filter(project=self._wk.project, types=INJECTED_TYPES, stale=False, raw=False)
+        page = self._store.list(where, order=Order.NEWEST, limit=MAX_COUNTED)
+        types = [m.type.value for m in page.items if m.id not in told and may_be_injected(m)]
+        return tuple(Counter(types).most_common())
+
     def use_of(self, memory: Memory) -> MemoryUse:
         """When and where a memory was injected, and whether it was used."""
-        from wellkept.context.instruction_filter import is_taught
         from wellkept.text.instructions import reads_as_instruction
 
         project = self._wk.project
@@ -166,7 +178,7 @@ class InjectedLines:
             latest=self._store.injections(where, limit=MAX_LATEST).items if found else (),
             silent=silent[0] if silent else None,
             sessions=self._sessions(memory),
-            suspect=None if is_taught(memory) else reads_as_instruction(memory.content),
+            suspect=None if memory.has_persons_word else reads_as_instruction(memory.content),
         )
 
     def flag(self, name: str, *, reason: str = "", session: str | None = None) -> Memory:
@@ -174,7 +186,8 @@ class InjectedLines:
 
         The latest injection of it is marked, or those of the named session.
         """
-        memory = self._wk.edit(name, user_verified=False, needs_review=True)
+        patch = MemoryPatch(user_verified=False, needs_review=True)
+        memory = revise(self._wk.engine, self._wk.get(name).id, patch)
         by = f"flagged: {shorten(' '.join(reason.split()), limit=_REASON_CHARS)}".rstrip(": ")
         at = max(whole_ms(self._wk.engine.clock()), memory.updated_at)
         self._store.apply(
@@ -227,7 +240,7 @@ class InjectedLines:
 
 
 def _work_session(session: SessionRecord) -> WorkSession:
-    from wellkept.observe.session.kind_of_work import kind_of_work, phase_of_work
+    from wellkept.observe.session.digest import kind_of_work, phase_of_work
 
     return WorkSession(
         id=session.id,

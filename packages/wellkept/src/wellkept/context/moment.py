@@ -8,34 +8,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from wellkept.core.clock import to_ms
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record, replace
-from wellkept.core.session.hook_context import ContextLine, HookContext, HookContextRequest
+from wellkept.core.session.hook_context import (
+    ASKED,
+    ASKED_AT_STOP,
+    ContextLine,
+    HookContext,
+    HookContextRequest,
+)
 from wellkept.core.session.injected_text import FRAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
+    from wellkept.context.build import Considered
     from wellkept.context.packing import ContextPack
     from wellkept.memory.arguments import Names
+    from wellkept.memory.engine import Engine
 
 SKILL_TIMEOUT_S = 0.15
 MAX_CHARS = 9_000
-PROMPT_BUDGET_TOKENS = 150
-COMMAND_BUDGET_TOKENS = 200
-_BUDGETS = {
-    "session": None,
-    "prompt": PROMPT_BUDGET_TOKENS,
-    "file": 120,
-    "command": COMMAND_BUDGET_TOKENS,
-    "failure": COMMAND_BUDGET_TOKENS,
-}
-"""Room for what nobody asked for; None is the setting."""
 _AT_FAILURE = "failure:"
 
 
 class GivesContext(Protocol):
     """The part of `Wellkept` that is asked."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def project(self) -> str: ...
 
     def context(
         self,
@@ -54,6 +60,7 @@ class GivesContext(Protocol):
         quiet: bool = False,
         client: str | None = None,
         complexity: str | None = None,
+        trace: list[Considered] | None = None,
     ) -> ContextPack: ...
 
 
@@ -100,32 +107,9 @@ def context_for(
     """What a project's memory says to a request, without the ids in `shown`."""
     from wellkept.context.packing import SKILLS_BY, render_context
 
-    usual = _BUDGETS.get(request.moment)
-    try:
-        pack = wk.context(
-            request.query,
-            moment=request.moment,
-            files=request.files,
-            phase=limits.phase,
-            budget_tokens=limits.start_tokens if request.moment == "session" else usual,
-            max_chars=(limits.start_chars if request.moment == "session" else None) or MAX_CHARS,
-            shown=_told_before(request, shown),
-            session=request.session,
-            skills_within_s=skill_timeout_s,
-            output=request.output,
-            reading=request.reading,
-            quiet=quiet,
-            client=request.client,
-            complexity=limits.complexity,
-        )
-    except UsageError:
-        # A file outside the project, or a deleted folder.
+    pack = pack_for(wk, request, shown, quiet=quiet, skill_timeout_s=skill_timeout_s, limits=limits)
+    if pack is None:
         return HookContext()
-    pack = replace(
-        pack,
-        items=pack.items[: limits.items(request.moment)],
-        extras=pack.extras if limits.skills else (),
-    )
     ids = pack.ids
     if request.moment == "failure":
         ids = (*ids, *(f"{_AT_FAILURE}{one}" for one in ids))
@@ -138,24 +122,107 @@ def context_for(
     )
 
 
+def pack_for(
+    wk: GivesContext,
+    request: HookContextRequest,
+    shown: frozenset[str],
+    *,
+    quiet: bool,
+    skill_timeout_s: float = SKILL_TIMEOUT_S,
+    limits: ContextLimits = NO_LIMITS,
+    trace: list[Considered] | None = None,
+) -> ContextPack | None:
+    """The pack for a request; None where the project cannot say anything to it."""
+    try:
+        pack = wk.context(
+            request.query,
+            moment=request.moment,
+            files=request.files,
+            phase=limits.phase,
+            budget_tokens=limits.start_tokens if request.moment == "session" else None,
+            max_chars=(limits.start_chars if request.moment == "session" else None) or MAX_CHARS,
+            shown=_told_before(request, shown),
+            session=request.session,
+            skills_within_s=skill_timeout_s,
+            output=request.output,
+            reading=request.reading,
+            quiet=quiet,
+            client=request.client,
+            complexity=limits.complexity,
+            trace=trace,
+        )
+    except UsageError:
+        # A file outside the project, or a deleted folder.
+        return None
+    return replace(
+        pack,
+        items=pack.items[: limits.items(request.moment)],
+        extras=pack.extras if limits.skills else (),
+    )
+
+
 _ASK = (
-    f"<{FRAME}>\nThe user just laid something down that these words alone will not explain later."
-    " Store it with wellkept's `memory_store` as one sentence that stands by itself, then go on."
-    f"\n</{FRAME}>"
+    "The user just laid something down that these words alone will not explain later."
+    " Store it with wellkept's `memory_remember` as one sentence that stands by itself, then go on."
+)
+_ASK_AT_STOP = (
+    "Something that the user laid down in this session is not stored yet. Store it with wellkept's"
+    " `memory_remember` as one sentence that stands by itself, then end without repeating your"
+    " answer."
 )
 
 
-def asking_for_words(told: HookContext, request: HookContextRequest) -> HookContext:
+def tell(
+    wk: GivesContext,
+    request: HookContextRequest,
+    shown: frozenset[str],
+    *,
+    skill_timeout_s: float = SKILL_TIMEOUT_S,
+    limits: ContextLimits = NO_LIMITS,
+    asks: bool = False,
+) -> HookContext:
+    """What is told at a moment, in hooks as in the agent's own loop. With `asks`, the agent is also
+    asked to word what the person laid down."""
+    asked = silenced(request, shown)
+    if asked is None:
+        return HookContext()
+    if request.moment == "stop":
+        return _at_stop(wk, request, shown) if asks else HookContext()
+    told = context_for(
+        wk, asked[0], shown, quiet=asked[1], skill_timeout_s=skill_timeout_s, limits=limits
+    )
+    return asking_for_words(told, request, at=wk.engine.clock()) if asks else told
+
+
+def asking_for_words(
+    told: HookContext, request: HookContextRequest, *, at: datetime
+) -> HookContext:
     """The context with one line that asks the agent to word what the person laid down, where a
     quotation alone would not be understood later."""
-    if request.moment != "prompt" or request.agent:
+    if request.moment not in ("prompt", "plan") or request.agent:
         return told
     from wellkept.text.memory_commands.detect import wants_wording
     from wellkept.text.own_words import own_words
 
     if not wants_wording(own_words(request.query)):
         return told
-    return replace(told, text=f"{told.text}\n{_ASK}".strip())
+    text = f"{told.text}\n<{FRAME}>\n{_ASK}\n</{FRAME}>".strip()
+    return replace(told, text=text, ids=(*told.ids, f"{ASKED}{to_ms(at)}"))
+
+
+def _at_stop(wk: GivesContext, request: HookContextRequest, shown: frozenset[str]) -> HookContext:
+    """The same once more before the session may end, where the agent stored nothing since."""
+    from wellkept.core.query import Filter, Order
+    from wellkept.core.types import Source
+
+    store = wk.engine.store
+    since = min(int(one.removeprefix(ASKED)) for one in shown if one.startswith(ASKED))
+    noted = Filter(project=wk.project, sources=(Source.AGENT_EXPLICIT,))
+    latest = store.list(noted, order=Order.NEWEST, limit=1).items
+    pad = store.scratchpad(request.session)
+    if (latest and to_ms(latest[0].created_at) >= since) or (pad and pad.notes):
+        return HookContext()
+    return HookContext(f"<{FRAME}>\n{_ASK_AT_STOP}\n</{FRAME}>", (ASKED_AT_STOP,))
 
 
 def silenced(
@@ -167,7 +234,10 @@ def silenced(
     """
     if request.moment == "session":
         return None if shown and not request.fresh else (request, False)
-    if request.moment != "prompt":
+    if request.moment == "stop":
+        is_due = ASKED_AT_STOP not in shown and any(one.startswith(ASKED) for one in shown)
+        return (request, True) if is_due and not request.agent else None
+    if request.moment not in ("prompt", "plan"):
         return request, False
     from wellkept.context.prompt_policy import PromptKind, named_files, prompt_kind
 

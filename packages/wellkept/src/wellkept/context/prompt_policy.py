@@ -2,7 +2,8 @@
 
 Silence beats noise: a notice of the client gets nothing; a brief of another agent only what is tied
 to the files it names; a prompt of a few words only the way out of a failure that is open in this
-session, or whose files are whose when it says to commit.
+session, or whose files are whose when it says to commit. A failed command gets the way out of it.
+Imports of `observe` wait until a moment needs them: every hook that asks for context loads this.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wellkept.context.build import ContextRequest, Moment
-from wellkept.context.candidates import ContextCandidate
+from wellkept.context.build import ContextRequest
+from wellkept.context.candidates import ContextCandidate, weight
+from wellkept.context.moments import Moment
 from wellkept.context.sections import Section, SectionLine, SectionLines
 from wellkept.memory.engine import Engine
 
 if TYPE_CHECKING:
     from wellkept.context.start.session_start import ReadTree
     from wellkept.core.session.steps import SessionStep
+    from wellkept.observe.failures.lessons import KnownWayOut
 
 MAX_WORDS = 3
 MAX_NAMED_FILES = 8
@@ -65,7 +69,6 @@ def open_failures(engine: Engine, request: ContextRequest) -> tuple[ContextCandi
     session = engine.store.get_session(request.session.partition("/")[0])
     if session is None:
         return ()
-    from wellkept.context.sources import after_failure
     from wellkept.observe.session.state import load_state
 
     state = load_state(session.work)
@@ -134,3 +137,47 @@ def foreign_files(
 def _listed(paths: list[str]) -> str:
     more = f" and {len(paths) - _MAX_FILES} more" if len(paths) > _MAX_FILES else ""
     return ", ".join(paths[-_MAX_FILES:]) + more
+
+
+MIN_SESSIONS_BEFORE_RUN = 2
+
+
+def way_outs(
+    engine: Engine, request: ContextRequest, *, command: str, output: str
+) -> tuple[ContextCandidate, ...]:
+    """Ways out for the command at hand: after it failed, or before it runs."""
+    if request.moment is Moment.FAILURE:
+        found = after_failure(engine, project=request.project, command=command, output=output)
+        return tuple(found)
+    if request.moment is Moment.COMMAND:
+        return tuple(_before_run(engine, project=request.project, command=command))
+    return ()
+
+
+def after_failure(
+    engine: Engine, *, project: str, command: str, output: str
+) -> Iterator[ContextCandidate]:
+    """What worked after the same failure, once one success has proved it."""
+    from wellkept.observe.failures.lessons import find_way_outs, told_text
+    from wellkept.text.events.failure_cause import failure_cause
+    from wellkept.text.shell.reader import parse_command
+
+    cause = failure_cause(parse_command(command), output, output)
+    if cause is None:
+        return
+    # The newest proof is enough: a second remedy for one failure would only make it a guess.
+    for known in islice(find_way_outs(engine, project=project, command=command, cause=cause), 1):
+        yield _candidate(known, "the same failure before", told_text(known))
+
+
+def _before_run(engine: Engine, *, project: str, command: str) -> Iterator[ContextCandidate]:
+    """What to run instead of a command that failed in this form in several sessions."""
+    from wellkept.observe.failures.lessons import known_to_fail, told_text
+
+    for known in known_to_fail(engine, project=project, command=command):
+        if known.sessions >= MIN_SESSIONS_BEFORE_RUN:
+            yield _candidate(known, "this command failed before", told_text(known))
+
+
+def _candidate(known: KnownWayOut, reason: str, text: str) -> ContextCandidate:
+    return ContextCandidate(known.memory, 3.0 + weight(known.memory), reason, text=text)

@@ -19,6 +19,7 @@ class Section(StrEnum):
     GIT = "git"
     COMMANDS = "commands"
     EARLIER = "earlier"
+    PLAN = "plan"
     KNOWN = "known"
 
 
@@ -30,6 +31,7 @@ TITLES = {
     Section.GIT: "Git now",
     Section.COMMANDS: "Commands, as the project's files declare them",
     Section.EARLIER: "Earlier work",
+    Section.PLAN: "Code named here",
     Section.KNOWN: "Also known",
 }
 SHARES = {
@@ -39,6 +41,7 @@ SHARES = {
     Section.GIT: 0.3,
     Section.COMMANDS: 0.6,
     Section.EARLIER: 0.4,
+    Section.PLAN: 0.6,
     Section.KNOWN: 0.3,
 }
 """Share of the budget that a section may take before the others had theirs."""

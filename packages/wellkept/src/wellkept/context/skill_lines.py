@@ -11,9 +11,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Final
 
-from wellkept.context.build import Moment
-from wellkept.context.packing import ExtraLine, quoted
+from wellkept.context.moments import MOMENTS, Moment
+from wellkept.context.packing import ExtraLine
 from wellkept.core.errors import WellkeptError
+from wellkept.core.session.injected_text import quoted
 from wellkept.core.text import shorten
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 LINE_CHARS: Final = 220
 _ID_CHARS: Final = 16
-_PHASES: Final = {Moment.SESSION: None, Moment.PROMPT: None, Moment.PLAN: "planning"}
 
 
 class SkillContextSource:
@@ -36,14 +36,16 @@ class SkillContextSource:
 
     def offers(self, request: ContextRequest) -> tuple[ExtraLine, ...]:
         """The skills for a moment, unless they were shown before."""
-        if request.moment not in _PHASES:
+        if not MOMENTS[request.moment].skills:
             return ()
         try:
             if request.moment is Moment.SESSION:
                 self._skills.detect()  # logs changes for subscribers
             forced = self._skills.forced(request.session)
             chosen = self._skills.hint(
-                request.query, phase=_PHASES[request.moment], files=request.files
+                request.query,
+                phase="planning" if request.moment is Moment.PLAN else None,
+                files=request.files,
             )
         except (WellkeptError, OSError):
             return ()

@@ -9,31 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
-from wellkept.context.packing import quoted, render_context
+from wellkept.context.packing import render_context
 from wellkept.core.errors import UsageError
-from wellkept.core.text import first_line, shorten
+from wellkept.core.text import first_line
+from wellkept.memory.workspace import OpenMemory
 from wellkept.skills.commands.table import Command, CommandCall, Invoker
 
 if TYPE_CHECKING:
     from wellkept.context.packing import ContextPack
-    from wellkept.core.memory import Memory
     from wellkept.core.query import Stats
-    from wellkept.memory.commands.execute import CommandResult
     from wellkept.skills.library.api import Skills
 
 LINE_CHARS: Final = 200
 _SHOWN: Final = 40
 
 
-class MemoryAccess(Protocol):
+class MemoryAccess(OpenMemory, Protocol):
     """The methods of `Wellkept` that built-in commands call."""
-
-    @property
-    def project_name(self) -> str: ...
-
-    def apply_commands(
-        self, message: str, *, session: str | None = None
-    ) -> list[CommandResult]: ...
 
     def stats(self) -> Stats: ...
 
@@ -95,8 +87,9 @@ class SlashCommands:
             text = call.arguments.text
             if not text and verb != "recall":
                 raise UsageError(f"/{verb} needs a text.", hint=f"Type /{verb} followed by a text.")
-            done = self._memory.apply_commands(f"/{verb} {text}", session=call.session)
-            return "\n".join(line for one in done for line in _outcome(one))
+            from wellkept.observe.verbs import apply
+
+            return apply(self._memory, f"/{verb} {text}", session=call.session).as_text()
 
         return answer
 
@@ -164,29 +157,6 @@ def _in_full(command: Command) -> Iterator[str]:
         yield f"Tools: {', '.join(how.allowed_tools)}"
     if command.skill.path:
         yield f"File: {command.skill.path}"
-
-
-def _outcome(done: CommandResult) -> Iterator[str]:
-    """The result of one memory command, in lines."""
-    from wellkept.memory.recall.requests import NOTHING_KNOWN
-    from wellkept.text.memory_commands.detect import Forget
-
-    if done.kept is not None:
-        yield f"{done.kept.outcome.value}: {_memory_line(done.kept.memory)}"
-    for memory in done.forgotten:
-        yield f"closed: {_memory_line(memory)}"
-    for memory in done.choices:
-        yield _memory_line(memory)
-    if done.kept is not None or done.forgotten:
-        return
-    if not done.choices:
-        yield "Nothing found." if isinstance(done.command, Forget) else NOTHING_KNOWN
-    elif isinstance(done.command, Forget):
-        yield "Nothing was forgotten. Choose one: `wellkept forget ID`."
-
-
-def _memory_line(memory: Memory) -> str:
-    return f"[m:{memory.short}] {memory.type.value}: {shorten(quoted(memory.content), limit=600)}"
 
 
 def _skill(name: str, description: str) -> str:

@@ -75,11 +75,15 @@ class Close:
 
 @record
 class Rescore:
-    """Set importance or confidence without changing `updated_at`."""
+    """Set importance or confidence without changing `updated_at`.
+
+    ConflictError when the importance is not `expected_importance` any more.
+    """
 
     id: str
     importance: float | None = None
     confidence: float | None = None
+    expected_importance: float | None = None
 
 
 @record

@@ -74,3 +74,43 @@ class Convention:
     text: str
     evidence: tuple[str, ...]
     """Paths of files that follow it."""
+
+
+@record(kw_only=True)
+class ModuleNote:
+    """One statement about the code. `outcome` is new, changed, unchanged, closed or left. "left":
+    a user owns the memory."""
+
+    key: str
+    text: str
+    made_by: str
+    outcome: str
+    memory_id: str | None = None
+
+
+@record(kw_only=True)
+class ModuleSummaryReport:
+    """Result of `ModuleNotes.save`. `model_problem` says why the model was not used."""
+
+    modules: int
+    notes: tuple[ModuleNote, ...]
+    model_problem: str | None = None
+    dry_run: bool = False
+
+    def count(self, outcome: str) -> int:
+        """Number of statements with an outcome."""
+        return sum(note.outcome == outcome for note in self.notes)
+
+    def as_text(self) -> str:
+        """What was stored, and of how many modules."""
+        changed = [one for one in self.notes if one.outcome != "unchanged"]
+        verb = "Would store" if self.dry_run else "Stored"
+        lines = [f"{one.outcome:<8} {one.key}: {one.text}" for one in changed]
+        lines.append(
+            f"{verb} summaries of {self.modules} modules: {self.count('new')} new,"
+            f" {self.count('changed')} changed, {self.count('unchanged')} unchanged,"
+            f" {self.count('closed')} closed, {self.count('left')} kept as edited."
+        )
+        if self.model_problem:
+            lines.append(f"Some summaries were made without a model: {self.model_problem}")
+        return "\n".join(lines)

@@ -90,6 +90,8 @@ class SkillStats:
     succeeded: int = 0
     failed_in_a_row: int = 0
 
+    also_shown = ("success_rate",)
+
     @property
     def success_rate(self) -> float:
         """From 0 to 1; 1 while nothing was judged."""

@@ -12,13 +12,16 @@ Does not know parsers or storage. Memories appear in results only as `LinkedMemo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from math import prod
 from types import MappingProxyType
 from typing import Final
 
 from wellkept.core.records import field, record
+from wellkept.core.session.injected_text import quoted
+from wellkept.core.text import counted
 
 SYMBOL_MARK: Final = "::"
 MODULE_PREFIX: Final = "module:"
@@ -77,6 +80,27 @@ NOTED_KINDS: Final = frozenset(
 )
 """Kinds of nodes that users add. They are not extracted from source."""
 
+_MAX_LISTED: Final = 40
+_MAX_NAMED: Final = 5
+
+
+def _listed(title: str, lines: Sequence[str], *, limit: int = _MAX_LISTED) -> Iterator[str]:
+    """A titled list, shortened."""
+    if lines:
+        yield f"{title} ({len(lines)}):"
+        yield from (f"  {line}" for line in lines[:limit])
+    if len(lines) > limit:
+        yield f"  and {len(lines) - limit} more; all are in the JSON"
+
+
+def _stale_note(files: Sequence[str]) -> tuple[str, ...]:
+    """What is said of files that changed since the last build."""
+    if not files:
+        return ()
+    more = f" and {len(files) - _MAX_NAMED} more" if len(files) > _MAX_NAMED else ""
+    named = ", ".join(files[:_MAX_NAMED])
+    return (f"Changed since the last build: {named}{more}. Run `wellkept graph build`.",)
+
 
 @record(kw_only=True)
 class Node:
@@ -97,6 +121,16 @@ class Node:
     is_test: bool = False
     stale_at: datetime | None = None
     analysed_at: datetime | None = None
+
+
+@record(kw_only=True)
+class CodeUsers:
+    """The files that use a file or symbol directly, and of these the tests apart."""
+
+    name: str
+    path: str
+    files: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
 
 
 @record(kw_only=True)
@@ -169,6 +203,15 @@ class ReachedNode:
     through: str
     """Id of the previous node on the path."""
 
+    def as_line(self) -> str:
+        """Depth, score, edge and node."""
+        return f"{self.depth} {self.score:.2f} {self.kind.value} {self.node.id}"
+
+
+def _reached_lines(found: Iterable[ReachedNode], *, of: int) -> list[str]:
+    lines = [one.as_line() for one in found]
+    return [*lines, f"{of - len(lines)} more; raise the limit"] if len(lines) < of else lines
+
 
 @record(kw_only=True)
 class UnresolvedCall:
@@ -200,6 +243,28 @@ class Impact:
     """Calls that may be calls of the target, a method, but could not be resolved."""
     stale_files: tuple[str, ...] = ()
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What may be out of date."""
+        return _stale_note(self.stale_files)
+
+    def as_text(self) -> str:
+        """What is reached, the tests, and what is known about it."""
+        calls = [f"{one.path}:{one.line} {one.callee}" for one in self.unresolved]
+        tied = (*self.memories, *self.e2e_observations)
+        rest = [path for path in self.files if path not in set(self.tests)]
+        return "\n".join(
+            [
+                f"{self.target.id}: impact {self.score:.2f}, {self.reached_count} reached"
+                f" in {counted(len(self.files), 'file')}",
+                *_reached_lines((*self.direct, *self.transitive), of=self.reached_count),
+                *_listed("Files", rest),
+                *(f"test: {path}" for path in self.tests[:_MAX_LISTED]),
+                *(f"[m:{one.id}] {one.type}: {quoted(one.text)}" for one in tied),
+                *_listed("Unresolved, may be calls of it", calls, limit=8),
+            ]
+        )
+
 
 @record(kw_only=True)
 class Neighbours:
@@ -212,6 +277,17 @@ class Neighbours:
     reached_count: int
     stale_files: tuple[str, ...] = ()
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What may be out of date."""
+        return _stale_note(self.stale_files)
+
+    def as_text(self) -> str:
+        """What is reached, nearest first."""
+        head = f"{self.target.id}: {self.reached_count} reached"
+        found = _reached_lines((*self.direct, *self.transitive), of=self.reached_count)
+        return "\n".join([f"{head} in {counted(len(self.files), 'file')}", *found])
+
 
 @record(kw_only=True)
 class TraceStep:
@@ -223,6 +299,11 @@ class TraceStep:
     line: int = 0
     how: str = ""
     confidence: float = 1.0
+
+    def as_text(self) -> str:
+        """The node, and how the value comes to it."""
+        where = f", line {self.line}" if self.line else ""
+        return f"{self.node.id} ({self.how or self.kind.value}{where})"
 
 
 @record(kw_only=True)
@@ -237,6 +318,22 @@ class Trace:
     """False when the search stopped at its limit."""
     stale_files: tuple[str, ...] = ()
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is missing, or may be out of date."""
+        cut = "Incomplete: the search limit was reached. Narrow it with to or value."
+        return (*(() if self.is_whole else (cut,)), *_stale_note(self.stale_files))
+
+    def as_text(self) -> str:
+        """One path a line, with its confidence: the product of its steps."""
+        if not self.paths:
+            return f"{self.start.id}: no way was found."
+        return "\n".join(
+            f"{prod(step.confidence for step in path):.2f} "
+            + " -> ".join([self.start.id, *(step.as_text() for step in path)])
+            for path in self.paths
+        )
+
 
 @record(kw_only=True)
 class Coverage:
@@ -247,6 +344,13 @@ class Coverage:
     test_files: tuple[str, ...]
     uncovered: tuple[str, ...]
     symbol_count: int
+
+    def as_text(self) -> str:
+        """How many functions tests reach, and which they do not."""
+        covered = self.symbol_count - len(self.uncovered)
+        head = f"{self.target.id}: tests reach {covered} of {self.symbol_count} functions"
+        lists = (*_listed("Tests", self.test_files), *_listed("Not reached", self.uncovered))
+        return "\n".join([head, *lists])
 
 
 @record(kw_only=True)
@@ -265,6 +369,29 @@ class GraphStatus:
     unresolved: int = 0
     """Files without edges yet, because a build was interrupted."""
     built_at: datetime | None = None
+
+    def as_text(self) -> str:
+        """Size, and files that are skipped, failed or stale."""
+        if not self.files:
+            return (
+                "No code graph for this folder. Run `wellkept graph build`."
+                if self.built_at is None
+                else "No supported source files in this folder."
+            )
+        built = f"{self.built_at:%Y-%m-%d %H:%M}" if self.built_at else "never finished"
+        counts = {"Languages": self.languages, "Nodes": self.nodes, "Edges": self.edges}
+        lines = [f"{counted(self.files, 'file')}, {counted(self.lines, 'line')}; built {built}"]
+        for title, found in counts.items():
+            lines.append(f"{title}: {', '.join(f'{name} {n}' for name, n in found.items())}")
+        if self.unresolved:
+            lines.append(f"{self.unresolved} files are not linked yet. Run `wellkept graph build`.")
+        lines += _listed("Incomplete", _reasons(self.failed), limit=10)
+        lines += _listed("Skipped", _reasons(self.skipped), limit=10)
+        return "\n".join([*lines, *_listed("Stale", self.stale, limit=10)])
+
+
+def _reasons(files: Iterable[SourceFile]) -> list[str]:
+    return [f"{file.path}: {file.reason}" for file in files]
 
 
 class BuildStage(StrEnum):
@@ -307,3 +434,18 @@ class BuildReport:
     def read(self) -> int:
         """Files parsed: all that were seen, minus unchanged, skipped and unnameable ones."""
         return self.seen - self.unchanged - self.skipped - len(self.unnameable)
+
+    def as_text(self) -> str:
+        """What was read, and what could not be."""
+        if not self.seen:
+            return "No supported source files in this folder."
+        unnamed = f", {len(self.unnameable)} with undecodable names" if self.unnameable else ""
+        gone = f", {self.removed} removed" if self.removed else ""
+        head = (
+            f"{counted(self.seen, 'file')}: {self.read} parsed, {self.unchanged} unchanged,"
+            f" {self.skipped} skipped{unnamed}. {self.relinked} relinked{gone};"
+            f" {self.seconds:.1f} s"
+        )
+        problems = _listed("Incomplete", _reasons(self.failed), limit=10)
+        names = _listed("Undecodable file names", self.unnameable, limit=10)
+        return "\n".join([head, *problems, *names])

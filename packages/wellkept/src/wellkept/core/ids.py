@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_HEX = frozenset("0123456789abcdef")
 _MISREAD = str.maketrans({"o": "0", "i": "1", "l": "1"})
 
 
@@ -28,7 +29,7 @@ def normalise_short(text: str) -> str:
 def is_full_id(text: str) -> bool:
     """Whether the text has the shape of a full id."""
     raw = text.replace("-", "")
-    return len(text) == 36 and len(raw) == 32 and all(c in "0123456789abcdef" for c in raw)
+    return len(text) == 36 and len(raw) == 32 and _HEX.issuperset(raw)
 
 
 def _random_bits(count: int) -> int:

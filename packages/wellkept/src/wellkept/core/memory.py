@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from wellkept.core.codec import Payload
+from wellkept.core.errors import UsageError
 from wellkept.core.ids import short_id
 from wellkept.core.records import record
 from wellkept.core.types import (
@@ -32,6 +33,18 @@ class WorkUnitRef:
     methodology: str
     hierarchy: tuple[str, ...]
     label: str
+
+    @classmethod
+    def from_text(cls, text: str) -> WorkUnitRef:
+        """`native:spec-7/story-2`: the methodology, then the units, outermost first."""
+        methodology, colon, units = text.partition(":")
+        if not colon:
+            raise UsageError(
+                f"No methodology in work unit {text!r}.",
+                hint="For example native:spec-7/story-2.",
+            )
+        hierarchy = tuple(units.split("/"))
+        return cls(methodology, hierarchy, hierarchy[-1])
 
 
 @record
@@ -97,6 +110,8 @@ class Memory:
     archived_at: datetime | None = None
     access_count: int = 0
 
+    also_shown = ("short", "told_by", "closed")
+
     @property
     def short(self) -> str:
         """The short id that people see and type."""
@@ -106,6 +121,11 @@ class Memory:
     def is_open(self) -> bool:
         """Whether it is still valid."""
         return self.valid_to is None
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is no longer valid."""
+        return self.valid_to is not None
 
     @property
     def provenance(self) -> Provenance:

@@ -17,7 +17,7 @@ _UNSEEN = re.compile(
     "\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[./:\-][A-Za-z0-9_]+)*")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:::|[./:\-])[A-Za-z0-9_]+)*")
 _CODE_MARKS = frozenset("_./:0123456789")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _QUOTED = re.compile(r'"([^"]{2,80})"')

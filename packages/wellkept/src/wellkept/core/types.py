@@ -256,7 +256,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 def parse_choice(kind: type[_Choice], name: str, *, what: str) -> _Choice:
     """A member of a closed vocabulary by name, or an error that lists the choices."""
     try:
-        return kind(name.strip().lower())
+        return kind(str(name).strip().lower())
     except ValueError:
         raise UsageError(
             f"Unknown {what} {name!r}.", hint=f"Choose one of: {', '.join(kind)}."

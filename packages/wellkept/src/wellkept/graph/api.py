@@ -1,4 +1,4 @@
-"""`wk.graph`: builds, queries and annotates the code graph of the open project.
+"""`wk.code_graph`: builds, queries and annotates the code graph of the open project.
 
 The graph is a database file next to the memories. Each folder has its own graph, because worktrees
 of one project differ. Memories are linked by the files they name.
@@ -27,6 +27,7 @@ from wellkept.core.graph import (
     BuildProgress,
     BuildReport,
     BuildStage,
+    CodeUsers,
     Edge,
     EdgeKind,
     GraphStatus,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 MOST_MODULES = 40
 """Default size of the module map."""
 _MAX_MEMORIES = 20
+_USES = (EdgeKind.IMPORTS, EdgeKind.CALLS, EdgeKind.IMPLEMENTS, EdgeKind.EXTENDS)
 _MEMORY_CHARS = 300
 _MAX_WAIT_S = 900.0
 _MAX_CAUGHT_UP = 50
@@ -87,7 +89,6 @@ class GraphApi:
         try:
             return open_graph(
                 self.path,
-                busy_timeout_ms=self._services.settings.store_busy_timeout_ms,
                 read_only=self._services.read_only,
                 clock=self._services.clock,
             )
@@ -141,8 +142,13 @@ class GraphApi:
 
     # -- Querying ---------------------------------------------------------------------------------
 
-    def status(self) -> GraphStatus:
-        """Counts, and files that are skipped, failed or stale."""
+    def status(self, *, check: bool = False) -> GraphStatus:
+        """Counts, and files that are skipped, failed or stale; with `check`, files that changed on
+        disk are marked as stale first."""
+        if not self.path.exists():
+            return GraphStatus()
+        if check and not self._services.read_only and self.store.version(self.tree):
+            self.mark_changed()
         return self.store.status(self.tree)
 
     def files(self) -> list[SourceFile]:
@@ -292,6 +298,8 @@ class GraphApi:
 
     def notes(self) -> tuple[list[Node], list[Edge]]:
         """Noted nodes (patterns, data flows, invariants, decisions) and noted edges."""
+        if not self.path.exists():
+            return [], []
         nodes = [node for node in self.store.all_nodes(self.tree) if node.kind in NOTED_KINDS]
         return nodes, [edge for edge in self.store.edges(self.tree) if not edge.auto]
 
@@ -304,7 +312,7 @@ class GraphApi:
         else:
             dropped = self.store.drop_notes(self.tree, [name])
         if not dropped:
-            raise NotFoundError(f"There is no note {name!r}.", hint="Run: wellkept graph notes")
+            raise NotFoundError(f"There is no note {name!r}.", hint="Run: wellkept graph show")
         return dropped
 
     # -- Inside -----------------------------------------------------------------------------------
@@ -312,6 +320,32 @@ class GraphApi:
     @cached_property
     def _root(self) -> Path:
         return self._services.root
+
+    def users(self, name: str) -> CodeUsers | None:
+        """Who uses a file or symbol directly, by files that did not change since; None where the
+        graph has no such name, or more than one."""
+        found = self.store.find(self.tree, name, limit=2) if self.path.exists() else []
+        if len(found) != 1 or (path := found[0].path) is None:
+            return None
+        node = found[0]
+        inside = f"{node.qualname}."
+        own = [
+            one.id
+            for one in self.store.symbols(self.tree, [path])
+            if node.kind is NodeKind.FILE or one.qualname.startswith(inside)
+        ]
+        edges = self.store.edges(self.tree, targets=[node.id, *own])
+        ids = {edge.source for edge in edges if edge.kind in _USES}
+        nodes = self.store.nodes(self.tree, ids).values()
+        paths = sorted({one.path for one in nodes if one.path} - {path})
+        known = [one for one in paths if not self._is_changed(one)]
+        tests = {one for one in known if (file := self.store.file(self.tree, one)) and file.is_test}
+        return CodeUsers(
+            name=path if node.kind is NodeKind.FILE else f"{node.qualname or node.name} ({path})",
+            path=path,
+            files=tuple(one for one in known if one not in tests),
+            tests=tuple(one for one in known if one in tests),
+        )
 
     @cached_property
     def _queries(self) -> GraphQueries:
@@ -362,7 +396,7 @@ class GraphApi:
         return list(self._services.requests.files(list(files)))
 
     def _require_built(self) -> None:
-        if not self.store.version(self.tree):
+        if not self.path.exists() or not self.store.version(self.tree):
             raise self._not_built()
 
     def _not_built(self) -> NotFoundError:

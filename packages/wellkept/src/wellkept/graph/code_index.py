@@ -71,7 +71,6 @@ class CodeSearch:
             make_private_file(self.path)
         return open_code_search(
             self.path,
-            busy_timeout_ms=self._services.settings.store_busy_timeout_ms,
             read_only=self._services.read_only,
             clock=self._services.clock,
         )

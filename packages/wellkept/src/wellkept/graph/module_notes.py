@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wellkept.core.changes import Close
-from wellkept.core.code_modules import CodeModule, Convention
+from wellkept.core.code_modules import CodeModule, Convention, ModuleNote, ModuleSummaryReport
 from wellkept.core.codec import Json
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.memory import Evidence, MemoryDraft
@@ -38,32 +38,6 @@ if TYPE_CHECKING:
 _NAMESPACE: Final = "module_notes"
 _TAG: Final = "code-map"
 _RULES, _MODEL = "rules", "model"
-
-
-@record(kw_only=True)
-class _ModuleNote:
-    """One statement about the code. `outcome` is new, changed, unchanged, closed or left. "left":
-    a user owns the memory."""
-
-    key: str
-    text: str
-    made_by: str
-    outcome: str
-    memory_id: str | None = None
-
-
-@record(kw_only=True)
-class ModuleSummaryReport:
-    """Result of `ModuleNotes.save`. `model_problem` says why the model was not used."""
-
-    modules: int
-    notes: tuple[_ModuleNote, ...]
-    model_problem: str | None = None
-    dry_run: bool = False
-
-    def count(self, outcome: str) -> int:
-        """Number of statements with an outcome."""
-        return sum(note.outcome == outcome for note in self.notes)
 
 
 @record
@@ -109,7 +83,7 @@ class ModuleNotes:
         progress: Progress | None = None,
     ) -> ModuleSummaryReport:
         """Store what is new or changed; each statement is written before the next."""
-        notes: list[_ModuleNote] = [self._stored(_convention(one)) for one in conventions]
+        notes: list[ModuleNote] = [self._stored(_convention(one)) for one in conventions]
         shown = [module for module in modules if module.purpose or module.gives]
         for done, module in enumerate(shown, 1):
             notes += [self._stored(statement) for statement in self._statements(module)]
@@ -174,7 +148,7 @@ class ModuleNotes:
 
     # -- Storing ----------------------------------------------------------------------------------
 
-    def _stored(self, statement: _Statement) -> _ModuleNote:
+    def _stored(self, statement: _Statement) -> ModuleNote:
         key = statement.draft.key or ""
         known, text = self._find(key), statement.draft.content
         if self._fingerprints.get(key) == statement.fingerprint and not self._again:
@@ -191,9 +165,9 @@ class ModuleNotes:
         )
         return _note(statement, outcome or "changed", result.memory)
 
-    def _closed(self, current: set[str]) -> list[_ModuleNote]:
+    def _closed(self, current: set[str]) -> list[ModuleNote]:
         """Close memories about modules and conventions that no longer exist."""
-        closed: list[_ModuleNote] = []
+        closed: list[ModuleNote] = []
         for key in sorted(self._fingerprints.keys() - current):
             memory = self._find(key)
             if not self._dry_run:
@@ -257,8 +231,8 @@ def _is_owned_by_user(memory: Memory) -> bool:
     return memory.user_verified or memory.pinned or memory.source is not Source.OBSERVER_INFERRED
 
 
-def _note(statement: _Statement, outcome: str, memory: Memory | None) -> _ModuleNote:
-    return _ModuleNote(
+def _note(statement: _Statement, outcome: str, memory: Memory | None) -> ModuleNote:
+    return ModuleNote(
         key=statement.draft.key or "",
         text=statement.draft.content,
         made_by=statement.made_by,

@@ -1,4 +1,4 @@
-"""`wk.graph.related`: files related to a file by history, dependencies and sessions.
+"""`graph show --related`: files related to a file by history, dependencies and sessions.
 
 Each source ranks on its own scale, so ranks are combined, not scores. Learning a long history takes
 seconds: predictions are cached in the store with the commit they were learned at, and reused until
@@ -67,6 +67,19 @@ class RelatedFiles:
     expected: tuple[str, ...] = ()
     has_history: bool
     has_graph: bool
+
+    def as_text(self) -> str:
+        """The files with their reasons, and those that are missing."""
+        lines = [f"{one.score:.2f} {one.path}  ({', '.join(one.reasons)})" for one in self.files]
+        if not lines:
+            lines.append("No related files known.")
+        if not self.has_graph:
+            told = "Not in the code graph. Run `wellkept graph build` to include dependencies."
+            lines.append(told)
+        if self.expected:
+            told = ", ".join(self.expected)
+            lines.append(f"Expected by naming pattern, but missing: {told}")
+        return "\n".join(lines)
 
 
 class RelatedFileFinder:

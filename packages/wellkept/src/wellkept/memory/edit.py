@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import cast
 
 from wellkept.core.changes import Change, Close, Delete, Replace
 from wellkept.core.errors import ConflictError, MemoryChangedError, NotFoundError, UsageError
@@ -128,6 +129,8 @@ def get_memory(engine: Engine, memory_id: str) -> Memory:
 
 def find_memory(engine: Engine, name: str, *, project: str) -> Memory:
     """The memory with that full id, short id, prefix of one, or key."""
+    if not isinstance(cast("object", name), str):
+        raise UsageError(f"A memory is named by a text, its id or key, not {type(name).__name__}.")
     ids = engine.store.resolve(name, project=project)
     if len(ids) > 1:
         titles = "; ".join(

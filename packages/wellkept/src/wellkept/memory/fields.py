@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Memory
@@ -57,7 +57,9 @@ class MemoryField:
         return _types()[self.name]
 
     def check(self, value: float) -> None:
-        """UsageError when a number is outside the limits of the field."""
+        """UsageError when it is no number or outside the limits of the field."""
+        if not isinstance(cast("object", value), int | float):
+            raise UsageError(f"{self.argument} must be a number, not {type(value).__name__}.")
         match self.limit:
             case "share":
                 fits, hint = 0.0 <= value <= 1.0, "Give a number from 0 to 1."

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from wellkept.core.clock import parse_moment, whole_ms
 from wellkept.core.codec import Json, Payload, record_from_json
@@ -44,8 +44,6 @@ FILTER_KEYS = frozenset(
     min_importance since until as_of validity include_stale only_stale archived needs_review
     user_verified pinned all_projects""".split()
 )
-MEMORY_KEYS = frozenset(row.argument for row in SETTABLE if row.name != "content")
-EDIT_KEYS = frozenset(row.argument for row in EDITABLE)
 
 
 def require_known(
@@ -136,7 +134,9 @@ class RequestBuilder:
         """Drafts from drafts or plain strings."""
         if isinstance(statements, (str, MemoryDraft)):
             raise TypeError("remember_many() takes a list. Use remember() for one statement.")
-        return [self.draft(one, {}) if isinstance(one, str) else one for one in statements]
+        if not isinstance(cast("object", statements), Iterable):
+            raise UsageError(f"remember_many() takes a list, not {type(statements).__name__}.")
+        return [one if isinstance(one, MemoryDraft) else self.draft(one, {}) for one in statements]
 
     def draft(self, content: str, given: MemoryArgs) -> MemoryDraft:
         """The draft that the keywords of `remember` describe."""
@@ -164,6 +164,7 @@ class RequestBuilder:
         """Types by name. A methodology's own type is stored as a built-in type with a tag."""
         kinds: list[MemoryType] = []
         for name in names:
+            require_text(name, what="A type")
             try:
                 kinds += parse_types(name)
             except UsageError:
@@ -239,7 +240,14 @@ class RequestBuilder:
 
 
 def _texts(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(cast("object", names), Iterable):
+        raise UsageError(f"Expected a text or several, not {type(names).__name__}.")
+    several = tuple(names)
+    for one in several:
+        require_text(one, what="Each of several texts")
+    return several
 
 
 def _stale(args: FilterArgs) -> bool | None:

@@ -2,11 +2,10 @@
 
     temp:     in this object until `end_round`
     session:  in the store under the session id until `end_session`
-    project:  in the store for the project until removed
+    project:  in the store for the project until removed, and recalled as a memory
 
 Values are JSON with secrets redacted; a key that contains a secret is refused. A `session:` or
 `project:` value is durable when `put` returns, and visible to every process with the same store.
-Knows nothing of memories.
 """
 
 from __future__ import annotations
@@ -20,12 +19,17 @@ from urllib.parse import quote
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
-from wellkept.core.text import clean
+from wellkept.core.text import clean, shorten
+from wellkept.core.types import MemoryType, Source
+from wellkept.memory.draft import MemoryDraft
+from wellkept.memory.edit import forget
 from wellkept.memory.engine import Engine
-from wellkept.text.secrets.redaction import redact, redact_json
+from wellkept.memory.remember import remember
+from wellkept.text.secrets.redaction import redact_json, redact_name
 
 MAX_VALUE_BYTES = 262_144
 MAX_KEY_CHARS = 256
+MAX_STATEMENT_CHARS = 400
 SESSION_DAYS = 7.0
 
 
@@ -48,7 +52,7 @@ class State:
     def __init__(self, engine: Engine, *, project: str, session_id: str | None = None) -> None:
         self._engine = engine
         self._project = project
-        self._session_id = None if session_id is None else redact(clean(session_id)).text
+        self._session_id = None if session_id is None else redact_name(clean(session_id))
         self._temp: dict[str, str] = {}
         self._listed_at: datetime | None = None
 
@@ -70,7 +74,27 @@ class State:
         _require_no_secret(key)
         if scope is StateScope.SESSION and value is not None:
             self._list_session()
-        self._engine.store.put_value(self._namespace(scope), key, redact_json(value))
+        # Before it is cut and written as text, where a part of a secret could hide.
+        value = redact_json(value)
+        self._engine.store.put_value(self._namespace(scope), key, value)
+        if scope is StateScope.PROJECT:
+            self._keep(key.removeprefix(scope.prefix), value)
+
+    def _keep(self, name: str, value: Json) -> None:
+        """A `project:` value as a memory; without a value it is closed."""
+        memory_key = f"state:{name}"
+        if value not in (None, "", False):
+            draft = MemoryDraft(
+                content=_statement(name, value),
+                type=MemoryType.CONVENTION,
+                key=memory_key,
+                source=Source.AGENT_EXPLICIT,
+            )
+            remember(self._engine, draft, project=self._project)
+        elif old := self._engine.store.find_key(
+            memory_key, project=self._project, user_scope=False
+        ):
+            forget(self._engine, [old.id], keep_history=True)
 
     def remove(self, key: str) -> None:
         """Remove a value; a missing key is no error."""
@@ -123,6 +147,15 @@ class State:
             self._listed_at = now
 
 
+def _statement(name: str, value: Json) -> str:
+    """A value as a sentence: `user_prefers: "pnpm"` is "user prefers: pnpm"."""
+    words = " ".join(name.replace("_", " ").replace("-", " ").replace(".", " ").split())
+    if value is True:
+        return words
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"{words}: {shorten(text, limit=MAX_STATEMENT_CHARS)}"
+
+
 def scope_of(key: str) -> StateScope:
     """The scope that a key names, or an error that lists the three."""
     prefix, colon, name = key.partition(":")
@@ -140,7 +173,7 @@ def scope_of(key: str) -> StateScope:
 
 
 def _require_no_secret(key: str) -> None:
-    if redact(key).changed:
+    if redact_name(key) != key:
         raise UsageError(
             "The key looks like a secret, and keys are not redacted.",
             hint="Name what the value is for.",

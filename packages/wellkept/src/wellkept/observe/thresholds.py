@@ -77,24 +77,6 @@ RULES: Final[Mapping[str, InferenceRule]] = MappingProxyType(
                 min_sessions=3,
             ),
             InferenceRule(
-                name="recurring_error",
-                kind=SignalKind.ERROR_RETRY,
-                makes=MemoryType.ERROR_PATTERN,
-                min_count=3,
-            ),
-            InferenceRule(
-                name="wrong_assumption",
-                kind=SignalKind.BACKTRACK,
-                makes=MemoryType.GOTCHA,
-                min_count=2,
-            ),
-            InferenceRule(
-                name="cascading_change",
-                kind=SignalKind.BACKTRACK,
-                makes=MemoryType.GOTCHA,
-                min_count=2,
-            ),
-            InferenceRule(
                 name="dead_end",
                 kind=SignalKind.DEAD_END,
                 makes=MemoryType.DEAD_END,
@@ -116,7 +98,7 @@ RULES: Final[Mapping[str, InferenceRule]] = MappingProxyType(
 )
 
 MIN_REPEATS: Final = 2
-"""Repetitions that rule out chance: of a fix, of an error across sessions, of joint edits."""
+"""Repetitions that rule out chance: of joint edits, and of edits made again."""
 LINK_SHARE: Final = 0.6
 """Two files are linked when used together in more than this share of sessions that used either."""
 FREQUENCY_WEIGHT, RECENCY_WEIGHT, NOVELTY_WEIGHT = 0.4, 0.3, 0.3
@@ -146,3 +128,4 @@ COST_PERCENTILE: Final = 0.9
 MIN_COST_SESSIONS: Final = 2
 MIN_CALIBRATION_SESSIONS: Final = 2
 MIN_CONFUSED_SESSIONS: Final = 3
+RECURRING_ERRORS: Final = 3

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
+from wellkept.text.secrets.formats import use_rules
 from wellkept.text.secrets.known_values import (
     SALT_BYTES,
     KnownValues,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from wellkept.core.settings.model import Settings
 
 FILE_SUFFIX = ".known"
+RULES_NAME = "secret_rules.toml"
 MAX_VALUES = 5_000
 _MAX_FILE_BYTES = 256 << 10
 _MAX_FILES, _MAX_FOLDERS = 100, 100
@@ -66,7 +68,9 @@ def know_secrets(
     folder: Path | None,
     environment: Mapping[str, str],
 ) -> None:
-    """Recognise the secrets that a project's files and this user's credential stores hold."""
+    """Recognise the secrets that a project's files and this user's credential stores hold, and
+    those of the formats in `secret_rules.toml` beside the database."""
+    use_rules(database.with_name(RULES_NAME))
     if settings.secrets_known_values == "off":
         return
     path = str(database.with_suffix(FILE_SUFFIX))
@@ -167,9 +171,8 @@ def _forms(file: Path) -> Iterator[str]:
 
 
 def _values(file: Path) -> Iterator[str]:
-    from wellkept.text.secrets.rules import find_secrets
-    from wellkept.text.secrets.spans import WorkCount
-    from wellkept.text.secrets.values import is_random
+    from wellkept.text.secrets.detect import find_secrets
+    from wellkept.text.secrets.shape import WorkCount, is_random
 
     try:
         text = file.read_text(encoding="utf-8", errors="replace")

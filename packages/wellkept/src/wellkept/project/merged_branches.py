@@ -2,7 +2,7 @@
 
 A unit counts as merged when its sessions worked on their own branches, their commits are in the
 main branch, and nothing is left to merge. Work on the main branch and squashed merges cannot be
-detected; use `wellkept archive` for them. Invariant: a second run changes nothing.
+detected; use `wellkept session archive` for them. Invariant: a second run changes nothing.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-    from typing import Literal
 
     from wellkept.core.clock import Clock
     from wellkept.core.codec import Json
@@ -43,7 +42,6 @@ def open_store(
     path: "Path | str",
     *,
     busy_timeout_ms: int = 5_000,
-    durability: "Literal['normal', 'full']" = "normal",
     read_only: bool = False,
     clock: "Clock | None" = None,
     tenant: str | None = None,
@@ -51,14 +49,12 @@ def open_store(
     """Open the store in a file, or in the PostgreSQL database of an address such as
     `postgresql://user@host/database`; create or migrate it as needed.
 
-    A committed write survives the death of any process, `kill -9` included. With `normal`
-    durability a power cut may undo the last commits (never half of one, never a damaged file);
-    `full` waits for the disk at every commit.
+    A committed write survives the death of any process and a power cut.
 
     A file that cannot be written is opened for reading: each write then raises
     StoreReadOnlyError. `read_only` requests that and leaves the file unchanged. PostgreSQL waits
-    for the disk as its server is set up; `durability` does not change that. `tenant` is an
-    organisation of a server, for whoever owns the database; a file has none.
+    for the disk as its server is set up. `tenant` is an organisation of a server, for whoever owns
+    the database; a file has none.
     """
     from pathlib import Path
 
@@ -81,7 +77,6 @@ def open_store(
     return SqliteStore.open(
         Path(path),
         busy_timeout_ms=busy_timeout_ms,
-        durability=durability,
         read_only=read_only,
         clock=clock or system_clock,
     )
@@ -166,7 +161,6 @@ def restore_store(
     path: "Path",
     *,
     busy_timeout_ms: int = 5_000,
-    durability: "Literal['normal', 'full']" = "normal",
     clock: "Clock | None" = None,
     progress: "Progress | None" = None,
 ) -> "ReplacedFile":
@@ -182,7 +176,6 @@ def restore_store(
         source,
         path,
         busy_timeout_ms=busy_timeout_ms,
-        durability=durability,
         clock=clock or system_clock,
         progress=progress,
     )

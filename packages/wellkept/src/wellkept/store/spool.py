@@ -7,8 +7,8 @@ the unchanged payload and a newline, written by one append:
 
 Invariants: concurrent appenders never mix or lose entries; a file that a reader is about to remove
 is not written to (both sides lock); events that exceed the size limit or the disk are counted in
-the `dropped` file where possible. An entry survives the death of any process; a power loss may
-take the last seconds.
+the `dropped` file where possible. An entry that was appended survives the death of any process and
+a power cut.
 
 The hook process imports this module at every event, so it uses only modules that load in
 microseconds. Payloads are opaque here; `spool_reader` is the reading side.
@@ -41,7 +41,7 @@ MAX_TOTAL_BYTES = 512 << 20
 STEP_BYTES = 64 << 10
 
 _DETAILED_DROPS_BYTES = 64 << 10
-_NAME_CHARS = 64
+NAME_CHARS = 64
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-")
 _FLAGS = (
     os.O_WRONLY
@@ -105,13 +105,13 @@ def file_name(client: str, session: str) -> str:
     """The file of a session. A key with other characters gets a hash suffix."""
     name = plain_name(session).replace(":", "_")
     if name != session:
-        name = f"{name[: _NAME_CHARS - 17]}-{_hash(session):016x}"
+        name = f"{name[: NAME_CHARS - 17]}-{_hash(session):016x}"
     return f"{plain_name(client).replace(':', '_')}-{name}{SUFFIX}"
 
 
 def plain_name(text: str) -> str:
     """The text as one header word; never empty, of bounded length."""
-    return "".join(c if c in _PLAIN else "_" for c in text[:_NAME_CHARS]) or "_"
+    return "".join(c if c in _PLAIN else "_" for c in text[:NAME_CHARS]) or "_"
 
 
 def state_folder(environment: "Mapping[str, str]") -> str | None:
@@ -152,6 +152,16 @@ def make_private_folder(directory: str) -> None:
             raise
 
 
+def sync_folder(folder: str) -> None:
+    """Wait until the names in a folder are on the disk, where the system can."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 # -- One file -------------------------------------------------------------------------------------
 
 
@@ -171,6 +181,8 @@ def _append_to(path: str, entry: bytes, *, max_total_bytes: int) -> bool:
             written = os.write(descriptor, entry)
             if written != len(entry):
                 raise ShortWriteError(f"{written} of {len(entry)} bytes were written to {path}")
+            os.fsync(descriptor)
+            sync_folder(os.path.dirname(path))
             return True
         finally:
             os.close(descriptor)
@@ -180,7 +192,9 @@ def _open(path: str) -> int:
     try:
         return os.open(path, _FLAGS, 0o600)
     except FileNotFoundError:
-        make_private_folder(os.path.dirname(path))
+        folder = os.path.dirname(path)
+        make_private_folder(folder)
+        sync_folder(os.path.dirname(folder))
         return os.open(path, _FLAGS, 0o600)
 
 

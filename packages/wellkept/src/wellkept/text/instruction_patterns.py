@@ -102,6 +102,11 @@ PATTERNS: tuple[InstructionPattern, ...] = (
     ),
     _rule(
         _TASK,
+        "you ",
+        r"\b(?:when(?:ever)?|if|once|before|after|as soon as) you (?:read|see|find|load) this\b",
+    ),
+    _rule(
+        _TASK,
         "you |from now|act as|behave as|respond as|pretend|your |the new|the real|the true"
         "|the actual|the updated|new instr|new order|new system|developer mode|jailbreak|dan mode",
         r"\byou are (?:now|no longer) (?:an?|the|in|my|our|free|allowed|acting|operating)\b",
@@ -182,9 +187,9 @@ PATTERNS: tuple[InstructionPattern, ...] = (
     ),
     _rule(
         _SECRECY,
-        "curl|wget|upload|exfiltrat|email|reveal|leak|send|delete",
+        "curl|wget|upload|exfiltrat|email|reveal|leak|send|delete|push|post|install|disable|downl",
         rf"\b{_MODEL} (?:must|should|shall|needs? to|has to|is required to)\b[^.\n]{{0,40}}"
-        r"\b(?:delete|send|upload|curl|wget|email|reveal|leak)\b",
+        r"\b(?:delete|send|upload|curl|wget|email|reveal|leak|push|post|install|disable|download)\b",
         r"\byou (?:must|should|need to|have to)(?: now| immediately| first)? "
         r"(?:delete|send|upload|exfiltrate|email|reveal|leak|curl|wget)\b",
     ),

@@ -32,7 +32,7 @@ _MADE_BY_CLIENT = re.compile(
     r"|\[(?:Auto|SYSTEM|System)[ -]|Read the output file to retrieve the result:)"
 )
 _NOTICE = re.compile(r"^Read the output file to retrieve the result: .*$", re.MULTILINE)
-_TAG = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z][\w-]*)(?P<rest>[^<>]*)>")
+_TAG = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z][\w-]*+)(?P<rest>[^<>]*+)>")
 _CLIENT_TAG = re.compile(r"[a-z]+(?:[-_][a-z]+)+")
 """Tags of clients have a hyphen or underscore in their name; a person's markup hardly ever."""
 _MAY_LACK_END = (
@@ -65,7 +65,8 @@ _PASTED_LINE = re.compile(
     r"|(?:\t| {4,})(?!\s{0,40}(?:[-*•+]|\d{1,2}[.)])\s)"  # indented code
     r"|\s*(?:Traceback \(|File \"|at \S+[\s(][^\n]*:\d|Caused by:|E {2,}"
     r"|[\w.]*(?:Error|Exception)\b:?|npm (?:ERR!|WARN)"
-    r"|\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d|\$ \S|❯|PS [A-Z]:"
+    r"|\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d|\[\d{1,2}:\d\d\] |\$ \S|❯|PS [A-Z]:"
+    r"|(?:FAIL(?:ED)?|PASS(?:ED)?|[✓✗✕×●]) +\S"
     r"|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|error|warning)\b[\]:(\[]"
     r"|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE) )"
 )
@@ -116,7 +117,7 @@ _TRANSFORMED = re.compile(
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"\s*(?:[-*•+]|\d{1,2}[.)])\s+")
-_BREAK = re.compile(r"(?<=[.!?])[.!?)]*(?=\s)|(?<=[。！？])")
+_BREAK = re.compile(r"(?<=[.!?])\){0,8}(?=\s)|(?<=[。！？])")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|z\.B|p\.ex)\.$", re.IGNORECASE)
 _SUPPOSES = re.compile(
     r"\b(?:what if|suppose|imagine|maybe|perhaps|could we|should we|shall we|would it|might|i doubt"
@@ -207,10 +208,13 @@ def sentences(masked: str) -> list[Sentence]:
     """The sentences of a masked text in order; lines that are wholly masked give none."""
     found: list[Sentence] = []
     paragraph = offset = 0
+    blank = False
     for line in masked.split("\n"):
         if not line.strip():
-            paragraph += 1
+            blank = True
         else:
+            paragraph += blank
+            blank = False
             found.extend(_line_sentences(line, offset=offset, paragraph=paragraph))
         offset += len(line) + 1
     return found
@@ -248,9 +252,11 @@ def own_sentences(message: str) -> list[Sentence]:
 
 
 def _goes_on(written: Sequence[Sentence], place: int) -> bool:
-    """Whether what a colon announces stands on the same line."""
-    rest = written[place + 1 : place + 2]
-    return bool(rest) and rest[0].start - written[place].end <= 1
+    """Whether what a colon announces stands on the same line, or is a quotation below it."""
+    if place + 1 == len(written):
+        return False
+    here, following = written[place], written[place + 1]
+    return following.start - here.end <= 1 or following.paragraph > here.paragraph + 1
 
 
 def _without_document(sentence: Sentence) -> Sentence | None:

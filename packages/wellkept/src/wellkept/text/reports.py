@@ -22,7 +22,7 @@ _BANNER = re.compile(r"^[\W_]*$|[─━═★☆]{2,}")
 _HEADING = re.compile(r"^#{1,6}\s+|^\*\*[^*]+\*\*:?$")
 _MARK = re.compile(r"^#{1,6}\s+|^>\s?")
 _BULLET = re.compile(r"^(?:[-*•+]|\d{1,2}[.)])\s+(?:\[[ xX]\]\s+)?")
-_LINK = re.compile(r"!?\[([^\]\n]+)\]\([^)\n]*\)")
+_LINK = re.compile(r"!?\[([^\[\]\n]+)\]\([^)\n]*\)")
 _DIRECTIVE = re.compile(r"::[a-z][\w-]*\{[^}\n]*\}")
 _EMPHASIS = re.compile(r"\*\*|(?<!\w)__|__(?!\w)")
 _SENTENCE = re.compile(
@@ -33,7 +33,7 @@ _ANNOUNCED = re.compile(
     r"(?:(?:let me|let's|i'll|i will|i'm going to)\b(?! not\b)|here(?:'s|’s| is| are)\b.{0,60}:$)",
     re.IGNORECASE,
 )
-_EXCLAIMED = re.compile(r"^[\w' ]{2,24}!$")
+_EXCLAIMED = re.compile(r"^[\w' ]{2,24}!$|^(?:all )?(?:done|clean|good|set|fixed|clear)[.!]$", re.I)
 _OPEN = re.compile(
     r"\b(?:uncommitted|unpushed|unstaged|still (?:fail\w*|open|broken|missing|pending)"
     r"|(?:not|n't|no) (?:yet )?(?:been )?(?:commit\w*|push\w*|merged|deployed|run|tested|staged)"

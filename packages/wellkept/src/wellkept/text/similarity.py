@@ -35,7 +35,7 @@ _NUMBER_WORDS = {
         "one two three four five six seven eight nine ten eleven twelve".split(), start=1
     )
 }
-_ENUMERATED = frozenset(
+ENUMERATED = frozenset(
     """step phase part note section chapter issue ticket task rule case item line milestone sprint
     story option example figure table stage round week day étape partie règle schritt teil paso
     parte""".split()
@@ -148,7 +148,7 @@ def _numbers_a_list(tokens: list[str]) -> bool:
     last = min(_NAME_WORDS, len(tokens) - 1)
     return any(
         (_NUMBER.fullmatch(word) or word in _NUMBER_WORDS)
-        and (before in _ENUMERATED or (place < last and before not in _VALUED | _AUXILIARIES))
+        and (before in ENUMERATED or (place < last and before not in _VALUED | _AUXILIARIES))
         for place, (before, word) in enumerate(pairwise(tokens), start=1)
     )
 

@@ -2,32 +2,45 @@
 answers to the agent's questions.
 
 "No, don't use float for money, integer cents everywhere", "let's go with SQLite, we don't want to
-run a server". Recall first: a sentence is kept when its cues weigh enough, whole and as it was
-said. Only a person's own words count (`own_words`), and no question, supposition, report,
-permission or wish about the task at hand. The cues are data (`text/data/speech.toml`). Knows
+run a server". Each sentence of a person's own words (`own_words`) gets the probability that it lays
+something down, from its words and from what stands before it. The weights are learned from labelled
+messages (`python -m bench.speech --learn`), not written; `text/data/speech.json` holds them. Knows
 nothing of storage.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
+from itertools import pairwise
+from pathlib import Path
 
-from wellkept.core.records import record
 from wellkept.core.text import cjk_runs, content_words
 from wellkept.core.types import MemoryType
+from wellkept.text.memory_commands.rules import NO_LANGUAGE, CommandRules, rules_for
 from wellkept.text.own_words import MASK, Sentence, own_sentences
-from wellkept.text.rule_data import read_rules
 
-ENOUGH = 4
+KEPT_FROM = 40
+"""The weight from which on a sentence is kept, in hundredths of a log odd (60 %)."""
+KINDS = ("none", "decision", "correction", "rule")
 MAX_SENTENCE_CHARS = 500
 MAX_QUOTATION_CHARS = 700
 MAX_FOLLOWING = 2
+_MAX_TOKENS = 60
+_FEW, _SOME, _MANY = 5, 9, 25
+_SHORT = 4
 _MIN_WORDS, _MIN_CJK = 3, 5
-_CONTRADICTED, _IN_THIS_PROJECT = 3, 2
-_MACRO = re.compile(r"\{([a-z_]+)\}")
+_TYPES = (MemoryType.DECISION, MemoryType.CORRECTION, MemoryType.CONVENTION)
+"""Of the kinds but the first."""
+_NAME = re.compile(
+    r"(?<!\w)(?:--?[a-z][\w-]+|[\w.-]*[/\\][\w./\\*-]+|\w+\.[a-z]{1,5}\b(?:\(\))?|\w*_\w+"
+    r"|[a-z]+[A-Z]\w*|\w+\(\)|[A-Z]{2,}\d*\b|\w+::\w+)"
+)
+_TOKEN = re.compile(
+    rf"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W\d_]+(?:'[^\W\d_]+)?|\d[\d.,]*|{MASK}+|\S"
+)
 _TASK = re.compile(
     r"(?:please |now |then |so |and |can you |could you )*(?:fix|add|change|update|undo|redo|try|do"
     r"|make|rename|remove|delete|commit|push|continue|go on|go ahead|check|look|find out|run)\b",
@@ -35,53 +48,34 @@ _TASK = re.compile(
 )
 
 
-@record
-class Statement:
-    """What a sentence lays down: its type and how much speaks for it."""
-
-    type: MemoryType
-    weight: int
-
-
-@record
-class _Cue:
-    weight: int
-    type: MemoryType | None
-    pattern: re.Pattern[str]
-
-
 def read_statement(
-    text: str,
-    *,
-    contradicts: bool = False,
-    after_retraction: bool = False,
-    in_this_project: bool = False,
-) -> Statement | None:
-    """What a masked sentence without its opener lays down; None when nothing."""
-    plain = text.replace("’", "'").rstrip(" .!。！")
-    if len(plain) > MAX_SENTENCE_CHARS or plain.endswith((":", "：")) or not _says_something(plain):
+    said: Sequence[Sentence], place: int, *, answers_to: str | None = None
+) -> MemoryType | None:
+    """The type of what one of the sentences of a message lays down; None when nothing.
+    `answers_to` is the agent's message before it."""
+    one = said[place]
+    if (
+        one.asks
+        or one.supposes
+        or len(one.masked) > MAX_SENTENCE_CHARS
+        or not _says_something(one.masked)
+    ):
         return None
-    if any(never.search(plain) for never in _never()):
+    found = features(said, place, answers_to=answers_to)
+    (weight,) = _sums("whether", found)
+    if weight < KEPT_FROM:
         return None
-    found = [cue for cue in _cues() if cue.pattern.search(plain)]
-    weight = sum(cue.weight for cue in found) + (_CONTRADICTED if contradicts else 0)
-    weight += ENOUGH if after_retraction else 0
-    weight += _IN_THIS_PROJECT if in_this_project else 0
-    kind = next((cue.type for cue in found if cue.type and cue.weight >= ENOUGH), None)
-    kind = kind or next((cue.type for cue in found if cue.type), None)
-    kind = kind or (MemoryType.FACT if in_this_project else None)
-    kind = MemoryType.CORRECTION if contradicts or after_retraction else kind
-    return Statement(kind, weight) if weight >= ENOUGH and kind else None
+    return max(zip((0, *_sums("types", found)), _TYPES, strict=True))[1]
 
 
 def decisions_in(text: str) -> list[str]:
     """The sentences of a text that lay down a decision, as they stand there."""
-    found: list[str] = []
-    for one in own_sentences(text):
-        read = None if one.asks or one.supposes else read_statement(one.masked)
-        if read is not None and read.type is MemoryType.DECISION:
-            found.append(text[one.start : one.end])
-    return found
+    said = own_sentences(text)
+    return [
+        text[one.start : one.end]
+        for place, one in enumerate(said)
+        if read_statement(said, place) is MemoryType.DECISION
+    ]
 
 
 def quotation_end(sentence: Sentence, following: Sequence[Sentence]) -> int:
@@ -98,6 +92,68 @@ def quotation_end(sentence: Sentence, following: Sequence[Sentence]) -> int:
     return end
 
 
+def features(
+    said: Sequence[Sentence], place: int, *, answers_to: str | None = None
+) -> frozenset[str]:
+    """What speaks for or against a sentence: its words, pairs and triples with names and numbers
+    made alike, how it stands in the message, and what was said before it."""
+    one, rules = said[place], rules_for(NO_LANGUAGE)
+    tokens = _tokens(one.masked)
+    opener = one.masked[: len(one.masked) - len(rules.unopened(one.masked))]
+    before = said[place - 1] if place else None
+    found = {*_grams(tokens)}
+    flags = {
+        "few": len(tokens) < _FEW,
+        "some": len(tokens) < _SOME,
+        "many": len(tokens) > _MANY,
+        "no": rules.contradiction.match(opener) is not None,
+        "first": place == 0,
+        "last": place == len(said) - 1,
+        "only": len(said) == 1,
+        "supposes": one.supposes,
+        "bullet": one.bullet,
+        "task": rules.task.match(one.masked) is not None,
+        "passing": rules.passing.search(one.masked) is not None,
+        **_before(before, rules),
+    }
+    if answers_to:
+        asked = answers_to.rstrip().endswith(("?", "？"))
+        flags |= {"agent": True, "asked": asked, "asked first": asked and place == 0}
+        flags |= {"asked some": asked and len(tokens) < _SOME}
+    found.update(f"is {name}" for name, is_so in flags.items() if is_so)
+    if before is not None and len(short := _tokens(before.masked)) <= _SHORT:
+        found.add("after " + " ".join(short))
+    return frozenset(found)
+
+
+def _before(before: Sentence | None, rules: CommandRules) -> dict[str, bool]:
+    if before is None:
+        return {}
+    return {
+        "after task": rules.task.match(before.masked) is not None,
+        "after question": before.asks,
+    }
+
+
+def _tokens(text: str) -> list[str]:
+    plain = _NAME.sub(" \ue001 ", text.replace("’", "'")).lower()
+    names = {MASK: "<quoted>", "\ue001": "<name>"}
+    return [
+        names.get(token[0], "<number>" if token[0].isdigit() else token)
+        for token in _TOKEN.findall(plain)[:_MAX_TOKENS]
+    ]
+
+
+def _grams(tokens: Sequence[str]) -> Iterator[str]:
+    yield from tokens
+    framed = ("^", *tokens, "$")
+    for left, right in pairwise(framed):
+        yield f"{left} {right}"
+    for left, middle, right in zip(framed, framed[1:], framed[2:], strict=False):
+        yield f"{left} {middle} {right}"
+        yield f"{left} _ {right}"
+
+
 def _says_something(text: str) -> bool:
     bare = text.replace(MASK, " ")
     if runs := cjk_runs(bare):
@@ -105,31 +161,14 @@ def _says_something(text: str) -> bool:
     return len(bare.split()) >= _MIN_WORDS and bool(content_words(bare))
 
 
-@cache
-def _raw() -> dict[str, Any]:
-    return read_rules("speech")
+def _sums(name: str, found: frozenset[str]) -> list[int]:
+    """How much speaks for each class against the first, in hundredths of a log odd."""
+    bias, weights = _model()[name]
+    known = [weights[one] for one in found if one in weights]
+    return [sum(column) for column in zip(bias, *known, strict=True)]
 
 
 @cache
-def _never() -> tuple[re.Pattern[str], ...]:
-    return tuple(_compiled(entry["pattern"]) for entry in _raw()["no"])
-
-
-@cache
-def _cues() -> tuple[_Cue, ...]:
-    return tuple(
-        _Cue(
-            entry["weight"],
-            MemoryType(entry["type"]) if "type" in entry else None,
-            _compiled(entry["pattern"]),
-        )
-        for entry in _raw()["cue"]
-    )
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern with the words that it names."""
-    words = _raw()["words"]
-    while (name := _MACRO.search(pattern)) is not None:
-        pattern = pattern.replace(name.group(), words[name[1]])
-    return re.compile(pattern, re.IGNORECASE)
+def _model() -> dict[str, tuple[list[int], dict[str, list[int]]]]:
+    path = Path(__file__).parent / "data" / "speech.json"
+    return json.loads(path.read_text("utf-8"))

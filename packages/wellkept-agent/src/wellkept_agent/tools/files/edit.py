@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
@@ -16,17 +16,46 @@ from wellkept.core.records import record
 from wellkept.core.session.events import Edit as EditRecord
 from wellkept.core.session.events import ToolKind
 from wellkept.core.text import counted
+from wellkept_agent.permissions import PermissionRequest
 from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, checked
-from wellkept_agent.tools.context import ToolContext
 from wellkept_agent.tools.files.file_text import (
     FileText,
     diff,
     existing_file,
+    file_problem,
     save,
     text_to_change,
 )
-from wellkept_agent.tools.files.permission import edit_request
-from wellkept_agent.user import PermissionRequest
+from wellkept_agent.tools.registry import ToolContext
+
+if TYPE_CHECKING:
+    from wellkept_agent.tools.registry import ToolContext
+
+
+# -- The request to change a file, with what needs a yes even where edits are accepted ------------
+
+
+_GUARDED: Final = frozenset({".git", ".hg", ".claude", ".cursor", ".vscode", ".idea", ".husky"})
+"""Folders whose files make other programs run something."""
+_GUARDED_FILES: Final = frozenset({".mcp.json", ".envrc", ".gitmodules", ".gitconfig", ".bashrc"})
+
+
+def edit_request(
+    context: ToolContext, tool: str, path: Path, reason: str, preview: str
+) -> PermissionRequest:
+    """A request that shows a diff. "Always" allows the tool for the whole session."""
+    shown = context.label(path)
+    parts = {part.lower() for part in Path(shown).parts}
+    is_guarded = bool(parts & _GUARDED) or path.name.lower() in _GUARDED_FILES
+    return PermissionRequest(
+        tool=tool,
+        arguments=shown,
+        reason=reason,
+        preview=preview,
+        rule=f"{tool}({shown})" if is_guarded else tool,
+        guarded=is_guarded,
+    )
+
 
 _NUMBERED = re.compile(r"(?m)^\s*\d+(?:\t|→)")
 _CONTEXT_LINES = 4
@@ -231,3 +260,78 @@ def _nearest(lines: list[str], wanted: list[str]) -> int | None:
             if ratio > best:
                 best, best_at = ratio, number
     return None if best_at is None else max(0, best_at - at_wanted)
+
+
+# -- Write: a whole file, new or in place of one that was read ------------------------------------
+
+
+class _WriteArguments(Arguments):
+    file_path: Annotated[str, Field(description="The file, absolute or from the working folder.")]
+    content: Annotated[str, Field(description="All of its text.")]
+
+
+class Write(TypedTool[_WriteArguments]):
+    """Writes a file in one step; keeps permissions, encoding and line ends of the old one."""
+
+    name = "Write"
+    description = (
+        "Write a whole file. A file that exists must have been read first and is replaced; prefer"
+        " Edit to change a part of it. Missing folders are made."
+    )
+    kind = ToolKind.WRITE
+
+    def subject(self, context: ToolContext, arguments: Mapping[str, object]) -> str:
+        """The path as rules see it."""
+        return context.label(context.path(str(arguments.get("file_path", ""))))
+
+    def wants(self, context: ToolContext, arguments: Mapping[str, object]) -> PermissionRequest:
+        """The change, shown as a diff."""
+        given = checked(_WriteArguments, arguments, tool=self.name)
+        path, before, data = _write_planned(context, given)
+        after = data.decode(before.encoding if before else "utf-8", "replace").lstrip("\ufeff")
+        shown = context.label(path)
+        preview = diff(before.text if before else "", after, shown=shown)
+        verb = "create" if before is None else "replace"
+        return edit_request(context, self.name, path, f"{verb} {shown}", preview)
+
+    async def run(self, context: ToolContext, arguments: _WriteArguments) -> ToolOutput:
+        """Write the file."""
+        return await asyncio.to_thread(_written, context, arguments)
+
+
+def _write_planned(
+    context: ToolContext, arguments: _WriteArguments
+) -> tuple[Path, FileText | None, bytes]:
+    """Where to write, what is there, and the bytes to write."""
+    path = context.path(arguments.file_path)
+    try:
+        is_new = not path.exists() and not path.is_symlink()
+    except OSError as error:
+        raise UsageError(f"Not written. {file_problem(error, arguments.file_path)}") from error
+    if is_new:
+        if arguments.file_path.endswith("/"):
+            raise UsageError(f"{arguments.file_path} names a folder.", hint="Give a file name.")
+        return path, None, arguments.content.encode("utf-8", "replace")
+    path = existing_file(context, arguments.file_path)
+    before = text_to_change(context, path)
+    content = arguments.content
+    if before.newline == "\r\n" and "\r\n" not in content:
+        content = content.replace("\n", "\r\n")
+    return path, before, before.encoded(content)
+
+
+def _written(context: ToolContext, arguments: _WriteArguments) -> ToolOutput:
+    path, before, data = _write_planned(context, arguments)
+    expected = None if before is None else context.session.reads.stamp(path)
+    save(context, path, data, expected=expected)
+    shown = context.label(path)
+    lines = counted(len(arguments.content.splitlines()), "line")
+    old = before.text if before else ""
+    same = before is not None and old == arguments.content
+    verb = "Unchanged" if same else "Created" if before is None else "Replaced"
+    return ToolOutput(
+        content=f"{verb}: {shown} ({lines}).",
+        display=diff(old, arguments.content, shown=shown),
+        files=(str(path),),
+        edits=(EditRecord(str(path), old, arguments.content),),
+    )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
+import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -15,13 +17,75 @@ from wellkept.core.chat.messages import ImagePart
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.core.session.events import ToolKind
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool
-from wellkept_agent.tools.context import ToolContext
-from wellkept_agent.tools.files.file_text import decode, existing_file, file_problem, is_binary
+from wellkept_agent.settings import ToolSettings
+from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, failure
+from wellkept_agent.tools.files.file_text import (
+    FileStamp,
+    PastRead,
+    decode,
+    existing_file,
+    file_problem,
+    is_binary,
+    is_unchanged,
+)
 from wellkept_agent.tools.files.notebooks import notebook_text
-from wellkept_agent.tools.files.pdf import read_pdf
-from wellkept_agent.tools.files.read_log import FileStamp, PastRead, is_unchanged
-from wellkept_agent.tools.settings import ToolSettings
+from wellkept_agent.tools.registry import ToolContext
+from wellkept_agent.tools.scripts import run_script
+
+# -- Text of PDF pages. Runs in a process of its own: a broken file must not hold the session -----
+
+
+_TIMEOUT_S: Final = 60.0
+_SCRIPT: Final = Path(__file__).with_name("pdf_script.py")
+_RANGE: Final = re.compile(r"(\d+)(?:-(\d+)?)?")
+
+
+async def read_pdf(path: Path, shown: str, pages: str | None, most: int) -> ToolOutput:
+    """Pages of a PDF as text; without `pages` the first ones."""
+    wanted = _ranges(pages) if pages else [(1, most)]
+    try:
+        found = await run_script(
+            _SCRIPT,
+            str(path),
+            json.dumps(wanted),
+            str(most),
+            timeout_s=_TIMEOUT_S,
+            packages=True,
+        )
+    except UsageError as error:
+        return failure(f"{shown}: the PDF cannot be read. {error}")
+    if "problem" in found:
+        return failure(f"{shown}: {found['problem']}")
+    return _output(path, shown, found, asked=pages is not None)
+
+
+def _output(path: Path, shown: str, found: dict[str, Any], *, asked: bool) -> ToolOutput:
+    total: int = found["total"]
+    pages: list[tuple[int, str]] = [(number, text) for number, text in found["pages"]]
+    if not pages:
+        return failure(f"{shown} has {total} pages; none of those was asked for.")
+    parts = [f"[Page {number} of {total}]\n{text.strip() or '(no text)'}" for number, text in pages]
+    last = pages[-1][0]
+    if found["cut"] or (not asked and last < total):
+        parts.append(f"[There are {total} pages. Go on with pages='{last + 1}-{total}'.]")
+    if not any(text.strip() for _, text in pages):
+        parts.append("[These pages hold no text: they may be scanned images.]")
+    return ToolOutput(content="\n\n".join(parts), files=(str(path),))
+
+
+def _ranges(pages: str) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for part in pages.replace(" ", "").split(","):
+        match = _RANGE.fullmatch(part)
+        if match is None or int(match[1]) < 1:
+            raise UsageError(f"pages={pages!r} is not understood.", hint="Write 3, 1-5 or 2,7-9.")
+        first = int(match[1])
+        last = int(match[2]) if match[2] else (10**6 if "-" in part else first)
+        if last < first:
+            raise UsageError(f"pages={pages!r}: {last} comes before {first}.")
+        found.append((first, last))
+    return found
+
 
 _WHOLE_BYTES: Final = 20_000_000
 """Larger files are read line by line and cannot be edited."""
@@ -44,9 +108,7 @@ _KNOWN_BINARY: Final = (
 )
 
 
-class ReadArguments(Arguments):
-    """Arguments of Read."""
-
+class _ReadArguments(Arguments):
     file_path: Annotated[str, Field(description="The file, absolute or from the working folder.")]
     offset: Annotated[
         int | None, Field(ge=0, description="Line to begin at, from 1; for long files.")
@@ -57,7 +119,7 @@ class ReadArguments(Arguments):
     )
 
 
-class Read(TypedTool[ReadArguments]):
+class Read(TypedTool[_ReadArguments]):
     """Reads a file; a part that is in the conversation already is answered in a line."""
 
     name = "Read"
@@ -75,7 +137,7 @@ class Read(TypedTool[ReadArguments]):
         """The path as rules see it."""
         return context.label(context.path(str(arguments.get("file_path", ""))))
 
-    async def run(self, context: ToolContext, arguments: ReadArguments) -> ToolOutput:
+    async def run(self, context: ToolContext, arguments: _ReadArguments) -> ToolOutput:
         """Read a file or a part of it."""
         path = existing_file(context, arguments.file_path)
         shown = context.label(path)
@@ -94,11 +156,12 @@ class Read(TypedTool[ReadArguments]):
         except OSError as error:
             raise UsageError(file_problem(error, shown)) from error
 
-    def _text(self, context: ToolContext, path: Path, arguments: ReadArguments) -> ToolOutput:
+    def _text(self, context: ToolContext, path: Path, arguments: _ReadArguments) -> ToolOutput:
         shown = context.label(path)
         key = (path, arguments.offset, arguments.limit)
         past = context.session.reads.result(key)
         if past is not None and _is_still_there(context, past) and is_unchanged(path, past.stamp):
+            context.session.files.count_read(path)
             return ToolOutput(
                 content=f"{shown} is unchanged since you read it (see that result above).",
                 files=(str(path),),
@@ -112,7 +175,7 @@ class Read(TypedTool[ReadArguments]):
         context.session.files.track_read(path, part.raw)
         return ToolOutput(content=part.content, files=(str(path),))
 
-    def _part(self, context: ToolContext, path: Path, arguments: ReadArguments) -> _Part:
+    def _part(self, context: ToolContext, path: Path, arguments: _ReadArguments) -> _Part:
         size = path.stat().st_size
         first = max(1, arguments.offset or 1)
         most = min(arguments.limit or self._settings.read_lines, 100_000)

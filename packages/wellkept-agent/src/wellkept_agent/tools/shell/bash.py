@@ -20,20 +20,18 @@ from wellkept.core.text import shorten
 from wellkept.text.shell.effects import Effect, effect_of
 from wellkept.text.shell.permission_rules import rule_for
 from wellkept_agent.events import ToolProgress
+from wellkept_agent.permissions import PermissionRequest
+from wellkept_agent.settings import ToolSettings
 from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, failure
-from wellkept_agent.tools.context import ToolContext
-from wellkept_agent.tools.settings import ToolSettings
+from wellkept_agent.tools.registry import ToolContext
 from wellkept_agent.tools.shell.process import ShellProcess
-from wellkept_agent.user import PermissionRequest
 
 _LEFTOVERS = (
     "[Processes that the command left running were ended. Start servers with run_in_background.]"
 )
 
 
-class BashArguments(Arguments):
-    """Arguments of Bash."""
-
+class _BashArguments(Arguments):
     command: Annotated[str, Field(description="The command line, run by bash.")]
     timeout: Annotated[
         int | None, Field(ge=1, description="Milliseconds after which it is ended.")
@@ -45,7 +43,7 @@ class BashArguments(Arguments):
     ] = False
 
 
-class Bash(TypedTool[BashArguments]):
+class Bash(TypedTool[_BashArguments]):
     """Runs commands; the working folder is kept between calls, variables are not."""
 
     name = "Bash"
@@ -84,7 +82,7 @@ class Bash(TypedTool[BashArguments]):
             only_reads=effect is Effect.READS_OUTSIDE,
         )
 
-    async def run(self, context: ToolContext, arguments: BashArguments) -> ToolOutput:
+    async def run(self, context: ToolContext, arguments: _BashArguments) -> ToolOutput:
         """Run the command to its end, or start it in the background."""
         if not arguments.command.strip():
             return failure("The command is empty.")
@@ -194,9 +192,7 @@ def _moved(context: ToolContext, folder_file: Path) -> list[str]:
     return []
 
 
-class BashOutputArguments(Arguments):
-    """Arguments of BashOutput."""
-
+class _BashOutputArguments(Arguments):
     bash_id: Annotated[str, Field(description="The id that Bash gave.")]
     filter: Annotated[
         str | None, Field(description="Only lines that match this regular expression.")
@@ -206,7 +202,7 @@ class BashOutputArguments(Arguments):
     ] = 0
 
 
-class BashOutput(TypedTool[BashOutputArguments]):
+class BashOutput(TypedTool[_BashOutputArguments]):
     """New output of a background command."""
 
     name = "BashOutput"
@@ -214,7 +210,7 @@ class BashOutput(TypedTool[BashOutputArguments]):
     kind = ToolKind.SHELL
     read_only = True
 
-    async def run(self, context: ToolContext, arguments: BashOutputArguments) -> ToolOutput:
+    async def run(self, context: ToolContext, arguments: _BashOutputArguments) -> ToolOutput:
         """Give what came since the last look."""
         job = context.session.jobs.get(arguments.bash_id)
         if arguments.wait:
@@ -236,13 +232,11 @@ class BashOutput(TypedTool[BashOutputArguments]):
         )
 
 
-class KillShellArguments(Arguments):
-    """Arguments of KillShell."""
-
+class _KillShellArguments(Arguments):
     shell_id: Annotated[str, Field(description="The id that Bash gave.")]
 
 
-class KillShell(TypedTool[KillShellArguments]):
+class KillShell(TypedTool[_KillShellArguments]):
     """Ends a background command of this session."""
 
     name = "KillShell"
@@ -251,7 +245,7 @@ class KillShell(TypedTool[KillShellArguments]):
     def wants(self, context: ToolContext, arguments: Mapping[str, object]) -> None:
         """Only what the session itself started can be ended."""
 
-    async def run(self, context: ToolContext, arguments: KillShellArguments) -> ToolOutput:
+    async def run(self, context: ToolContext, arguments: _KillShellArguments) -> ToolOutput:
         """End the job."""
         job = context.session.jobs.get(arguments.shell_id)
         if job.process.exit_code is not None:

@@ -116,7 +116,13 @@ class Pool:
             max_size=self._max_connections,
             timeout=self._timeout_s,
             max_idle=_IDLE_S,
-            kwargs={"autocommit": True, "connect_timeout": _CONNECT_S, "row_factory": tuple_row},
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": _CONNECT_S,
+                "row_factory": tuple_row,
+                # A general plan cannot tell the partitions of a list of homes and reads them all.
+                "options": "-c plan_cache_mode=force_custom_plan",
+            },
             configure=_set_up,
             check=_check,
             num_workers=1,

@@ -44,8 +44,8 @@ from wellkept.core.errors import ConflictError, ForbiddenError, NotFoundError, U
 from wellkept.core.memory import Memory
 from wellkept.core.session.activity import ActivityKind
 from wellkept.core.text import comparison_key
-from wellkept.store.sqlite.tables.access_counts import AccessCount
 from wellkept.store.sqlite.tables.apply_changes import mark_column
+from wellkept.store.sqlite.tables.memories import AccessCount
 from wellkept.store.sqlite.tables.memory_rows import require_unit
 from wellkept_team.postgres.connection.database import Connection, Value
 from wellkept_team.postgres.tables.activity import activity_entries, write_activity
@@ -107,8 +107,8 @@ def _apply_change(db: Connection, index: IndexWriter, change: Change) -> None:
             replace_memory(db, index, memory, index_entry, expected)
         case Close():
             _close(db, change)
-        case Rescore(id, importance, confidence):
-            _rescore(db, id, importance, confidence)
+        case Rescore():
+            _rescore(db, change)
         case Delete(id):
             delete_memory(db, index, id)
         case PutSession(session, event_ids):
@@ -316,16 +316,23 @@ def _require_unchanged(
         )
 
 
-def _rescore(db: Connection, id: str, importance: float | None, confidence: float | None) -> None:
-    for name, value in (("importance", importance), ("confidence", confidence)):
+def _rescore(db: Connection, change: Rescore) -> None:
+    for name, value in (("importance", change.importance), ("confidence", change.confidence)):
         if value is not None:
             require_unit(name, value)
-    _update(
-        db, id,
-        "importance = coalesce(%(importance)s::float8, importance),"
-        " confidence = coalesce(%(confidence)s::float8, confidence)",
-        importance=importance, confidence=confidence,
+    done = db.run(
+        "UPDATE memories SET importance = coalesce(%(importance)s::float8, importance),"
+        " confidence = coalesce(%(confidence)s::float8, confidence)"
+        " WHERE tenant = %(tenant)s AND id = %(id)s"
+        " AND importance = coalesce(%(expected)s::float8, importance)",
+        id=change.id, importance=change.importance, confidence=change.confidence,
+        expected=change.expected_importance,
     )  # fmt: skip
+    if not done.rowcount:
+        _require_stored(db, change.id)
+        raise ConflictError(
+            f"The memory {change.id} was rescored by another process.", hint="Read it again."
+        )
 
 
 def _mark(db: Connection, changes: Sequence[Mark]) -> list[ActivityEntry]:

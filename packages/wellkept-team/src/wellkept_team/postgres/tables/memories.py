@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,8 @@ from wellkept.core.errors import StoreError, WellkeptError
 from wellkept.core.ids import is_full_id, normalise_short
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order, Page, Stats
-from wellkept.store.sqlite.connection import pagination as paging
-from wellkept.store.sqlite.tables.access_counts import AccessBuffer, AccessCount
+from wellkept.store.sqlite.tables import filters as paging
+from wellkept.store.sqlite.tables.memories import AccessBuffer, AccessCount
 from wellkept_team.postgres.connection.database import (
     Component,
     Connection,
@@ -53,6 +54,9 @@ class PostgresMemories(Component):
         except WellkeptError:
             self._accesses.add(accesses.items())
             raise
+
+    def one_read(self) -> AbstractContextManager[None]:
+        return nullcontext()  # each search takes a snapshot of its own
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
         if not ids:

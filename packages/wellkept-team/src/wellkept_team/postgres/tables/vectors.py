@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from wellkept.core.query import Filter, VectorModelCount
-from wellkept.store.sqlite.search import quantization
+from wellkept.store.sqlite.search import vectors as quantization
 from wellkept_team.postgres.connection.database import Component, bindable, require_limit
 from wellkept_team.postgres.tables.filters import condition
 from wellkept_team.postgres.tables.memory_rows import SELECTED, to_memory

@@ -31,6 +31,10 @@ class Group(click.Group):
 
 
 def environment_colour() -> bool | None:
-    """False when the environment disables colour, None to let the terminal decide."""
-    # https://no-color.org: any non-empty value disables colour.
-    return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
+    """False or True when the environment says so, None to let the terminal decide."""
+    # https://no-color.org and https://force-color.org: any non-empty value counts.
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return False if os.environ.get("TERM") == "dumb" else None

@@ -13,7 +13,6 @@ import click
 import wellkept
 from wellkept.api.cli import output
 from wellkept.api.cli.client_setup import InstalledClients
-from wellkept.api.cli.groups import environment_colour
 from wellkept.api.cli.names import PROJECT, SESSION
 from wellkept.core.query import Order
 from wellkept.core.settings.paths import current_folder
@@ -232,14 +231,12 @@ def open_wellkept(
     command that only `reads` makes no file: where there is no store yet, it sees an empty one.
     """
     if project:
-        from wellkept.api.server.caller import asking
+        from wellkept.core.team.caller import asking
 
         asking().require_person("Looking into another project")
     ctx = click.get_current_context()
     sources = SettingSources.of(os.environ, cwd=current_folder())
     settings = inspect_settings(sources)[0] if lenient else load_settings(sources)
-    colour = settings.output_colour
-    ctx.color = environment_colour() if colour == "auto" else colour == "always"
     for warning in settings.warnings:
         output.note(f"Ignored: {warning}")
     if note := waiting_note(os.environ):

@@ -12,17 +12,14 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import date, datetime
-from enum import Enum
-from pathlib import PurePath
-from typing import TYPE_CHECKING, TextIO, cast
+from datetime import datetime
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from wellkept.core.codec import Json
+from wellkept.api.verbs.as_json import plain
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Memory
-from wellkept.core.records import fields, is_record
 from wellkept.core.text import first_line, shorten
 from wellkept.core.types import TYPE_RULES, MemoryType
 
@@ -68,30 +65,6 @@ def print_json(value: object) -> None:
     ascii_only = sys.stdout.encoding.lower().replace("-", "") != "utf8"
     text = json.dumps(plain(value), ensure_ascii=ascii_only, indent=2, allow_nan=False)
     click.echo(re.sub(_INVISIBLE_IN_JSON, lambda m: f"\\u{ord(m.group()):04x}", text))
-
-
-def plain(value: object) -> Json:
-    """Convert records to JSON: fields by name, times in ISO 8601, memories with their short id."""
-    if isinstance(value, Memory):
-        from wellkept.core.codec import record_to_json
-
-        head: dict[str, Json] = {"id": value.id, "short": value.short, "told_by": value.told_by}
-        if not value.is_open:
-            head["closed"] = True
-        return {**head, **record_to_json(value)}
-    if is_record(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Enum):
-        return cast("Json", value.value)
-    if isinstance(value, datetime):
-        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, (list, tuple, frozenset, set)):
-        return [plain(item) for item in cast("Sequence[object]", value)]
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in cast("dict[object, object]", value).items()}
-    return str(value) if isinstance(value, PurePath) else cast("Json", value)
 
 
 def exact_stdout() -> TextIO:
@@ -190,6 +163,32 @@ def _joined(part: Sequence[str], room: int) -> Sequence[str]:
     return [" ".join([part[0], *(line.strip() for line in part[1:])])]
 
 
+_ID = re.compile(r"\bm:[0-9a-z]{4,12}\b")
+_BADGE = re.compile(r"(?<= )\[([A-Z0-9]{2,6})\](?= )")
+
+
+def styled(text: str) -> str:
+    """The text of a result for a terminal: safe, wrapped there, with coloured ids and badges."""
+    shown = safe(text)
+    if sys.stdout.isatty():
+        shown = "\n".join(_wrapped(shown))
+    shown = _ID.sub(lambda m: click.style(m.group(), fg="cyan"), shown)
+    return _BADGE.sub(
+        lambda m: click.style(m.group(), fg=_BADGE_COLOURS.get(m[1], "green"), bold=True), shown
+    )
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """Long lines, broken; lines of one indentation are a text that may be reflowed."""
+    from itertools import groupby
+
+    def indentation(line: str) -> int:
+        return len(line) - len(line.lstrip()) if line.strip() else 0
+
+    for by, lines in groupby(text.splitlines(), key=indentation):
+        yield indented("\n".join(line[by:] for line in lines), by=by)
+
+
 # -- Tables ---------------------------------------------------------------------------------------
 
 
@@ -230,17 +229,23 @@ def _min_table_width(
 
 def _print_stacked(headings: Sequence[str], row: Sequence[str], whole: Sequence[bool]) -> None:
     """Print a row as lines: its short cells first, then each long cell."""
+    import textwrap
+
     cells = [cell for cell in zip(headings, row, whole, strict=True) if cell[1]]
     first = next((number for number, (_, cell, _) in enumerate(cells) if len(cell) > 1), 0)
     head: list[str] = []
     rest: list[str] = []
+    named = ""
     for number, (name, cell, fits) in enumerate(cells):
         if fits or (number == first and len(cell) <= _WHOLE_WORD):
-            line = one_line(cell)
-            head.append(click.style(line, fg="cyan") if name == "id" else line)
+            head.append(one_line(cell))
+            named = head[-1] if name == "id" else named
         else:
             rest.append(indented(cell, by=2))
-    click.echo("\n".join(["  ".join(head), *rest] if head else rest))
+    lines = textwrap.wrap("  ".join(head), width(), subsequent_indent="  ")
+    if named:
+        lines[0] = lines[0].replace(named, click.style(named, fg="cyan"), 1)
+    click.echo("\n".join([*lines, *rest]))
 
 
 def _print_rich(

@@ -16,254 +16,186 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from wellkept import __version__
-from wellkept.api.cli import exit_codes
-from wellkept.api.cli.groups import environment_colour
+from wellkept.api.cli import door, exit_codes
+from wellkept.api.cli.groups import Group, environment_colour
+from wellkept.api.verbs.index import VERBS
 from wellkept.core.errors import WellkeptError
 
 if TYPE_CHECKING:
     from wellkept.api.plugins import HasCommands
 
-SECTIONS: Final = MappingProxyType(
-    {
-        "Getting started": {
-            "init": ("data.init", "Learn what this project says about itself."),
-            "tour": (
-                "data.tour",
-                "Import this project, show a summary and try three questions.",
-            ),
-            "demo": (
-                "data.demo",
-                "Make a project with weeks of history in a folder of its own, and show its page.",
-            ),
-            "install": ("run.install", "Install Wellkept in a coding client."),
-            "uninstall": ("run.uninstall", "Remove Wellkept from a coding client."),
-            "status": (
-                "run.status",
-                "Show installed clients and running processes.",
-            ),
-            "hook": (
-                "run.hook",
-                "Take one event of any coding client as JSON on standard input, and print context"
-                " for it.",
-            ),
-            "off": (
-                "run.pause",
-                "Silence the hooks of every client at once, in open sessions too.",
-            ),
-            "on": ("run.pause", "Let the hooks speak and capture again."),
-        },
-        "Memories": {
-            "remember": ("memory.remember", "Store a memory."),
-            "recall": ("memory.recall", "Search memories."),
-            "list": ("memory.list_", "List memories, newest first."),
-            "show": ("memory.show", "Show memories in full."),
-            "timeline": ("memory.timeline", "Show the memories before and after a memory."),
-            "context": (
-                "memory.context",
-                "Show the context an agent would get, within a token budget.",
-            ),
-            "edit": ("memory.edit", "Change a memory."),
-            "forget": ("memory.forget", "Delete memories permanently."),
-            "apply": ("memory.apply", "Execute the memory commands in a message."),
-            "relate": ("memory.relate", "Relate a memory to another memory or a file."),
-            "confidence": (
-                "memory.relate",
-                "Set the confidence of a memory and update related memories.",
-            ),
-            "log": (
-                "memory.log",
-                "Show what agents were told lately, why, and what came of each line.",
-            ),
-            "why": (
-                "memory.why",
-                "Show where a memory or a line that an agent was given comes from, and whether"
-                " it was of use.",
-            ),
-            "flag": (
-                "memory.log",
-                "Flag a memory that is wrong or did harm: it goes silent and waits for review.",
-            ),
-            "ask": ("memory.ask", "Answer a question from memory, with citations."),
-            "review": (
-                "memory.review",
-                "Show what a session, or the project, left to look at, in three groups.",
-            ),
-            "correct": (
-                "memory.review",
-                "Correct a memory: inaccurate, outdated, too specific, or a duplicate.",
-            ),
-            "history": (
-                "memory.review",
-                "Show how a memory came to be: what replaced what, its evidence and its use.",
-            ),
-            "bulk": (
-                "memory.bulk",
-                "Confirm, reject, archive, delete, flag, weigh or tag many memories, with undo.",
-            ),
-            "undo": (
-                "memory.bulk",
-                "Take an action back by its id, or list what can be taken back.",
-            ),
-            "health": (
-                "memory.health",
-                "Show whether the memory is alive, trusted and of use, with a score from 0 to 100.",
-            ),
-            "facets": (
-                "memory.facets",
-                "Count how many memories each further filter would leave.",
-            ),
-            "stats": (
-                "memory.stats",
-                "Count memories by type, scope and source, and what agents were given.",
-            ),
-        },
-        "Work, skills and code": {
-            "sessions": ("work.sessions", "List sessions, newest first, or show one."),
-            "observer": (
-                "work.observer",
-                "Show what is being learned, and report whether work passed.",
-            ),
-            "methodology": ("work.methodology", "Show and choose the methodology."),
-            "skill": ("skills.group", "Find, run, validate, write, enable and disable skills."),
-            "graph": ("graph.group", "Build and query the code graph."),
-        },
-        "Agent": {
-            "agent": (
-                "+agent",
-                "Let an agent work on a task, with this project's memory.",
-            ),
-            "chat": ("+agent", "Talk with an agent that knows this project."),
-        },
-        "Servers": {
-            "mcp": ("run.mcp", "Run the MCP server."),
-            "serve": (
-                "run.serve",
-                "Run the HTTP and MCP server, and process hook events.",
-            ),
-            "token": ("run.serve", "Show the file of the server's token, or replace the token."),
-            "open": (
-                "run.open_",
-                "Open the page in a browser; start a server when none is running.",
-            ),
-            "team": (
-                "+team",
-                "Run Wellkept for a team on PostgreSQL: organisations, people, tokens, audit,"
-                " policies.",
-            ),
-            "events": ("run.events", "Show recent activity, or follow it live."),
-        },
-        "Import and export": {
-            "import": (
-                "data.export_import",
-                "Import transcripts, git history, other tools' data or an export.",
-            ),
-            "export": ("data.export_import", "Export memories to JSONL or Markdown."),
-            "backup": ("data.backup", "Copy the store to a new file."),
-            "restore": ("data.restore", "Replace the store with a backup."),
-            "move": (
-                "+team",
-                "Copy the whole store to another engine, and verify the copy.",
-            ),
-            "projects": ("data.projects", "List, merge and join projects."),
-            "handoff": ("data.handoff", "Hand a branch over to the next person's agent."),
-            "share": ("+team", "Share memories with your team through git."),
-            "remote": (
-                "+team",
-                "Share memories with your team through a server.",
-            ),
-        },
-        "Maintenance": {
-            "maintain": (
-                "system.maintenance",
-                "Run all maintenance: refresh, decay, and archive what ended. Deletes nothing.",
-            ),
-            "refresh": (
-                "system.maintenance",
-                "Follow renamed files and mark stale memories.",
-            ),
-            "decay": ("system.maintenance", "Reduce the importance of unused memories."),
-            "prune": ("system.maintenance", "Delete unimportant memories permanently."),
-            "compact": ("system.maintenance", "Merge near-duplicate memories."),
-            "archive": ("system.maintenance", "Archive the memories of a finished work unit."),
-            "doctor": (
-                "system.doctor",
-                "Check the installation and the store, and repair problems.",
-            ),
-            "reindex": (
-                "system.reindex",
-                "Update the search indexes for the current embedding model.",
-            ),
-            "storage": (
-                "system.storage",
-                "Show what fills the store, and what a prune would take.",
-            ),
-            "spool": (
-                "run.spool",
-                "Show, process and retry captured events that are not stored yet.",
-            ),
-        },
-        "Settings": {
-            "config": ("system.config", "Show and change settings."),
-            "model": ("system.model", "Show, choose and test the model that reads sessions."),
-            "models": (
-                "system.models",
-                "List, download and remove embedding models and rerankers.",
-            ),
-            "completion": ("system.completion", "Print the completion script for a shell."),
-        },
-    }
-)
-"""Help section -> command name -> module under `commands` and one-line help. The function in the
-module has the name of the command."""
 
-COMMANDS: Final = MappingProxyType(
-    {name: entry for section in SECTIONS.values() for name, entry in section.items()}
-)
-
-ALIASES: Final = MappingProxyType({"project": "projects", "injected": "log"})
-"""Other names of commands, not listed in the help."""
-
-
-class _LazyGroup(click.Group):
-    """A group whose commands are imported when they are run."""
+class _Root(click.Group):
+    """The words of `wellkept`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
+        return [*(name for section in door.DOOR.values() for name in section), *door.UNSHOWN]
 
     def get_command(
         self,
         ctx: click.Context,  # noqa: ARG002
         cmd_name: str,
     ) -> click.Command | None:
-        cmd_name = ALIASES.get(cmd_name, cmd_name)
-        if cmd_name not in COMMANDS:
-            return None
-        module = _module(cmd_name, COMMANDS[cmd_name][0])
-        command: click.Command = getattr(module, cmd_name + _SUFFIX.get(cmd_name, ""))
-        return command
+        if cmd_name in door.NOUNS:
+            return _noun(cmd_name)
+        is_known = cmd_name in VERBS or cmd_name in door.WORDS
+        return _with_turns(cmd_name, command_at(cmd_name)) if is_known else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        known = args and (args[0] in COMMANDS or args[0] in ALIASES)
-        if args and not known and not args[0].startswith("-"):
+        known = (*VERBS, *door.WORDS, *door.NOUNS)
+        if args and args[0] not in known and not args[0].startswith("-"):
             from difflib import get_close_matches
 
-            close = get_close_matches(args[0], list(COMMANDS), n=1)
+            close = get_close_matches(args[0], self.list_commands(ctx), n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise click.UsageError(f"Unknown command {args[0]!r}.{hint}", ctx)
-        return super().resolve_command(ctx, args)
+        return _turned(args[0], super().resolve_command(ctx, args))
 
     def format_commands(
         self,
         ctx: click.Context,  # noqa: ARG002
         formatter: click.HelpFormatter,
     ) -> None:
-        first_column = max(map(len, COMMANDS))
-        for title, section in SECTIONS.items():
-            rows = [(name.ljust(first_column), text) for name, (_, text) in section.items()]
+        first_column = max(len(name) for section in door.DOOR.values() for name in section)
+        for title, section in door.DOOR.items():
+            rows = [(name.ljust(first_column), text) for name, text in section.items()]
             with formatter.section(title):
                 formatter.write_dl(rows)
+        formatter.write_paragraph()
+        formatter.write_text("`wellkept help WORD` tells more of one.")
+
+
+class Noun(Group):
+    """What stands under a noun: the commands of the group in the code, and those placed there."""
+
+    def __init__(self, place: str, base: click.Group | None) -> None:
+        super().__init__(
+            place.rpartition(" ")[2],
+            help=base.help if base is not None else door.DOOR["By subject"][place],
+            invoke_without_command=base is not None and base.invoke_without_command,
+            callback=base.callback if base is not None else None,
+            params=base.params if base is not None else None,
+        )
+        self.place = place
+        self.base = base
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        own = self.base.list_commands(ctx) if self.base is not None else []
+        own = [*_verbs_of(self.place), *own]
+        kept = [name for name in own if f"{self.place} {name}" not in door.MOVED]
+        placed = [name for name in door.below(self.place) if _is_installed(f"{self.place} {name}")]
+        return [*kept, *(name for name in placed if name not in kept)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = f"{self.place} {cmd_name}"
+        if place in door.PLACES:
+            found = command_at(door.PLACES[place])
+            base = found if isinstance(found, click.Group) else None
+            found = Noun(place, base) if door.below(place) else leaf(found)
+        elif place in VERBS:
+            found = command_at(place)
+        else:
+            found = self.base.get_command(ctx, cmd_name) if self.base is not None else None
+        return found and _with_turns(place, found)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # `wellkept agent TASK` is `wellkept agent run TASK`.
+        words = {"run", "chat", "-h", "--help"}
+        if self.place == "agent" and not words & {*args[:1]} and not ctx.resilient_parsing:
+            args = ["run", *args]
+        # `wellkept config` is `wellkept config list`.
+        if self.place == "config" and args[:1] in ([], ["--json"]) and not ctx.resilient_parsing:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        return _turned(f"{self.place} {args[0]}", super().resolve_command(ctx, args))
+
+
+def _noun(name: str) -> click.Command:
+    base = command_at(name) if name in door.WORDS else None
+    is_placed = any(place.startswith(f"{name} ") for place in (*door.PLACES, *door.TURNS, *VERBS))
+    if base is not None and not is_placed:
+        return base
+    return Noun(name, base if isinstance(base, click.Group) else None)
+
+
+def _verbs_of(noun: str) -> list[str]:
+    return [words.removeprefix(f"{noun} ") for words in VERBS if words.startswith(f"{noun} ")]
+
+
+def command_at(words: str) -> click.Command:
+    """A command by its words in the code."""
+    if words in VERBS:
+        from wellkept.api.verbs.command import command_of
+
+        return command_of(words)
+    word, _, below = words.partition(" ")
+    found: click.Command = getattr(_module(word, door.WORDS[word]), word + _SUFFIX.get(word, ""))
+    if not below:
+        return found
+    assert isinstance(found, click.Group)
+    return found.commands[below]
+
+
+def _is_installed(place: str) -> bool:
+    from wellkept.core.doors import find_plugin
+
+    module = door.WORDS[door.PLACES[place].partition(" ")[0]]
+    return not module.startswith("+") or find_plugin(module[1:]) is not None
+
+
+def leaf(found: click.Command) -> click.Command:
+    """What a group does when it is called alone, as a command."""
+    if not isinstance(found, click.Group) or not found.invoke_without_command:
+        return found
+    return click.Command(
+        found.name, callback=found.callback, params=[*found.params], help=found.help
+    )
+
+
+def _turned(
+    place: str, found: tuple[str | None, click.Command | None, list[str]]
+) -> tuple[str | None, click.Command | None, list[str]]:
+    """Another command, when an option of the found one asks for it."""
+    name, command, rest = found
+    if (turn := door.turned(place, rest)) is None:
+        return name, command, rest
+    option, words, rest = turn
+    return f"{name} {option}", leaf(command_at(words)), rest
+
+
+def _with_turns(place: str, command: click.Command) -> click.Command:
+    """The command with the options that make it another one, for its help."""
+    from wellkept.api.cli.names import MEMORY
+
+    known = {name for one in command.params for name in one.opts}
+    for turn in door.TURNS.get(place, ()):
+        if turn.option not in known:
+            command.params.append(
+                click.Option(
+                    [turn.option],
+                    is_flag=not turn.value,
+                    metavar=turn.value or None,
+                    help=turn.help,
+                    type=MEMORY if turn.value == "ID" else None,
+                    expose_value=False,
+                )
+            )
+    return command
+
+
+def _say_place(arguments: Sequence[str]) -> None:
+    """Tell a person where the command stands now."""
+    words = door.words_of(arguments)
+    if not words or _is_of_clients(words) or {"--json", "--quiet", "-q"} & {*arguments}:
+        return
+    if found := door.place_of(words):
+        click.echo(f"`wellkept {found[0]}` is now `wellkept {found[1]}`.", err=True)
 
 
 def _module(command: str, name: str) -> ModuleType:
@@ -276,13 +208,12 @@ def _module(command: str, name: str) -> ModuleType:
 
 
 _NAME = "wellkept"
-_OF_CLIENTS: Final = frozenset({"hook", "spool"})
 # Reserved words and builtins of Python.
 _SUFFIX: Final = MappingProxyType({"list": "_", "import": "_", "open": "_"})
 
 
 @click.group(
-    cls=_LazyGroup,
+    cls=_Root,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": None},
 )
@@ -296,7 +227,6 @@ _SUFFIX: Final = MappingProxyType({"list": "_", "import": "_", "open": "_"})
 def root(ctx: click.Context, store: str | None) -> None:
     """Persistent memory for coding agents."""
     ctx.obj = store
-    # Until the command reads the settings.
     ctx.color = environment_colour()
     if ctx.invoked_subcommand is None:
         from wellkept.api.cli.greeting import print_greeting
@@ -356,23 +286,41 @@ def _invoke(arguments: list[str]) -> int:
             arguments = ["--version"]
         case _:
             pass
+    _say_place(arguments)
+    arguments = _forwarded(arguments)
     with root.make_context(_NAME, arguments) as ctx, _asked_by_its_caller(arguments):
         code = root.invoke(ctx)
     sys.stdout.flush()
     return code if isinstance(code, int) else exit_codes.OK
 
 
+def _forwarded(arguments: list[str]) -> list[str]:
+    """The command line of a word of before, as it is now."""
+    words = door.words_of(arguments)
+    for count in (2, 1):
+        if len(words) >= count and (now := door.FORWARDED.get(" ".join(words[:count]))):
+            place = arguments.index(words[0])
+            rest = arguments[place + count :]
+            filled = [rest.pop(0) if one == "{}" and rest else one for one in now.split()]
+            return [*arguments[:place], *filled, *rest]
+    return arguments
+
+
 def _asked_by_its_caller(arguments: Sequence[str]) -> AbstractContextManager[None]:
     """A command in an agent's tool call is the agent's; events that clients bring are nobody's."""
     from wellkept.clients.agent_shell import agent_of
 
-    name = next((one for one in arguments if one in COMMANDS), "")
-    if agent_of(os.environ) is None or name in _OF_CLIENTS:
+    words = door.words_of(arguments)
+    if agent_of(os.environ) is None or _is_of_clients(words):
         return nullcontext()
-    from wellkept.api.server.caller import asked_by
+    from wellkept.core.team.caller import asked_by
     from wellkept.core.team.people import AGENT
 
     return asked_by(AGENT)
+
+
+def _is_of_clients(words: Sequence[str]) -> bool:
+    return words[:1] in (["hook"], ["spool"]) or words[:2] == ["admin", "drain"]
 
 
 def _show(error: WellkeptError) -> None:

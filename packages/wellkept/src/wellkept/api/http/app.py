@@ -9,25 +9,28 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager, nullcontext
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from fastapi import APIRouter, Depends, FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, Response
+import anyio.to_thread
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount
 
 from wellkept import __version__
-from wellkept.api.http.operation_routes import operation_routes
-from wellkept.api.http.page_files import ASSETS, FOLDER, ROOT_FILES, add_page
-from wellkept.api.http.readiness import READY_PATH, add_readiness, metrics_route
-from wellkept.api.http.routes import HEALTH_PATH, page_routes
+from wellkept.api.http import chat, export, jobs, readiness, routes
+from wellkept.api.http.endpoints import Endpoint, ServerParts, endpoint_route, endpoints_in
+from wellkept.api.http.operation_routes import operation_route
+from wellkept.api.http.page_files import ASSETS, FOLDER, ROOT_FILES, page_routes
+from wellkept.api.http.readiness import READY_PATH
+from wellkept.api.http.routes import HEALTH_PATH
 from wellkept.api.http.sse import EventFeed, FeedIntervals
-from wellkept.api.operations.access import access_of_route, require_access
 from wellkept.api.server.auth import REQUEST_ID, AccessPolicy, App, guarded, internal_error
-from wellkept.api.server.caller import asked_in_this_task, principal_in
 from wellkept.api.server.http_errors import (
     MEDIA_TYPE,
     ConflictProblem,
@@ -38,9 +41,12 @@ from wellkept.api.server.http_errors import (
 )
 from wellkept.api.server.limits import ClientLimits
 from wellkept.api.server.open_projects import OpenProjects
+from wellkept.api.server.requests import NamedRoute, arguments_in
 from wellkept.api.server.threads import Span, WorkerThreads
 from wellkept.api.telemetry.metrics import ServerMetrics
 from wellkept.api.telemetry.requests import OnFinished
+from wellkept.api.verbs.as_json import encoded
+from wellkept.api.verbs.routes import verb_routes
 from wellkept.core.doors import find_plugin, not_installed
 from wellkept.core.errors import MemoryChangedError, WellkeptError
 from wellkept.core.team.people import Principal
@@ -51,7 +57,8 @@ if TYPE_CHECKING:
     from wellkept.api.plugins import TeamPlugin
 
 PREFIX: Final = "/api"
-OPENAPI_PATH: Final = f"{PREFIX}/openapi.json"
+_OPENAPI: Final = "/openapi.json"
+OPENAPI_PATH: Final = f"{PREFIX}{_OPENAPI}"
 DOCS_PATH: Final = "/docs"
 OPEN_PATHS: Final = frozenset(
     {
@@ -72,13 +79,9 @@ DOCS_POLICY: Final = MappingProxyType(
     }
 )
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": Problem, "description": "The request cannot be done as it is."},
-    "5XX": {"model": Problem, "description": "The server cannot do it."},
-}
-# Validation errors for a body that is not a JSON object, by type and depth.
-_NOT_AN_OBJECT: Final = frozenset(
-    {("json_invalid", 2), ("model_attributes_type", 1), ("missing", 1)}
+_ENDPOINTS: Final = (
+    *endpoints_in({"ready": readiness.ready}),
+    *(one for part in (routes, jobs, chat, export) for one in endpoints_in(vars(part))),
 )
 _NOT_BUILT = f"""<!doctype html>
 <meta charset="utf-8"><title>Wellkept</title>
@@ -95,48 +98,55 @@ this again; the command line (<code>wellkept --help</code>) shows and does the s
 def make_http_app(
     projects: OpenProjects,
     *,
-    mcp: Server[dict[str, Any]] | None = None,
+    mcp: Callable[[], Server[dict[str, Any]]] | None = None,
     stopping: threading.Event | None = None,
     pace: FeedIntervals | None = None,
     page: Path = FOLDER,
     metrics: ServerMetrics | None = None,
     span: Span = nullcontext,
-) -> FastAPI:
-    """The application, without access control. `page` is the folder of the built page, `span` opens
-    a span of a trace."""
-    app = FastAPI(
-        title="Wellkept",
-        version=__version__,
-        summary="A memory for coding agents that outlives the session.",
-        openapi_url=OPENAPI_PATH,
-        docs_url=None,
-        redoc_url=None,
-        lifespan=_lifespan(mcp),
-        responses=_PROBLEMS,
+) -> Starlette:
+    """The application, without access control. `mcp` makes the MCP server once it is asked for;
+    `page` is the folder of the built page, `span` opens a span of a trace."""
+    workers, stopping = WorkerThreads(projects, span=span), stopping or threading.Event()
+    server = ServerParts(
+        projects=projects,
+        workers=workers,
+        feed=EventFeed(workers, stopping=stopping, pace=pace),
+        metrics=metrics or ServerMetrics(),
+        stopping=stopping,
     )
-    _add_problems(app)
-    _add_docs(app)
-    add_page(app, folder=page, not_built=_NOT_BUILT)
-    _complete_openapi(app)
-    workers = WorkerThreads(projects, span=span)
-    stopping, metrics = stopping or threading.Event(), metrics or ServerMetrics()
-    feed = EventFeed(workers, stopping=stopping, pace=pace)
-    api = APIRouter(prefix=PREFIX, dependencies=[Depends(_let_in)])
-    add_readiness(api, workers, metrics=metrics, stopping=stopping)
-    api.include_router(page_routes(workers, feed))
-    api.include_router(operation_routes(workers))
-    team: TeamPlugin | None = find_plugin("team")
-    if team is not None:
-        team.add_routes(api, workers, projects)
-    else:
-        _add_missing(app, "/team", "/sync", extra="team")
-    app.include_router(api)
-    app.include_router(metrics_route(metrics), dependencies=[Depends(_let_in)])
+    own = [endpoint_route(one, server) for one in all_endpoints()]
+    verbs = verb_routes(workers)
+    api: list[BaseRoute] = [*verbs, *own, NamedRoute(_OPENAPI, _openapi)]
+    if find_plugin("team") is None:
+        api += _missing("/team", "/sync", extra="team")
+    api.append(operation_route(workers, frozenset(one.path for one in (*verbs, *own))))
+    found: list[BaseRoute] = [
+        *page_routes(page, not_built=_NOT_BUILT),
+        NamedRoute(DOCS_PATH, _docs),
+        *(endpoint_route(one, server) for one in endpoints_in({"metrics": readiness.metrics})),
+        Mount(PREFIX, routes=api),
+    ]
+    running: Callable[[], Any] = nullcontext
     if mcp is not None:
-        from wellkept.api.mcp.streamable_http import mcp_app
+        from wellkept.api.mcp.streamable_http import PATH, McpApp
 
-        app.router.routes.extend(mcp_app(mcp).routes)
-    return app
+        mcp_app = McpApp(mcp)
+        found.append(NamedRoute(PATH, mcp_app))
+        running = mcp_app.running
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        async with running():
+            yield
+
+    return Starlette(routes=found, exception_handlers=_PROBLEMS, lifespan=lifespan)
+
+
+def all_endpoints() -> list[Endpoint]:
+    """Every route beyond verbs and operations."""
+    team: TeamPlugin | None = find_plugin("team")
+    return [*_ENDPOINTS, *(team.endpoints() if team is not None else ())]
 
 
 def guarded_app(
@@ -161,156 +171,91 @@ def guarded_app(
     return guarded(app, access, limits=limits, on_finished=on_finished)
 
 
+@cache
 def openapi_document() -> dict[str, Any]:
-    """The OpenAPI document."""
+    """The OpenAPI document; made once, for anybody may ask for it."""
+    from wellkept.api.http.openapi import make_document
 
-    def never(folder: Path, project: str | None) -> Any:
-        raise AssertionError(f"{folder} {project} is not asked for anything")
-
-    return make_http_app(OpenProjects(never, folder=Path())).openapi()
+    return make_document(all_endpoints(), prefix=PREFIX, open_paths=OPEN_PATHS)
 
 
-def _add_missing(app: FastAPI, *prefixes: str, extra: str) -> None:
+async def _openapi(_: Request) -> Response:
+    document = await anyio.to_thread.run_sync(openapi_document)
+    return Response(encoded(document), media_type="application/json")
+
+
+async def _docs(_: Request) -> Response:
+    from wellkept.api.http.docs_page import docs_page
+
+    document = await anyio.to_thread.run_sync(openapi_document)
+    return HTMLResponse(docs_page(document), headers=dict(DOCS_POLICY))
+
+
+def _missing(*prefixes: str, extra: str) -> Iterable[NamedRoute]:
     """Routes of a distribution that is not installed say what to install."""
 
     async def missing(_: Request) -> Response:
         raise not_installed(extra)
 
     for prefix in prefixes:
-        path = f"{PREFIX}{prefix}/{{rest:path}}"
-        app.add_route(path, missing, ["GET", "POST", "PUT", "DELETE"], include_in_schema=False)
-
-
-async def _let_in(request: Request) -> None:
-    """Refuse who may not ask this, and hand on who asks; the same for every route of the API."""
-    principal = principal_in(request.scope)
-    asked_in_this_task(principal)
-    if "all_projects" in request.query_params:
-        principal.require_person("Looking into every project")
-    route = request.scope["route"]
-    require_access(access_of_route(route.operation_id), what=_title_of(route))
-
-
-def _title_of(route: Any) -> str:
-    return str(route.summary or route.operation_id).replace("_", " ").capitalize()
-
-
-def _lifespan(mcp: Server[dict[str, Any]] | None) -> Any:
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
-        if mcp is None:
-            yield
-            return
-        async with mcp.session_manager.run():
-            yield
-
-    return lifespan
-
-
-def _add_docs(app: FastAPI) -> None:
-    @app.get(DOCS_PATH, include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        from wellkept.api.http.docs_page import docs_page
-
-        return HTMLResponse(docs_page(app.openapi()), headers=dict(DOCS_POLICY))
-
-
-def _complete_openapi(app: FastAPI) -> None:
-    """Add the token and problem media types to the OpenAPI document."""
-    made = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        document = made()
-        bearer = {"type": "http", "scheme": "bearer", "description": "The token of `serve`."}
-        document["components"]["securitySchemes"] = {"token": bearer}
-        document["security"] = [{"token": []}]
-        for path, methods in document["paths"].items():
-            for operation in methods.values():
-                _set_media_types(operation["responses"])
-                if path in OPEN_PATHS:
-                    operation["security"] = []
-        return document
-
-    app.openapi = openapi
-
-
-def _set_media_types(responses: dict[str, Any]) -> None:
-    """Name what a response really is: a problem, or the other type that a route names."""
-    for status, response in responses.items():
-        content = response["content"]
-        others = [name for name in content if name != "application/json"]
-        real = MEDIA_TYPE if status in {*_PROBLEMS, "409"} else next(iter(others), None)
-        if real is not None:
-            schema = content.pop("application/json", None) or content[real]
-            response["content"] = {real: schema}
-
-
-def _add_problems(app: FastAPI) -> None:
-    """Convert every error to a problem response."""
-
-    @app.exception_handler(WellkeptError)
-    async def failed(request: Request, error: WellkeptError) -> Response:
-        return _response(problem_of(error, request_id=_id(request)))
-
-    @app.exception_handler(MemoryChangedError)
-    async def changed(request: Request, error: MemoryChangedError) -> Response:
-        from wellkept.api.http.records import MemoryRecord
-
-        try:
-            sent: object = await request.json()
-        except ValueError:
-            sent = {}
-        details = ConflictProblem(
-            **problem_of(error, request_id=_id(request)).model_dump(),
-            current=MemoryRecord.of(error.current).model_dump(mode="json"),
-            yours=cast("dict[str, Any]", sent) if isinstance(sent, dict) else {},
+        yield NamedRoute(
+            f"{prefix}/{{rest:path}}", missing, methods=["GET", "POST", "PUT", "DELETE"]
         )
-        return _response(details)
 
-    @app.exception_handler(RequestValidationError)
-    async def unfit(request: Request, error: RequestValidationError) -> Response:
-        details = problem(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"This cannot be taken: {_validation_text(error)}.",
-            hint=f"{OPENAPI_PATH} says what can be asked.",
-            request_id=_id(request),
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, WellkeptError)
+    return _response(problem_of(error, request_id=_id(request)))
+
+
+async def _changed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, MemoryChangedError)
+    known = problem_of(error, request_id=_id(request))
+    sent = await arguments_in(request)
+    return _response(
+        ConflictProblem(
+            title=known.title,
+            status=known.status,
+            detail=known.detail,
+            hint=known.hint,
+            request_id=known.request_id,
+            current=error.current,
+            yours={name: value for name, value in sent.items() if name not in request.path_params},
         )
-        return _response(details)
+    )
 
-    @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: HTTPException) -> Response:
-        details = problem(
-            HTTPStatus(error.status_code),
-            str(error.detail),
-            hint=f"{OPENAPI_PATH} says what can be asked.",
-            request_id=_id(request),
-        )
-        return _response(details)
 
-    @app.exception_handler(Exception)
-    async def unexpected(request: Request, error: Exception) -> Response:
-        return _response(internal_error(error, request_id=_id(request)))
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    details = problem(
+        HTTPStatus(error.status_code),
+        str(error.detail),
+        hint=f"{OPENAPI_PATH} says what can be asked.",
+        request_id=_id(request),
+    )
+    return _response(details)
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    return _response(internal_error(error, request_id=_id(request)))
+
+
+_PROBLEMS: Final = {
+    WellkeptError: _failed,
+    MemoryChangedError: _changed,
+    HTTPException: _refused,
+    Exception: _unexpected,
+}
+"""Every error as a problem response."""
 
 
 def _id(request: Request) -> str:
     return str(request.scope.get(REQUEST_ID, ""))
 
 
-def _validation_text(error: RequestValidationError) -> str:
-    """The invalid fields and reasons, without the sent values."""
-    found = error.errors()[:5]
-    if any((one["type"], len(one["loc"])) in _NOT_AN_OBJECT for one in found):
-        return "the body must be a JSON object, sent with Content-Type: application/json"
-    details = [
-        f"{'.'.join(str(part) for part in one['loc'][1:]) or one['loc'][0]}: {one['msg']}"
-        for one in found
-    ]
-    return "; ".join(details) or "it is empty"
-
-
 def _response(details: Problem) -> Response:
     return Response(
-        details.model_dump_json(),
+        encoded(details),
         status_code=details.status,
         media_type=MEDIA_TYPE,
         headers=headers_of(details),

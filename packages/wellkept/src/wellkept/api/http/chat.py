@@ -6,106 +6,75 @@ what it cites. Without a model the answer is one piece, word for word from memor
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import unquote
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Body
-from fastapi.responses import StreamingResponse
-
-from wellkept.api.http.operation_routes import ProjectHeader
-from wellkept.api.operations.ask import AskInput, AskOutput
-from wellkept.api.operations.inputs import Model
+from wellkept.api.http.endpoints import EVENTS, Asked, endpoint, event, streamed
 from wellkept.api.server.http_errors import problem_of
-from wellkept.api.server.record_models import view_model
-from wellkept.api.server.threads import WorkerThreads
-from wellkept.api.views.chat import ChatAnswer, Citation, ask, chat_model, notes, streamed_answer
-from wellkept.api.views.chat import cited as cited_notes
+from wellkept.api.views import chat as views
 from wellkept.core.errors import WellkeptError
+from wellkept.core.team.people import Role
+from wellkept.core.verbs import Arg
 
 if TYPE_CHECKING:
+    from starlette.responses import StreamingResponse
+
     from wellkept.api import Wellkept
     from wellkept.core.ports.agent_model import AgentModel
 
 
-class _Text(Model):
-    text: str
+@endpoint(
+    "POST",
+    "/chat",
+    role=Role.READER,
+    gives=views.ChatAnswer,
+    media=EVENTS,
+    told="Server-sent events: `notes` (a list of citations), `text` (`text` is a piece of the"
+    " answer), and `done` with the object below, or `problem`.",
+)
+async def chat(
+    asked: Asked, question: Annotated[str, Arg("What to answer.", 1, 4_000)]
+) -> StreamingResponse:
+    """Answer a question from memory: word for word, or by the agent's model if one is set."""
 
+    def look(
+        wk: Wellkept,
+    ) -> tuple[list[views.Citation], AgentModel | None, views.ChatAnswer | None]:
+        model = views.chat_model(wk)
+        if model is None:
+            answer = views.ask(wk, question)
+            return list(answer.citations), None, answer
+        return views.notes(wk, question), model, None
 
-def add_chat(
-    router: APIRouter,
-    workers: WorkerThreads,
-    *,
-    model_of: Callable[[Any], AgentModel | None] = chat_model,
-) -> None:
-    """Add the route. `model_of` finds the model that the settings of a project name."""
-
-    @router.post(
-        "/chat",
-        operation_id="chat",
-        tags=["chat"],
-        response_class=StreamingResponse,
-        responses={
-            200: {
-                "model": AskOutput,
-                "description": "Server-sent events: `notes` (a list of citations), `text`"
-                " (`text` is a piece of the answer), and `done` with the object below, or"
-                " `problem`.",
-                "content": {"text/event-stream": {}},
-            }
-        },
-    )
-    async def chat(
-        request: Annotated[AskInput, Body()], in_project: ProjectHeader = ""
-    ) -> StreamingResponse:
-        """Answer a question from memory: word for word, or by the agent's model if one is set."""
-        project = request.project or unquote(in_project)
-
-        def look(wk: Wellkept) -> tuple[list[Citation], AgentModel | None, ChatAnswer | None]:
-            model = model_of(wk)
-            if model is None:
-                answer = ask(wk, request.question)
-                return list(answer.citations), None, answer
-            return notes(wk, request.question), model, None
-
-        found, model, answer = await workers.run(project, look)
-        return StreamingResponse(
-            _events(request.question, found, model, answer),
-            media_type="text/event-stream",
-            headers={"cache-control": "no-store"},
-        )
+    found, model, answer = await asked.server.workers.run(asked.project, look)
+    return streamed(_events(question, found, model, answer))
 
 
 async def _events(
     question: str,
-    found: list[Citation],
+    found: list[views.Citation],
     model: AgentModel | None,
-    answer: ChatAnswer | None,
+    answer: views.ChatAnswer | None,
 ) -> AsyncGenerator[bytes]:
-    shown = [view_model(Citation).model_validate(one).model_dump_json() for one in found]
-    yield _event("notes", f"[{','.join(shown)}]")
+    yield event("notes", found)
     pieces: list[str] = []
     try:
         if model is None or answer is not None:
             assert answer is not None
-            yield _event("text", _Text(text=answer.answer).model_dump_json())
+            yield event("text", {"text": answer.answer})
         else:
-            async for piece in streamed_answer(model, question, found):
+            async for piece in views.streamed_answer(model, question, found):
                 pieces.append(piece)
-                yield _event("text", _Text(text=piece).model_dump_json())
+                yield event("text", {"text": piece})
             said = "".join(pieces)
-            answer = ChatAnswer(
+            answer = views.ChatAnswer(
                 question=question,
                 answer=said,
-                citations=cited_notes(said, found),
+                citations=views.cited(said, found),
                 model=model.info.name,
                 known=bool(found),
             )
     except WellkeptError as error:
-        yield _event("problem", problem_of(error).model_dump_json())
+        yield event("problem", problem_of(error))
         return
-    yield _event("done", AskOutput.of(answer, text="").model_dump_json())
-
-
-def _event(kind: str, data: str) -> bytes:
-    return f"event: {kind}\ndata: {data}\n\n".encode()
+    yield event("done", answer)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Annotated, Any
-from urllib.parse import unquote
+from typing import IO, TYPE_CHECKING, Any, Unpack
 
-from fastapi import APIRouter, Query
-from fastapi.responses import StreamingResponse
-from pydantic import RootModel
-
-from wellkept.api.http.operation_routes import ProjectHeader
-from wellkept.api.operations.inputs import MemoryFilterInput
-from wellkept.api.server.threads import WorkerThreads
+from wellkept.api.http.endpoints import Asked, endpoint, streamed
+from wellkept.core.team.people import Role
+from wellkept.memory.arguments import FilterArgs
 
 if TYPE_CHECKING:
+    from starlette.responses import StreamingResponse
+
     from wellkept.api import Wellkept
 
 MEDIA_TYPE = "application/x-ndjson"
@@ -23,45 +20,28 @@ _CHUNK = 1 << 16
 _IN_MEMORY = 4 << 20
 
 
-class ExportLine(RootModel[dict[str, Any]]):
-    """One line of the file: a memory, whole. `wellkept import` reads it again."""
+@endpoint(
+    "GET",
+    "/export",
+    role=Role.READER,
+    gives=dict[str, Any],
+    media=MEDIA_TYPE,
+    told="JSON lines, one for each memory, whole. `wellkept import` reads them again.",
+)
+async def export(asked: Asked, **filters: Unpack[FilterArgs]) -> StreamingResponse:
+    """Every memory that matches, as a file that can be imported again."""
 
+    def write(wk: Wellkept) -> IO[str]:
+        file = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - the response closes it
+            max_size=_IN_MEMORY, mode="w+", encoding="utf-8", newline="\n"
+        )
+        wk.export(file, **filters)  # type: ignore[arg-type]
+        file.seek(0)
+        return file  # type: ignore[return-value]
 
-def add_export(router: APIRouter, workers: WorkerThreads) -> None:
-    """Add the route."""
-
-    @router.get(
-        "/export",
-        operation_id="export",
-        tags=["memories"],
-        response_class=StreamingResponse,
-        responses={
-            200: {
-                "model": ExportLine,
-                "description": "JSON lines, one for each memory.",
-                "content": {MEDIA_TYPE: {}},
-            }
-        },
-    )
-    async def export(
-        request: Annotated[MemoryFilterInput, Query()], in_project: ProjectHeader = ""
-    ) -> StreamingResponse:
-        """Every memory that matches, as a file that can be imported again."""
-
-        def write(wk: Wellkept) -> IO[str]:
-            file = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - the response closes it
-                max_size=_IN_MEMORY, mode="w+", encoding="utf-8", newline="\n"
-            )
-            wk.export(file, **request.filters())  # type: ignore[arg-type]
-            file.seek(0)
-            return file  # type: ignore[return-value]
-
-        file = await workers.run(request.project or unquote(in_project), write)
-        headers = {
-            "content-disposition": 'attachment; filename="wellkept-memories.jsonl"',
-            "cache-control": "no-store",
-        }
-        return StreamingResponse(_chunks(file), media_type=MEDIA_TYPE, headers=headers)
+    file = await asked.server.workers.run(asked.project, write)
+    name = 'attachment; filename="wellkept-memories.jsonl"'
+    return streamed(_chunks(file), media=MEDIA_TYPE, **{"content-disposition": name})
 
 
 def _chunks(file: IO[str]) -> Iterator[str]:

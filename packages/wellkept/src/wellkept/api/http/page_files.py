@@ -13,9 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from wellkept.api.server.requests import NamedRoute
 
 FOLDER: Final = Path(__file__).parents[1] / "page"
 """Where `make page` puts the built page."""
@@ -50,28 +52,20 @@ _FOREVER: Final = "public, max-age=31536000, immutable"
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
-def add_page(app: FastAPI, *, folder: Path = FOLDER, not_built: str) -> None:
-    """Serve the page; `not_built` is shown where it was never built."""
+def page_routes(folder: Path, *, not_built: str) -> list[NamedRoute]:
+    """The page; `not_built` is shown where it was never built."""
 
-    @app.get("/", include_in_schema=False)
     async def index(request: Request) -> Response:
         answer = _file(folder, "index.html", request)
         if answer is not None:
             return answer
         return HTMLResponse(not_built, headers={**POLICY, "cache-control": "no-cache"})
 
-    @app.get(f"{ASSETS}{{name:path}}", include_in_schema=False)
-    async def asset(name: str, request: Request) -> Response:
-        return _found(_file(folder, f"assets/{name}", request))
+    async def file(request: Request) -> Response:
+        return _found(_file(folder, request.scope["path"].removeprefix("/"), request))
 
-    for name in ROOT_FILES:
-        _add_root_file(app, folder, name)
-
-
-def _add_root_file(app: FastAPI, folder: Path, name: str) -> None:
-    @app.get(f"/{name}", include_in_schema=False)
-    async def root_file(request: Request) -> Response:
-        return _found(_file(folder, name, request))
+    names = (f"{ASSETS}{{name:path}}", *(f"/{name}" for name in ROOT_FILES))
+    return [NamedRoute("/", index), *(NamedRoute(name, file) for name in names)]
 
 
 def _found(answer: Response | None) -> Response:

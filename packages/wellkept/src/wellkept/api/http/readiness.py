@@ -6,57 +6,45 @@ stopping, `/metrics` has the counters. A proxy sends requests only to a process 
 
 from __future__ import annotations
 
-import threading
 from http import HTTPStatus
 from typing import Final
 
 import anyio
-from fastapi import APIRouter
-from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from wellkept import __version__
-from wellkept.api.http.records import AliveOutput
+from wellkept.api.http.endpoints import Asked, endpoint
+from wellkept.api.http.records import Alive
 from wellkept.api.server.threads import WorkerThreads
-from wellkept.api.telemetry.metrics import MEDIA_TYPE, ServerMetrics
+from wellkept.api.telemetry.metrics import MEDIA_TYPE
 from wellkept.core.errors import StoreError
+from wellkept.core.team.people import Role
 
 READY_PATH: Final = "/ready"
 METRICS_PATH: Final = "/metrics"
 LIMIT_S: Final = 3.0
 
 
-def add_readiness(
-    router: APIRouter,
-    workers: WorkerThreads,
-    *,
-    metrics: ServerMetrics,
-    stopping: threading.Event,
-) -> None:
-    """Add the readiness route."""
-
-    @router.get(READY_PATH, operation_id="ready", tags=["surroundings"])
-    async def ready() -> AliveOutput:
-        """Whether requests can be served now: the store answers and the server is not stopping.
-        Needs no token; 503 otherwise."""
-        reason = "The server is stopping." if stopping.is_set() else await _store_fault(workers)
-        metrics.set_ready(ready=reason is None)
-        if reason is not None:
-            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, reason)
-        behind_s = await workers.behind_s()
-        metrics.set_behind(behind_s)
-        return AliveOutput(version=__version__, upkeep=metrics.upkeep, behind_s=behind_s)
+@endpoint("GET", READY_PATH, role=None)
+async def ready(asked: Asked) -> Alive:
+    """Whether requests can be served now: the store answers and the server is not stopping. Needs
+    no token; 503 otherwise."""
+    server = asked.server
+    stopping = server.stopping.is_set()
+    reason = "The server is stopping." if stopping else await _store_fault(server.workers)
+    server.metrics.set_ready(ready=reason is None)
+    if reason is not None:
+        raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, reason)
+    behind_s = await server.workers.behind_s()
+    server.metrics.set_behind(behind_s)
+    return Alive(version=__version__, upkeep=server.metrics.upkeep, behind_s=behind_s)
 
 
-def metrics_route(metrics: ServerMetrics) -> APIRouter:
+@endpoint("GET", METRICS_PATH, role=Role.ADMIN)
+async def metrics(asked: Asked) -> Response:
     """The counters, for a scrape with the token."""
-    router = APIRouter()
-
-    @router.get(METRICS_PATH, operation_id="metrics", include_in_schema=False)
-    async def scrape() -> Response:
-        return Response(metrics.text(), media_type=MEDIA_TYPE)
-
-    return router
+    return Response(asked.server.metrics.text(), media_type=MEDIA_TYPE)
 
 
 async def _store_fault(workers: WorkerThreads) -> str | None:

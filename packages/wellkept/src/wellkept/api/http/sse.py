@@ -11,18 +11,19 @@ import threading
 import weakref
 from collections.abc import AsyncGenerator
 from time import monotonic
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import anyio
 
-from wellkept.api.activity import ActivityItem, read_activity
-from wellkept.api.http.records import NewsRecord
-from wellkept.api.server.caller import asking
+from wellkept.api.http.endpoints import event
 from wellkept.api.server.http_errors import problem_of
 from wellkept.api.server.threads import WorkerThreads
+from wellkept.api.verbs.as_json import plain
 from wellkept.core.errors import StoreBusyError, UsageError, WellkeptError
 from wellkept.core.records import record
 from wellkept.core.session.activity import ActivityRange
+from wellkept.core.team.caller import asking
+from wellkept.memory.activity import ActivityItem, Event, read_activity
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept
@@ -114,7 +115,7 @@ class EventFeed:
             async for lines in self._news(subscription, after):
                 yield lines
         except WellkeptError as error:
-            yield _line("problem", problem_of(error).model_dump_json())
+            yield event("problem", problem_of(error))
         finally:
             seat.leave()
 
@@ -200,20 +201,15 @@ def read_event_id(text: str) -> int | None:
 
 
 def _event(item: ActivityItem) -> bytes:
-    news = NewsRecord.of(item)
-    data = news.model_dump_json(exclude_none=True)
-    return f"id: {news.number}\n".encode() + _line(news.kind.value, data)
+    shown = cast("dict[str, Any]", plain(Event.of(item)))
+    told = {name: value for name, value in shown.items() if value is not None}
+    return f"id: {item.news.number}\n".encode() + event(item.news.kind.value, told)
 
 
 def _gap(after: int, oldest: int, newest: int) -> bytes:
     """An event that reports missed numbers, so that a page reloads."""
-    data = f'{{"after":{after},"oldest":{oldest},"newest":{newest}}}'
-    return f"id: {newest}\n".encode() + _line("gap", data)
-
-
-def _line(kind: str, data: str) -> bytes:
-    # JSON has no raw line breaks, so one data line holds it all.
-    return f"event: {kind}\ndata: {data}\n\n".encode()
+    data = {"after": after, "oldest": oldest, "newest": newest}
+    return f"id: {newest}\n".encode() + event("gap", data)
 
 
 def _activity_range(wk: Wellkept) -> ActivityRange:

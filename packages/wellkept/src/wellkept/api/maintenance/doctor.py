@@ -6,6 +6,7 @@ rows; anything else is reported.
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 from datetime import timedelta
@@ -81,6 +82,7 @@ def examine(
         facts={} if services.url else {"location": str(services.path)},
         findings=(
             *_settings_findings(services),
+            *_read_only_findings(services),
             *_plugin_findings(services),
             *_pause_findings(services),
             *_client_findings(services),
@@ -197,6 +199,15 @@ def _file_findings(services: Services) -> list[Finding]:
         return []
     message = f"Others on this machine may read {services.path}; `chmod 600` it."
     return [_warning("permissions", message)]
+
+
+def _read_only_findings(services: Services) -> list[Finding]:
+    """The file, or the folder that it is or would be made in, may not be written."""
+    above = next(one for one in services.path.parents if os.path.lexists(one))
+    places = (above, services.path) if os.path.lexists(services.path) else (above,)
+    message = "cannot be written: nothing can be kept. `chmod u+w` it, or set WELLKEPT_HOME."
+    closed = () if services.url else [one for one in places if not os.access(one, os.W_OK)]
+    return [_error("read-only", f"{one} {message}") for one in closed]
 
 
 def _disk_findings(services: Services) -> list[Finding]:

@@ -60,8 +60,6 @@ def restore(
     done = restore_store(
         source,
         services.path,
-        busy_timeout_ms=services.settings.store_busy_timeout_ms,
-        durability="full" if services.settings.store_durability == "full" else "normal",
         clock=services.clock,
         progress=progress,
     )

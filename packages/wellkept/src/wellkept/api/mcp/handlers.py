@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from traceback import print_exception
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 from urllib.parse import quote, unquote
 
 from wellkept.api.mcp import instructions, prompts, toolsets
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from wellkept.api.operations.operation import Operation
     from wellkept.api.operations.outputs import Output
     from wellkept.api.server.open_projects import OpenProjects
+    from wellkept.core.verbs import Verb
 
+_Result = TypeVar("_Result")
 Params: TypeAlias = Mapping[str, Any]
 Result: TypeAlias = dict[str, Any]
 Roots: TypeAlias = Callable[[], list[Path]]
@@ -62,6 +64,26 @@ class ServerOptions:
     structured: bool = False
 
 
+class _Answer:
+    """The result of a verb."""
+
+    def __init__(self, result: Any, of_text: Params) -> None:
+        self._result, self._of_text = result, of_text
+
+    def text(self) -> str:
+        """The result for a model to read, with its notes and how to get more."""
+        from wellkept.api.verbs.table import remarks
+
+        said = remarks(self._result, options=False)
+        return "\n".join(filter(None, [self._result.as_text(**self._of_text), *said]))
+
+    def structured(self) -> dict[str, Any]:
+        """The result for a program."""
+        from wellkept.api.verbs.as_json import plain
+
+        return cast("dict[str, Any]", plain(self._result))
+
+
 class Handlers:
     """The methods of one server."""
 
@@ -93,8 +115,6 @@ class Handlers:
 
     def call_tool(self, params: Params, roots: Roots) -> Result:
         """`tools/call`: a failure that the model can mend is a result, not a protocol error."""
-        from wellkept.api.mcp.calls import find_tool
-
         name = params.get("name")
         arguments = params.get("arguments", {})
         if not isinstance(name, str) or not isinstance(arguments, Mapping | None):
@@ -102,22 +122,47 @@ class Handlers:
         given = cast("Params", arguments or {})
         if name.casefold() in _HOW_TO_NAMES:
             return _text_result(instructions.INSTRUCTIONS)
-        operation = find_tool(name)
-        if operation is None:
-            raise RequestError(INVALID_PARAMS, self._unknown_tool(name))
-        if operation.needs_toolset and operation.toolset not in self._options.toolsets:
-            raise RequestError(
-                INVALID_PARAMS,
-                f"{name} is not switched on here. The person can add it: "
-                f"wellkept mcp --toolsets {operation.toolset}.",
-            )
         try:
-            parsed = operation.read(self._with_session(operation, given), unlisted=UNLISTED)
-            answer = self._run(operation, parsed, roots)
+            answer = self._called(name, given, roots)
         except WellkeptError as error:
             return {**_text_result(error_text(error)), "isError": True}
         result = _text_result(answer.text())
         return {**result, "structuredContent": answer.structured()} if self._structured else result
+
+    def _called(self, name: str, given: Params, roots: Roots) -> Output | _Answer:
+        from wellkept.api.verbs.tools import find_verb
+
+        verb = find_verb(name)
+        if verb is not None and verb[0].toolset:
+            self._require_listed(name, verb[0])
+            return self._answered(*verb, given, roots)
+        from wellkept.api.mcp.calls import find_tool
+
+        operation = find_tool(name)
+        if operation is None:
+            raise RequestError(INVALID_PARAMS, self._unknown_tool(name))
+        self._require_listed(name, operation)
+        parsed = operation.read(self._with_session(operation, given), unlisted=UNLISTED)
+        return self._run(operation, parsed, roots)
+
+    def _require_listed(self, name: str, tool: Verb | Operation[Any, Any]) -> None:
+        if tool.needs_toolset and tool.toolset not in self._options.toolsets:
+            raise RequestError(
+                INVALID_PARAMS,
+                f"{name} is not switched on here. The person can add it: "
+                f"wellkept mcp --toolsets {tool.toolset}.",
+            )
+
+    def _answered(self, verb: Verb, preset: Params, given: Params, roots: Roots) -> _Answer:
+        """Run a verb; a model may name the project at hand, and no other."""
+        from wellkept.api.verbs.table import run
+        from wellkept.api.verbs.tools import arguments_of
+
+        named = dict(given)
+        project = str(named.pop("project", "") or named.pop("project_id", "") or "")
+        own, of_text = arguments_of(verb, named, preset, session=self._location.session)
+        result = self._with_project(verb.tool, project, roots, lambda wk: run(verb, wk, own))
+        return _Answer(result, of_text)
 
     @property
     def _structured(self) -> bool:
@@ -127,9 +172,10 @@ class Handlers:
         from difflib import get_close_matches
 
         from wellkept.api.operations.table import TOOLS
+        from wellkept.api.verbs.index import TOOLS as VERB_TOOLS
 
         listed = [tool["name"] for tool in toolsets.listed_tools(self._options.toolsets)]
-        close = get_close_matches(name, list(TOOLS), n=1)
+        close = get_close_matches(name, [*VERB_TOOLS, *TOOLS], n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         return f"Unknown tool {name!r}.{hint} Tools: {', '.join(listed)}."
 
@@ -140,7 +186,15 @@ class Handlers:
         return arguments if given else {"session": self._location.session, **arguments}
 
     def _run(self, operation: Operation[Any, Any], parsed: Input, roots: Roots) -> Output:
-        from wellkept.api.server.caller import asked_by, asking
+        return self._with_project(
+            operation.tool_name, parsed.project, roots, lambda wk: operation.call(wk, parsed)
+        )
+
+    def _with_project(
+        self, tool: str, project: str, roots: Roots, work: Callable[[Wellkept], _Result]
+    ) -> _Result:
+        """Do the work for an agent, in the project at hand."""
+        from wellkept.core.team.caller import asked_by, asking
 
         folder = self._folder(roots)
         try:
@@ -148,15 +202,15 @@ class Handlers:
                 asked_by(replace(asking(), is_agent=True)),
                 self._projects.of("", folder=folder) as wk,
             ):
-                _require_own_project(parsed.project, wk, folder)
-                return operation.call(wk, parsed)
+                _require_own_project(project, wk, folder)
+                return work(wk)
         except WellkeptError:
             raise
         except Exception as error:  # noqa: BLE001 - a client must not see the message of a bug
             print_exception(error)
             raise RequestError(
                 INTERNAL_ERROR,
-                f"{operation.tool_name} failed: internal error ({type(error).__name__}). "
+                f"{tool} failed: internal error ({type(error).__name__}). "
                 "Continue without memory and tell the user to check the server's log.",
             ) from None
 
@@ -192,25 +246,19 @@ class Handlers:
                 INVALID_PARAMS,
                 f"Unknown resource {uri!r}. A memory is {instructions.MEMORY_URI}ID.",
             )
-        return self._answer("get_observations", {"ids": [name]}, roots)
+        return self._answer("memory_show", {"ids": [name]}, roots)
 
-    def _answer(self, operation_name: str, arguments: Params, roots: Roots) -> str:
-        from wellkept.api.operations.table import BY_NAME
-
-        operation = BY_NAME[operation_name]
-        return self._run(operation, operation.read(arguments), roots).text()
+    def _answer(self, tool: str, arguments: Params, roots: Roots) -> str:
+        return self._called(tool, arguments, roots).text()
 
     # -- Prompts ----------------------------------------------------------------------------------
 
     def list_prompts(self, params: Params, roots: Roots) -> Result:
         """`prompts/list`."""
-        from wellkept.api.mcp.calls import LIST_SKILLS
-        from wellkept.api.operations.skill_records import NoInput, SkillPromptsOutput
-
         refuse_cursor(params)
         try:
-            found = cast("SkillPromptsOutput", self._run(LIST_SKILLS, NoInput(), roots))
-            skills = prompts.listed_skills(found.prompts)
+            found = self._with_project("prompts/list", "", roots, prompts.skills_to_pick)
+            skills = prompts.listed_skills(found)
         except WellkeptError:
             skills = []  # built-in prompts work without the store
         return {"prompts": [*prompts.listed(), *skills]}
@@ -238,12 +286,13 @@ class Handlers:
 
     def _skill_prompt(self, name: str, given: str, roots: Roots) -> Result:
         """A skill as a prompt, run on behalf of the user."""
-        from wellkept.api.mcp.calls import RUN_SKILL
-
         session = self._location.session
+
+        def picked(wk: Wellkept) -> str:
+            return prompts.picked_skill(wk, name, given, session)
+
         try:
-            parsed = RUN_SKILL.read({"name": name, "arguments": given, "session": session})
-            return prompts.message(self._run(RUN_SKILL, parsed, roots).text())
+            return prompts.message(self._with_project("prompts/get", "", roots, picked))
         except (UsageError, NotFoundError) as error:
             raise RequestError(INVALID_PARAMS, error_text(error)) from None
         except WellkeptError as error:

@@ -13,6 +13,9 @@ from wellkept.api.mcp import toolsets
 from wellkept.api.mcp.handlers import UNLISTED
 from wellkept.api.operations.inputs import Input, schema_of
 from wellkept.api.operations.table import OPERATIONS, Effect, Operation
+from wellkept.api.verbs.generate import all_verbs
+from wellkept.api.verbs.tools import tool_of as verb_tool
+from wellkept.core.verbs import Verb
 
 _KEPT: Final = ("type", "description", "enum", "items", "properties", "required", "$ref")
 
@@ -20,10 +23,10 @@ _KEPT: Final = ("type", "description", "enum", "items", "properties", "required"
 def tools_json() -> str:
     """The text of `tools.json`."""
     entries = [
-        {"toolset": operation.toolset, "tool": tool_of(operation)}
+        {"toolset": one.toolset, "tool": verb_tool(one) if isinstance(one, Verb) else tool_of(one)}
         for name in toolsets.TOOLSETS
-        for operation in OPERATIONS
-        if operation.toolset == name
+        for one in (*(verb for _, verb in all_verbs()), *OPERATIONS)
+        if one.toolset == name
     ]
     return json.dumps(entries, ensure_ascii=False, indent=1) + "\n"
 

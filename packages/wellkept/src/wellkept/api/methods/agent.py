@@ -31,11 +31,13 @@ class AgentMethods:
         stage: str | None = None,
         complexity: str | None = None,
         mcp_config: Iterable[Path] = (),
+        output_type: Any = str,
     ) -> Any:
         """An agent that works in this project and remembers.
 
         `model` is "provider:name" or an object with the methods of `AgentModel`; the default comes
-        from the settings. `tools` replaces the usual tools. `capabilities` are made anew for each
+        from the settings. `tools` replaces the usual tools; a plain function is one. With an
+        `output_type` results have an `output` of it. `capabilities` are made anew for each
         session, after the usual ones. Without a `person` nothing that needs a yes is done. `phase`
         or `stage` of the methodology say what the work is about; a stage is told what earlier ones
         hand on. A task of `complexity` trivial is told less. `mcp_config` are files of MCP servers
@@ -59,6 +61,7 @@ class AgentMethods:
             stage=stage,
             complexity=complexity,
             mcp_config=tuple(mcp_config),
+            output_type=output_type,
         )
 
     def agent_sessions(self, *, limit: int = 50) -> Sequence[AgentSessionInfo]:

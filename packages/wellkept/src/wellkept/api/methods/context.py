@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from wellkept.core.errors import UsageError
+from wellkept.core.errors import UsageError, WellkeptError
 from wellkept.core.records import replace
 from wellkept.core.types import Phase, parse_choice
 
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wellkept.api.wiring.services import Services
-    from wellkept.context.build import ContextRequest
-    from wellkept.context.candidates import ContextCandidate
+    from wellkept.context.build import Considered, ContextRequest
     from wellkept.context.packing import ContextPack, ExtraLine
     from wellkept.context.skill_lines import SkillContextSource
     from wellkept.context.start.handoff import Handoff
     from wellkept.context.start.session_start import StartOptions
+    from wellkept.core.graph import CodeUsers
     from wellkept.core.settings.model import Settings
+    from wellkept.graph.api import GraphApi
     from wellkept.memory.arguments import Names
     from wellkept.memory.engine import Engine
     from wellkept.observe.observer.methodology import Methodologies
@@ -43,6 +44,9 @@ class ContextMethods:
 
         @cached_property
         def methodology(self) -> Methodologies: ...
+
+        @cached_property
+        def code_graph(self) -> GraphApi: ...
 
     @property
     def project(self) -> str:
@@ -85,6 +89,7 @@ class ContextMethods:
         branch: str | None = None,
         client: str | None = None,
         complexity: str | None = None,
+        trace: list[Considered] | None = None,
     ) -> ContextPack:
         """What to inject now, within a token budget.
 
@@ -97,28 +102,30 @@ class ContextMethods:
         checked out, and git is not asked.
         What `client` loads by itself is left out; without a name, what any client loads.
         A task of `complexity` trivial gets neither recipes nor end-to-end observations.
+        What is looked at and not told is added to `trace`.
         """
-        from wellkept.context.build import ContextRequest, Moment, build_context
+        from wellkept.context.build import ContextRequest, build_context
         from wellkept.context.client_files import ClientFiles
-        from wellkept.context.prompt_policy import foreign_files, open_failures
-        from wellkept.context.sources import way_outs
+        from wellkept.context.decisions import decision_for
+        from wellkept.context.moments import MOMENTS, Moment
+        from wellkept.context.plan import PLAN_LINE, named_code, plan_lines
+        from wellkept.context.prompt_policy import foreign_files, open_failures, way_outs
         from wellkept.context.start.session_start import session_start
         from wellkept.memory.file_presence import exists_below
-        from wellkept.memory.recall.requests import SearchMode
 
         usual = "prompt" if query.strip() else "file" if tuple(files) else "session"
-        budget = self.settings.context_budget_tokens if budget_tokens is None else budget_tokens
+        at = parse_choice(Moment, moment or usual, what="moment")
+        room = MOMENTS[at].tokens if budget_tokens is None else budget_tokens
         request = ContextRequest(
             project=self.project,
-            moment=parse_choice(Moment, moment or usual, what="moment"),
+            moment=at,
             query=f"{query}\n{output[-_MAX_OUTPUT_CHARS:]}" if output else query,
             files=self._services.requests.files(files),
-            phase=self._phase(phase),
-            budget_tokens=budget,
+            phase=self.phase(phase),
+            budget_tokens=self.settings.context_budget_tokens if room is None else room,
             max_chars=max_chars,
             shown=frozenset(shown) | self._silent_lines(moment or usual),
             session=session,
-            mode=parse_choice(SearchMode, self.settings.recall_mode, what="mode"),
             reading=reading,
             quiet=quiet,
             days=self.settings.context_days if days is None else days,
@@ -134,39 +141,32 @@ class ContextMethods:
         loaded = ClientFiles(client, root=self.root, environment=self._services.environment)
         start = session_start(self.engine, request, options=options, files=loaded)
         request = replace(request, quiet=quiet or start.is_silent)
+        users: tuple[CodeUsers, ...] = ()
+        is_first = not any(one.startswith(PLAN_LINE) for one in request.shown)
+        if self._services.has_files and (
+            at is Moment.PLAN or (at is Moment.PROMPT and is_first and not quiet)
+        ):
+            named, users = named_code(query, root=self.root, users=self._users)
+            request = replace(request, named=named)
         extras = self._skill_lines(request, within_s=skills_within_s)
         return build_context(
             self.engine,
             request,
             exists=exists_below(self.root) if self._services.has_files else None,
             is_loaded=loaded.has,
+            trace=trace,
             extras=extras,
             vouched=(
-                *self._decision(request),
+                *decision_for(self.engine, request),
                 *way_outs(self.engine, request, command=query, output=output),
                 *open_failures(self.engine, request),
             ),
             sections=(
                 *start.sections,
+                *plan_lines(users),
                 *foreign_files(self.engine, request, root=self.root, read_tree=options.read_tree),
             ),
         )
-
-    def _decision(self, request: ContextRequest) -> tuple[ContextCandidate, ...]:
-        """The decision that a prompt needs."""
-        from wellkept.context.build import Moment
-        from wellkept.context.decisions import decision_for
-
-        if request.moment is not Moment.PROMPT or request.quiet:
-            return ()
-        found = decision_for(
-            self.engine,
-            project=request.project,
-            prompt=request.query,
-            shown=request.shown,
-            session=request.session,
-        )
-        return (found,) if found else ()
 
     def handoff(self, branch: str | None = None) -> Handoff:
         """What the next person's agent needs to go on with the work on a branch; the default is
@@ -241,6 +241,12 @@ class ContextMethods:
             branch=branch,
         )
 
+    def _users(self, name: str) -> CodeUsers | None:
+        try:
+            return self.code_graph.users(name)
+        except WellkeptError:  # `doctor` tells of a broken graph
+            return None
+
     def _skill_lines(
         self, request: ContextRequest, *, within_s: float | None
     ) -> tuple[ExtraLine, ...]:
@@ -256,7 +262,7 @@ class ContextMethods:
 
         return SkillContextSource(self.skills)
 
-    def _phase(self, name: str | None) -> Phase | None:
+    def phase(self, name: str | None) -> Phase | None:
         """Parse a phase name. Plugins are loaded only for names that are not built in."""
         if name is None:
             return None

@@ -13,7 +13,6 @@ from wellkept.core.settings.paths import expanded
 from wellkept.memory.request_builder import FILTER_KEYS, require_known
 
 if TYPE_CHECKING:
-    from wellkept.api.maintenance.delete_project import DeletedCounts
     from wellkept.api.maintenance.restore import RestoreReport
     from wellkept.api.wiring.services import Services
     from wellkept.core.query import Filter
@@ -201,12 +200,3 @@ class DataMethods:
         )
         self._services.reset_project()
         return moved
-
-    def clear_project(self, *, dry_run: bool = False) -> DeletedCounts:
-        """Delete this project's memories, sessions and generated skills for good.
-
-        Memories about the user stay. Returns how many there were.
-        """
-        from wellkept.api.maintenance.delete_project import clear_project
-
-        return clear_project(self._services.store, self._services.project, dry_run=dry_run)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from wellkept.api.maintenance.doctor import DoctorReport
     from wellkept.api.maintenance.reindex import ReindexReport
     from wellkept.api.wiring.services import Services
-    from wellkept.core.memory import WorkUnitRef
     from wellkept.core.types import Progress
     from wellkept.memory.lifecycle.pruning import Retention
     from wellkept.memory.lifecycle.report import MaintenanceReport
@@ -104,31 +103,6 @@ class MaintenanceMethods:
             services.engine, project=services.project, session_count=session_count
         )
         return due and can_be_maintained(services)
-
-    def set_confidence(
-        self, name: str, confidence: float, *, dry_run: bool = False
-    ) -> MaintenanceReport:
-        """Set a memory's confidence, and adjust that of related memories."""
-        from wellkept.memory.edit import find_memory
-        from wellkept.memory.lifecycle.confidence import set_confidence
-
-        found = find_memory(self._services.engine, name, project=self._services.project)
-        return set_confidence(
-            self._services.engine, id=found.id, confidence=confidence, dry_run=dry_run
-        )
-
-    def archive_work_unit(self, ref: WorkUnitRef, *, dry_run: bool = False) -> MaintenanceReport:
-        """Archive the memories of a finished work unit and of the units below it."""
-        from wellkept.memory.lifecycle.archiving import archive_work_unit
-        from wellkept.memory.request_builder import require_work_unit
-
-        require_work_unit(ref)
-        return archive_work_unit(
-            self._services.engine,
-            ref=ref,
-            project=self._services.project,
-            dry_run=dry_run,
-        )
 
     def reindex(self, *, force: bool = False, progress: Progress | None = None) -> ReindexReport:
         """Rebuild search indexes for the model in use. Can be interrupted and resumed."""

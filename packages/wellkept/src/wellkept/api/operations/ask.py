@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from wellkept.api.operations.inputs import Input
-from wellkept.api.server.record_models import output_model
+from wellkept.api.operations.record_models import output_model
 from wellkept.api.views.chat import ChatAnswer
-from wellkept.context.packing import quoted
+from wellkept.core.session.injected_text import quoted
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from wellkept.api.operations.inputs import Input
-from wellkept.api.server.record_models import output_model
+from wellkept.api.operations.record_models import output_model
 from wellkept.api.views.health import DEFAULT_DAYS, MAX_DAYS, RECENT, HealthView
 from wellkept.api.views.health_text import health_lines
 

@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
-from wellkept.api.operations import argument_names as names
 from wellkept.core.query import CONFIDENCE_BANDS, Validity
+from wellkept.memory import argument_names as names
 from wellkept.memory.arguments import FilterArgs
 
 MAX_ROWS = 100
@@ -133,131 +133,6 @@ class FilteredInput(Input):
             since=self.since or None,
             until=self.until or None,
         )
-
-
-class SearchInput(FilteredInput):
-    """Layer one: index rows."""
-
-    usual_types: ClassVar[tuple[str, ...]] = names.READABLE
-    unlisted: ClassVar[frozenset[str]] = frozenset(
-        {"tags", "concepts", "offset", "order_by", "min_score"}
-    )
-
-    query: str = Field(default="", description="Words or a question. Empty: the newest.")
-    limit: int = Field(default=10, ge=1, le=MAX_ROWS)
-    cursor: str = Field(default="", description="What the page before gives after More:.")
-    offset: int = Field(default=0, ge=0, le=10_000)
-    min_score: float | None = Field(
-        default=None, ge=0, le=1, description="Least probability of an answer; 0 lists all."
-    )
-    order_by: Literal["relevance", "date_desc", "date_asc"] = "relevance"
-
-    @classmethod
-    def translated(cls, arguments: dict[str, object]) -> dict[str, object]:
-        return names.with_order(super().translated(arguments))
-
-
-class DecisionsInput(Input):
-    """The newest decisions."""
-
-    limit: int = Field(default=20, ge=1, le=MAX_ROWS)
-
-
-class FileChangesInput(Input):
-    """What was done to a file."""
-
-    synonyms: ClassVar[Mapping[str, str]] = names.FILE
-
-    file: str = Field(min_length=1, description="A path in the project.")
-    limit: int = Field(default=20, ge=1, le=MAX_ROWS)
-
-
-class TimelineInput(FilteredInput):
-    """Layer two: what stands around a memory in time."""
-
-    usual_types: ClassVar[tuple[str, ...]] = (*names.READABLE, "prompt")
-    synonyms: ClassVar[Mapping[str, str]] = names.TIMELINE
-    unlisted: ClassVar[frozenset[str]] = frozenset(
-        {"types", "tags", "files", "since", "until", "concepts"}
-    )
-
-    anchor: Name = Field(default="", description="Id to look around.")
-    query: str = Field(default="", description="In place of an anchor: its best match is taken.")
-    before: int = Field(default=5, ge=0, le=MAX_DEPTH)
-    after: int = Field(default=5, ge=0, le=MAX_DEPTH)
-
-
-class GetInput(Input):
-    """Layer three: full records."""
-
-    synonyms: ClassVar[Mapping[str, str]] = names.RECORDS
-    unlisted: ClassVar[frozenset[str]] = frozenset({"limit", "order_by"})
-
-    ids: Texts = Field(description="Ids or keys.", min_length=1, max_length=MAX_RECORDS)
-    limit: int = Field(default=MAX_RECORDS, ge=1, le=MAX_RECORDS)
-    order_by: Literal["", "date_desc", "date_asc"] = ""
-
-    @classmethod
-    def translated(cls, arguments: dict[str, object]) -> dict[str, object]:
-        return names.with_order(arguments)
-
-
-class RecallInput(FilteredInput):
-    """One question, answered with texts."""
-
-    usual_types: ClassVar[tuple[str, ...]] = names.READABLE
-
-    query: str = Field(min_length=1)
-    limit: int = Field(default=5, ge=1, le=MAX_RECORDS)
-    offset: int = Field(default=0, ge=0, le=10_000)
-    min_score: float | None = Field(
-        default=None, ge=0, le=1, description="Least probability of an answer; 0 lists all."
-    )
-
-
-class RememberInput(Input):
-    """Something to keep."""
-
-    synonyms: ClassVar[Mapping[str, str]] = names.STATEMENT
-    unlisted: ClassVar[frozenset[str]] = frozenset(
-        {"tags", "importance", "about_person", "said_by_person"}
-    )
-
-    content: str = Field(min_length=1, description="One self-contained statement.")
-    type: str = Field(
-        default="fact",
-        description="preference, convention, pattern, correction, fact, gotcha, decision, "
-        "requirement, module_insight, workflow, ...",
-    )
-    key: str = Field(
-        default="", description="A name; storing under it again replaces the old value."
-    )
-    tags: Texts = Field(default_factory=list)
-    files: Texts = Field(default_factory=list, description="Files it is about.")
-    importance: float | None = Field(default=None, ge=0, le=1)
-    about_person: bool = Field(
-        default=False,
-        description="About the person: told in every project. Only a person can say so.",
-    )
-    said_by_person: bool = Field(
-        default=False, description="The person says so themselves. Not taken from an agent."
-    )
-    session: str = Field(default="", description="The session it comes from.")
-
-
-class ForgetInput(Input):
-    """What is to be deleted."""
-
-    synonyms: ClassVar[Mapping[str, str]] = names.IDS
-    unlisted: ClassVar[frozenset[str]] = frozenset({"keep_history"})
-
-    ids: Texts = Field(description="Ids or keys.", min_length=1, max_length=MAX_RECORDS)
-    confirm: bool = Field(default=False, description="Without it nothing is deleted, only shown.")
-    keep_history: bool = Field(default=False, description="Only close them: no longer believed.")
-
-    @classmethod
-    def translated(cls, arguments: dict[str, object]) -> dict[str, object]:
-        return names.with_key_to_forget(arguments)
 
 
 class ContextInput(Input):

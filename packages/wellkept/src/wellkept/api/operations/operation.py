@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pydantic import ValidationError
@@ -18,6 +17,7 @@ from wellkept.api.operations.outputs import Output
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.core.team.people import Role
+from wellkept.core.verbs import Effect
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept
@@ -27,14 +27,6 @@ MAX_DESCRIPTION_BYTES: Final = 2048
 
 _In = TypeVar("_In", bound=Input)
 _Out = TypeVar("_Out", bound=Output)
-
-
-class Effect(Enum):
-    """What an operation does to the memory."""
-
-    READS = "reads"
-    ADDS = "adds"
-    REMOVES = "removes"
 
 
 _USUAL_ROLE: Final = {

@@ -20,16 +20,17 @@ from typing import Any, Final, TypeAlias
 import anyio
 import anyio.to_thread
 
-from wellkept.api.server.caller import PRINCIPAL
 from wellkept.api.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem, problem_of
 from wellkept.api.server.limits import BODY_LIMIT_S, SEND_LIMIT_S, ClientLimits
 from wellkept.api.server.page_session import has_session, is_own_page, set_cookie, token_in
 from wellkept.api.server.peer_process import peer_environment
 from wellkept.api.server.token_file import TOKEN_NAME, agent_token
 from wellkept.api.telemetry.requests import LOGGER, FinishedRequest, OnFinished, log_request
+from wellkept.api.verbs.as_json import encoded
 from wellkept.clients.agent_shell import agent_of
 from wellkept.core.errors import WellkeptError
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
+from wellkept.core.team.caller import PRINCIPAL
 from wellkept.core.team.people import AGENT, LOCAL, Principal
 
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -365,8 +366,7 @@ class _GuardedRequest:
         return self._is_too_large or self._is_late
 
     async def _refuse(self, details: Problem) -> None:
-        named = details.model_copy(update={"request_id": self._id})
-        body = named.model_dump_json().encode()
+        body = encoded(replace(details, request_id=self._id))
         own = [(name.encode(), value.encode()) for name, value in headers_of(details).items()]
         kind = (b"content-type", MEDIA_TYPE.encode())
         size = (b"content-length", str(len(body)).encode())

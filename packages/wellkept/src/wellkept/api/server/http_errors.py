@@ -10,10 +10,9 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Final
 
-from pydantic import Field
-
-from wellkept.api.operations.inputs import Model
 from wellkept.core import errors
+from wellkept.core.memory import Memory
+from wellkept.core.records import record
 from wellkept.text.secrets.redaction import redact
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -41,21 +40,24 @@ STATUS: Final[Mapping[type[errors.WellkeptError], HTTPStatus]] = MappingProxyTyp
 )
 
 
-class Problem(Model):
-    """Why a request was not done, and what to do about it."""
+@record(kw_only=True)
+class Problem:
+    """Why a request was not done, and what to do about it. `title` is the kind of problem, the same
+    each time; `request_id` names this request in the server's log."""
 
-    title: str = Field(description="The kind of problem, the same each time.")
+    title: str
     status: int
     detail: str
-    hint: str = Field(default="", description="What to do about it.")
-    request_id: str = Field(default="", description="Names this request in the server's log.")
+    hint: str = ""
+    request_id: str = ""
 
 
+@record(kw_only=True)
 class ConflictProblem(Problem):
     """A memory was changed since it was seen: how it stands, beside what was sent."""
 
-    current: dict[str, Any] = Field(description="The memory as it stands; see MemoryRecord.")
-    yours: dict[str, Any] = Field(description="What was sent.")
+    current: Memory
+    yours: dict[str, Any]
 
 
 def problem(status: HTTPStatus, detail: str, *, hint: str = "", request_id: str = "") -> Problem:

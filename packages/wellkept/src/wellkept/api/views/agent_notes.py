@@ -17,7 +17,7 @@ def as_agent_notes(
     engine: Engine, drafts: Sequence[MemoryDraft], *, project: str
 ) -> list[MemoryDraft]:
     """The drafts as the agent may store them. Without a session it is the one at work here."""
-    from wellkept.observe.session.kind_of_work import phase_of_work
+    from wellkept.observe.session.digest import phase_of_work
 
     at_work = session_at_work(engine, project=project)
     notes: list[MemoryDraft] = []

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from wellkept.context.packing import quoted
 from wellkept.core.memory import Memory
 from wellkept.core.records import record
+from wellkept.core.session.injected_text import quoted
 from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType
-from wellkept.memory.recall.requests import CLEAR_SCORE, NOTHING_KNOWN
+from wellkept.memory.recall.requests import ANSWERS_FROM, CLEAR_SCORE, NOTHING_KNOWN, NOTHING_SURE
 
 if TYPE_CHECKING:
     from wellkept.api.plugins import AgentPlugin
@@ -75,32 +75,27 @@ class Recalls(Protocol):
     @property
     def services(self) -> Services: ...
 
-    def recall(
-        self,
-        query: str,
-        /,
-        *,
-        limit: int | None = None,
-        count_access: bool = True,
-        types: Sequence[str] = (),
-    ) -> RecallResult: ...
+    @property
+    def recall(self) -> Any:
+        """The verb: a question to a `RecallResult`."""
+        ...
 
 
 def ask(wk: Recalls, question: str) -> ChatAnswer:
     """The memories that answer, word for word, best first."""
-    found = notes(wk, question)
-    # What is clearly an answer; else the best one alone.
-    clear = [one for one in found if one.score >= CLEAR_SCORE] or found[:1]
+    clear = [one for one in notes(wk, question) if one.score >= CLEAR_SCORE]
+    known = bool(clear) and clear[0].score >= ANSWERS_FROM
     lines = [
         f"{shorten(one.memory.content, limit=NOTE_CHARS)}{ended(one.memory)} [m:{one.memory.short}]"
         for one in clear
     ]
     return ChatAnswer(
         question=question,
-        answer="\n".join(lines) or NOTHING_KNOWN,
+        answer="\n".join(lines if known or not lines else [f"{NOTHING_SURE} Nearest:", *lines])
+        or NOTHING_KNOWN,
         citations=tuple(clear),
         model=None,
-        known=bool(clear),
+        known=known,
     )
 
 
@@ -111,7 +106,9 @@ def ended(memory: Memory) -> str:
 
 def notes(wk: Recalls, question: str) -> list[Citation]:
     """What memory knows about a question, best first."""
-    found = wk.recall(question, limit=MAX_NOTES, count_access=False, types=_TELLING_TYPES)
+    found: RecallResult = wk.recall(
+        question, limit=MAX_NOTES, count_access=False, types=_TELLING_TYPES
+    )
     return [Citation(memory=hit.memory, score=hit.score) for hit in found]
 
 

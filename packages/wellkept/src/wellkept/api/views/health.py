@@ -368,7 +368,7 @@ def _since(parts: ProjectParts, days: int, offset_minutes: int) -> datetime:
 def module_coverage(parts: ProjectParts) -> tuple[ModuleCoverage, ...] | None:
     """What is known about each module, best known first; None without a code graph."""
     try:
-        modules = [one for one in parts.graph.modules() if not one.is_test]
+        modules = [one for one in parts.code_graph.modules() if not one.is_test]
     except WellkeptError:
         return None
     store, groups = parts.engine.store, {one.folder: one.files for one in modules}
@@ -405,10 +405,10 @@ def _methodology(parts: ProjectParts) -> MethodologyBadge:
 
 def _graph_state(parts: ProjectParts) -> GraphState:
     empty = GraphState(built_at=None, files=0, stale_files=0, note="")
-    if not parts.graph.path.exists():
+    if not parts.code_graph.path.exists():
         return empty
     try:
-        status = parts.graph.status()
+        status = parts.code_graph.status()
     except WellkeptError as error:
         return GraphState(built_at=None, files=0, stale_files=0, note=str(error))
     if status.built_at is None:

@@ -1,7 +1,7 @@
 """The health score: how far a project's memory can be trusted and is of use, from 0 to 100.
 
-The score is the weighted mean of the parts that could be measured; a part that nothing was measured
-of is left out, never counted as zero. Knows no store: it is given counts.
+The score is the weighted sum of its parts; a part that nothing was measured of gives no points, so
+that a memory which nobody uses is never in full health. Knows no store: it is given counts.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def health_score(shares: Mapping[str, ScoreShare | None], *, is_empty: bool) -> 
     if is_empty or not measured:
         return HealthScore(score=None, parts=parts)
     total = sum(weight * value for weight, value in measured)
-    return HealthScore(score=round(100 * total / sum(w for w, _ in measured)), parts=parts)
+    return HealthScore(score=round(100 * total / sum(WEIGHTS.values())), parts=parts)
 
 
 def _part(name: str, weight: int, share: ScoreShare | None) -> HealthPart:

@@ -1,18 +1,17 @@
-"""`wk.storage()`, `wk.prunable()` and `wk.work_units()`: what fills the store, and what may go.
+"""`wk.storage()` and `wk.prunable()`: what fills the store, and what may go.
 
 Sizes are those of the files now. What a prune would free is an estimate by text.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from wellkept.core.memory import Memory, WorkUnitRef
-from wellkept.core.query import CONFIDENCE_BANDS, RAW_TYPES, Filter, Order, Validity
-from wellkept.core.records import record, replace
+from wellkept.core.memory import Memory
+from wellkept.core.query import CONFIDENCE_BANDS, RAW_TYPES, Filter, Validity
+from wellkept.core.records import record
 from wellkept.core.types import MemoryType
 
 if TYPE_CHECKING:
@@ -59,22 +58,6 @@ class StorageView:
     prunable_chars: int
     stale: int
     methodology: str
-
-
-@record(kw_only=True)
-class WorkUnit:
-    """A unit of work and how many memories belong to it."""
-
-    methodology: str
-    hierarchy: tuple[str, ...]
-    label: str
-    memories: int
-    latest_at: datetime
-
-    @property
-    def ref(self) -> WorkUnitRef:
-        """The unit as memories name it."""
-        return WorkUnitRef(self.methodology, self.hierarchy, self.label)
 
 
 def storage(parts: ProjectParts) -> StorageView:
@@ -144,36 +127,3 @@ def prunable(
         if len(found) >= MAX_PRUNED:
             break
     return found
-
-
-def work_units(parts: ProjectParts) -> tuple[WorkUnit, ...]:
-    """Units of work with memories that are not archived, latest first."""
-    counts: Counter[WorkUnitRef] = Counter()
-    latest: dict[WorkUnitRef, datetime] = {}
-    where = Filter(project=parts.project, include_user=False)
-    named = {one.methodology for one in parts.engine.store.memory_groups(where)}
-    methodologies = tuple(sorted(one for one in named if one))
-    if not methodologies:
-        return ()
-    where = replace(where, methodologies=methodologies)
-    cursor: str | None = None
-    while True:
-        page = parts.engine.store.list(where, order=Order.UPDATED, limit=500, cursor=cursor)
-        for memory in page.items:
-            if memory.work_unit is not None:
-                counts[memory.work_unit] += 1
-                known = latest.get(memory.work_unit, memory.updated_at)
-                latest[memory.work_unit] = max(known, memory.updated_at)
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    return tuple(
-        WorkUnit(
-            methodology=one.methodology,
-            hierarchy=one.hierarchy,
-            label=one.label,
-            memories=counts[one],
-            latest_at=latest[one],
-        )
-        for one in sorted(counts, key=lambda ref: latest[ref], reverse=True)
-    )

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from wellkept.project.resolver import ProjectIdentity
 
 DATABASE_NAME = "memory.db"
+BUSY_TIMEOUT_MS = 20_000
 _QUERY_LIMIT_S = 5.0
+RERANKER_LIMIT_S = 10.0
 _CALIBRATIONS = "calibration"
 _EMBEDDER_NAMES = ("model_id", "dimension", "embed_documents", "embed_query")
 # A read must not fail because a side effect cannot be written.
@@ -91,12 +93,14 @@ class Services:
         url: str | None = None,
         read_only: bool = False,
         by_files_only: bool = False,
+        busy_timeout_ms: int | None = None,
         team: TeamView | None = None,
     ) -> None:
         """With the `url` of a server the store is there; `path` then only says where what stays on
         this machine is kept. `by_files_only` never runs git: a folder whose project takes a
-        decision has none yet (`is_undecided`). With a `team` the store is what one person of it may
-        see, and none of its files are here."""
+        decision has none yet (`is_undecided`). A write waits `busy_timeout_ms` for another
+        process. With a `team` the store is what one person of it may see, and none of its files
+        are here."""
         self.settings = settings
         self.path = path
         self.url = url
@@ -112,6 +116,7 @@ class Services:
         self.read_only = read_only
         self.is_undecided = False
         self._by_files_only = by_files_only
+        self._busy_timeout_ms = BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms
         self._closed = False
         self._team = team
         self._settings_stamp = paths.config_stamp(environment)
@@ -148,8 +153,7 @@ class Services:
         is_new = self.url is None and not self.read_only and paths.make_private_file(self.path)
         store = open_store(
             self.location,
-            busy_timeout_ms=self.settings.store_busy_timeout_ms,
-            durability="full" if self.settings.store_durability == "full" else "normal",
+            busy_timeout_ms=self._busy_timeout_ms,
             read_only=self.read_only,
             clock=self.clock,
         )
@@ -238,7 +242,7 @@ class Services:
 
     def _identity_by_folder(self) -> ProjectIdentity:
         """A remote is only a claim, so the store is asked whose memory it is."""
-        from wellkept.project.folder_project import (
+        from wellkept.project.folder_lookup import (
             known_project_at,
             project_at,
             undecided_project_at,
@@ -273,7 +277,7 @@ class Services:
             return False
         if self._project is not None or "project" not in self.__dict__:
             return True
-        from wellkept.project.folder_project import known_project_at
+        from wellkept.project.folder_lookup import known_project_at
 
         known = known_project_at(self.store, self.folder)
         return known is not None and (known.identity, known.root) == (self.project, self.root)
@@ -297,7 +301,7 @@ class Services:
 
     def require_person(self, what: str) -> None:
         """Refuse an agent who asks for what only a person may do."""
-        from wellkept.api.server.caller import asking
+        from wellkept.core.team.caller import asking
 
         asking().require_person(what)
 
@@ -315,7 +319,6 @@ class Services:
             base_url=known.embedding_base_url,
             api_key=known.embedding_api_key,
             model=known.embedding_model,
-            timeout_s=known.embedding_timeout_s,
             dimension=known.embedding_dimension,
             models_folder=paths.models_folder(self.environment),
         )
@@ -326,8 +329,8 @@ class Services:
         asked = self._given_embedder
         if asked is not None and not isinstance(asked, str):
             return asked
-        if self.embedding_choice.name == "none":
-            return None
+        if (asked or self.settings.embedding_provider) == "none":
+            return None  # before anything of models is imported
         from wellkept.models.registry import open_embedder
 
         try:
@@ -505,15 +508,16 @@ class Services:
         if not known.reranker_base_url:
             from wellkept.api.wiring.local_models import local_reranker
 
-            limit_s = known.reranker_timeout_s
-            return local_reranker(known.reranker_name, self.environment, self.path, limit_s=limit_s)
+            return local_reranker(
+                known.reranker_name, self.environment, self.path, limit_s=RERANKER_LIMIT_S
+            )
         from wellkept.models.http.client import NO_RETRIES, Endpoint
         from wellkept.models.rerankers.http import HttpReranker
 
         endpoint = Endpoint(
             known.reranker_base_url,
             api_key=known.reranker_api_key,
-            timeout_s=known.reranker_timeout_s,
+            timeout_s=RERANKER_LIMIT_S,
             retries=NO_RETRIES,
         )
         return HttpReranker(endpoint, model=known.reranker_name)

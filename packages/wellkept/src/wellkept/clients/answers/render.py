@@ -1,7 +1,8 @@
 """Render context text as the exact bytes a client expects from its hook.
 
 Only events in the table take context. At other events a client drops the whole response (Codex),
-reports an error (Claude Code at session end) or goes on working (any client at a stop).
+reports an error (Claude Code at session end) or goes on working (any client at a stop: only what
+must be done before it ends is said there).
 
 Imported by the hook process, so it imports only types. Invariant: the text fits the client's limit,
 is cut between lines, and no character is split.
@@ -26,6 +27,7 @@ CONTEXT_EVENTS: dict[str, tuple[str, ...]] = {
         "PreToolUse",
         "PostToolUse",
         "PostToolUseFailure",
+        "Stop",
     ),
     "codex": ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"),
     "gemini": ("SessionStart", "BeforeAgent", "AfterTool"),

@@ -22,8 +22,14 @@ from wellkept.core.session.events import (
     ToolCalled,
     ToolKind,
     ToolStarting,
+    TurnEnded,
 )
-from wellkept.core.session.hook_context import HookContext, HookContextRequest, may_have_failed
+from wellkept.core.session.hook_context import (
+    ASKED_AT_STOP,
+    HookContext,
+    HookContextRequest,
+    may_have_failed,
+)
 
 MAX_QUERY_CHARS = 2_000
 MAX_OUTPUT_CHARS = 8_000
@@ -65,7 +71,9 @@ class HookResponder:
     ) -> bytes:
         client, session = request.client, request.session
         if request.fresh:
+            known = self._shown.ids(client, session)
             self._shown.forget(client, session)
+            self._shown.add(client, session, known & {ASKED_AT_STOP})
         context = self._context(request, self._shown.ids(client, session))
         response = render(protocol, event, context.text)
         if response:
@@ -80,8 +88,8 @@ def context_request(event: Event) -> HookContextRequest | None:
     match event:
         case SessionStarted(origin=origin, source=source):
             return _request(origin, "session", fresh=source in _FRESH_SOURCES)
-        case PromptSubmitted(origin=origin, text=text) if text.strip():
-            return _request(origin, "prompt", query=text)
+        case PromptSubmitted(origin=origin, text=text, plans=plans) if text.strip():
+            return _request(origin, "plan" if plans else "prompt", query=text)
         case ToolStarting(origin=origin, kind=ToolKind.SHELL, command=str(command)):
             return _request(origin, "command", query=command)
         case ToolStarting(origin=origin, kind=kind, files=files) if files and kind in _CHANGING:
@@ -93,6 +101,8 @@ def context_request(event: Event) -> HookContextRequest | None:
             return _request(origin, "failure", query=command, output=output)
         case ToolCalled(origin=origin, kind=kind, files=files) if files and kind in _FILE_KINDS:
             return _request(origin, "file", files=files, reading=kind is ToolKind.READ)
+        case TurnEnded(origin=origin):
+            return _request(origin, "stop")
         case _:
             return None
 

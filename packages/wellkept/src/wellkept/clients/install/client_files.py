@@ -41,12 +41,12 @@ _ONLY_SERVER: Final = (
 _GRANTED: Final = tuple(
     f"mcp__wellkept__{tool}"
     for tool in (
-        "memory_search",
-        "memory_get",
-        "memory_timeline",
+        "memory_recall",
+        "memory_list",
+        "memory_show",
         "memory_context",
-        "memory_store",
-        "search_code",
+        "memory_remember",
+        "graph_search",
         "skill_search",
     )
 )

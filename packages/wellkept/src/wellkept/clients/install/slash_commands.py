@@ -1,4 +1,4 @@
-"""The slash commands /remember, /recall, /forget, /run-skill and /memory in each client's format.
+"""The slash commands of Wellkept in each client's format.
 
 The texts are in `data/commands`; each client adds its header and its placeholder for arguments.
 In a client with its own /memory, ours is /wellkept-memory.
@@ -61,6 +61,16 @@ COMMANDS: Final = (
         "Run a skill that Wellkept knows, or find one",
         "<name> [arguments]",
         ("skill run --as model", "skill search"),  # never all of `skill`: it can also trust hooks
+    ),
+    SlashCommand(
+        # Not "review": clients have a /review of code.
+        "review-memory",
+        "Judge what Wellkept learned and nobody has confirmed yet",
+        "",
+        ("review",),
+    ),
+    SlashCommand(
+        "flag", "Say that a line from memory is wrong", "<id> [why]", ("edit --action flag",)
     ),
     SlashCommand(
         _MEMORY, "Show what Wellkept knows about this project", "", ("stats", "context", "status")

@@ -16,6 +16,7 @@ SOURCES: Final[Mapping[str, str]] = MappingProxyType(
         "claude-code": "wellkept.clients.transcripts.claude_code",
         "codex": "wellkept.clients.transcripts.codex",
         "gemini": "wellkept.clients.transcripts.gemini",
+        "opencode": "wellkept.clients.transcripts.opencode",
     }
 )
 

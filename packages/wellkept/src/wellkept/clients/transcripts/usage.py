@@ -138,6 +138,20 @@ def _gemini_messages(path: Path) -> Iterator[Fields]:
     yield from map(as_fields, items(whole, "messages"))
 
 
+def opencode_usage(messages: Iterable[Fields]) -> TokenUsage | None:
+    """The tokens of an OpenCode session, by its messages."""
+    told = [tokens for one in messages if (tokens := nested(one, "tokens"))]
+    counted = [
+        TokenUsage(
+            input=_count(one, "input") + _count(nested(one, "cache"), "write"),
+            cached=_count(nested(one, "cache"), "read"),
+            output=_count(one, "output") + _count(one, "reasoning"),
+        )
+        for one in told
+    ]
+    return _sum(counted) if counted else None
+
+
 _READERS: Final[dict[str, Callable[[Path], TokenUsage | None]]] = {
     "claude-code": _claude_code,
     "codex": _codex,

@@ -98,7 +98,7 @@ def write_handoff(handoff: Handoff) -> str:
             "at": format_moment(handoff.at),
         }
     )
-    return f"{front}\n{redact(handoff.text).text}"
+    return f"{front}\n{redact(handoff.text, shown=True).text}"
 
 
 def read_handoff(text: str) -> Handoff:
@@ -157,5 +157,5 @@ def told_of(
 def _facts(sections: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
     """The lines as facts: a file from outside may hold text written for the agent."""
     facts = (fact_of(" ".join(line.split())) for _, lines in sections for line in lines)
-    told = [shorten(redact(one).text, limit=MAX_LINE_CHARS) for one in facts if one]
+    told = [shorten(redact(one, shown=True).text, limit=MAX_LINE_CHARS) for one in facts if one]
     return told[:MAX_LINES]

@@ -26,6 +26,7 @@ _MAX_FILES = 2
 _SHA = re.compile(r"(?<![\w/.:#@=-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?![\w-])")
 _PATH = re.compile(r"(?<![\w/.@:~+-])(?:[\w.@+-]+/)+[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}(?![\w/])")
 _GONE = re.compile(r"\b(?:delet|remov|renam|mov)ed\b", re.IGNORECASE)
+_PASSES = re.compile(r"`([^`\n]+ [^`\n]+)`\s*\(?(?:passe[sd]|works|worked|succeed(?:s|ed))\b")
 _ADDRESS = re.compile(r"https?://\S+")
 
 Unknown: TypeAlias = Callable[[Sequence[str], Sequence[str]], frozenset[str]]
@@ -65,8 +66,9 @@ def is_running(session: SessionRecord, *, at: Situation) -> bool:
         return False
     if at.now - session.last_event_at > _RUNNING_WITHIN:
         return False
-    said = state.summary.messages
-    return not said or any(step.at_ms > said[-1].at_ms for step in state.steps[-1:])
+    said = [step for step, _ in state.reports]
+    acts = [step for step in state.steps if step.is_act]
+    return not said or any(step.at_ms > said[-1].at_ms for step in acts[-1:])
 
 
 def is_team_starting(sessions: Sequence[SessionRecord], *, at: Situation) -> bool:
@@ -92,8 +94,10 @@ def title_of(digest: SessionDigest, *, branch: str | None) -> str:
 
 def digest_line(digest: SessionDigest, *, unknown: Unknown) -> str:
     """The digest on one line; without any words its commits, else its files."""
-    said = standing(digest.outcome, unknown=unknown)
-    if said:
+    # A command that is said to pass ran like that from the project's root, and passed in the end.
+    passed = {one.typed for one in digest.checks if one.ok and one.began == ""}
+    proved = [one for one in digest.outcome if passed.issuperset(_PASSES.findall(one))]
+    if said := standing(proved, unknown=unknown):
         return cut(said, tokens=DIGEST_TOKENS)
     made = [f"{one.sha or ''} {one.subject}".strip() for one in digest.commits]
     if made := standing(made, unknown=unknown):
@@ -135,6 +139,14 @@ def listed(paths: Sequence[str], *, most: int = _MAX_FILES) -> str:
     """The first files, and how many more there are."""
     more = f" and {len(paths) - most} more" if len(paths) > most else ""
     return ", ".join(paths[:most]) + more
+
+
+def named_first(paths: Sequence[str], named: Sequence[str]) -> str:
+    """Files that were named before others; only their number when none was."""
+    mine = [one for one in paths if one in named]
+    if not mine and len(paths) > 1:
+        return f"{len(paths)} files"
+    return listed([*mine, *(one for one in paths if one not in named)])
 
 
 def _names(sentence: str) -> tuple[list[str], list[str]]:

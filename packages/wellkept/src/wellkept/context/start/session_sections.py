@@ -5,6 +5,7 @@ Candidates only; `build` decides what may be injected, `packing` what fits.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -31,6 +32,13 @@ _UNTOLD = _RECORDS | {MemoryType.DECISION}
 FRESH = timedelta(days=2)
 _SAID_AS_RULE = 0.9
 """The importance from which on a person's words were a command: always, never, remember."""
+_POINTS = re.compile(
+    r"^(?:it|they|that|this|these|those|there|i|nah|yeah|we (?:still|already))\b(?! we\b)"
+    r"|[,;] *(?:it|they|that|this) |\b(?:that|this|it|those|these)(?: one)?(?: then| too| now)?"
+    r" *(?:[.,;!?]|$)|\b(?:that|this|the other) (?:one|way)\b|[\"“]",
+    re.IGNORECASE,
+)
+"""What points at the matter of that day: pronouns, labels of a screen in quotation marks."""
 
 
 def standing_memories(engine: Engine, project: str) -> Iterator[ContextCandidate]:
@@ -56,11 +64,13 @@ def standing_memories(engine: Engine, project: str) -> Iterator[ContextCandidate
 
 
 def _is_standing(memory: Memory, since: datetime) -> bool:
-    """Whether a rule is told at every start. What a person said in passing is told for two days,
-    then where it is about the matter at hand, unless another session heard it too."""
+    """Whether a rule is told at every start. What a person said in passing is told for two days
+    where it can be understood by itself, then where it is about the matter at hand, unless another
+    session heard it too."""
     is_noticed = memory.session_id is not None and memory.importance < _SAID_AS_RULE
-    is_heard_again = len(set(memory.provenance_sessions)) > 1
-    return not is_noticed or is_heard_again or memory.valid_from >= since
+    if not is_noticed or len(set(memory.provenance_sessions)) > 1:
+        return True
+    return memory.valid_from >= since and _POINTS.search(memory.content) is None
 
 
 def unfinished_work(engine: Engine, project: str) -> Iterator[ContextCandidate]:

@@ -13,7 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from wellkept.context.build import ContextRequest, Moment
+from wellkept.context.build import ContextRequest
+from wellkept.context.moments import Moment
 from wellkept.context.sections import Section, SectionLine, SectionLines
 from wellkept.core.records import record
 from wellkept.memory.engine import Engine
@@ -132,9 +133,9 @@ def _declared(
     engine: Engine, request: ContextRequest, *, files: ClientFiles
 ) -> SectionLines | None:
     """Commands as the project's files declare them, with the file; not those the client loads."""
-    from wellkept.observe.failures.declared_commands import read_declared
+    from wellkept.project.commands.declared import read_declared
 
-    declared = {one.purpose: one for one in read_declared(engine.store, request.project)}
+    declared = {one.purpose.value: one for one in read_declared(engine.store, request.project)}
     lines = tuple(
         SectionLine.of(
             Section.COMMANDS, one.text, reason=f"declared {purpose} command", name=one.command
@@ -183,8 +184,19 @@ def _told(
         _lines(Section.EARLIER, _earlier(engine, known[0].project, earlier, options=options)),
     )
     tree = options.read_tree(options.root, last.files)
-    now = (*_git_now(tree), *at_work(known, at=here))
+    now = (*_git_now(tree, last.files), *at_work(known, at=here))
     yield SectionLines(Section.GIT, _lines(Section.GIT, now))
+    yield SectionLines(Section.KNOWN, tuple(_waiting(engine, known[0].project)))
+
+
+def _waiting(engine: Engine, project: str) -> Iterator[SectionLine]:
+    """How many memories wait for a person's review now, and the command that shows them."""
+    from wellkept.core.query import Filter
+
+    count = engine.store.list(Filter(project=project, needs_review=True), limit=1).total
+    if count:
+        text = f"To review: {count} (/review-memory)"
+        yield SectionLine.of(Section.KNOWN, text, reason="waits for review", name="to review")
 
 
 def _digests(
@@ -236,9 +248,9 @@ def _lines(section: Section, texts: Iterator[str] | Sequence[str]) -> tuple[Sect
     return tuple(SectionLine.of(section, one, reason="session") for one in texts)
 
 
-def _git_now(tree: WorkTree | None) -> Iterator[str]:
-    """What git says is open at this moment."""
-    from wellkept.context.start.last_work import listed
+def _git_now(tree: WorkTree | None, named: Sequence[str]) -> Iterator[str]:
+    """What git says is open at this moment; files of the last work by name, others counted."""
+    from wellkept.context.start.last_work import listed, named_first
 
     if tree is None:
         return
@@ -247,7 +259,7 @@ def _git_now(tree: WorkTree | None) -> Iterator[str]:
         yield f"A {tree.operation} is in progress{conflicts}"
     changed = [one for one in tree.changed if one not in tree.staged]
     kinds = (("staged", tree.staged), ("changed", changed), ("untracked", tree.untracked))
-    parts = [f"{name}: {listed(files)}" for name, files in kinds if files]
+    parts = [f"{name}: {named_first(files, named)}" for name, files in kinds if files]
     if parts:
         yield f"Not committed: {'; '.join(parts)}"
     apart = [f"{n} {word}" for n, word in ((tree.ahead, "ahead"), (tree.behind, "behind")) if n]
@@ -276,7 +288,7 @@ def _noted(
     from wellkept.core.payloads import Observation
     from wellkept.core.query import Filter, Order
     from wellkept.core.types import MemoryType
-    from wellkept.memory.recall.progressive import index_row
+    from wellkept.memory.recall.asked import index_row
 
     ids = tuple(one.session for one in digests)
     where = Filter(project=project, types=(MemoryType.OBSERVATION,), sessions=ids)

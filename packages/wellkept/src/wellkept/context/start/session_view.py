@@ -1,50 +1,16 @@
-"""One session with its summary, prompts and observations."""
+"""A session by its id or the beginning of it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import ConflictError, NotFoundError
-from wellkept.core.memory import Memory
-from wellkept.core.query import Filter, Order
-from wellkept.core.records import record
 from wellkept.core.session.sessions import SessionRecord
-from wellkept.core.types import MemoryType
-from wellkept.observe.session.memory_changes import find_summary
 
 if TYPE_CHECKING:
     from wellkept.core.ports.store import Store
-    from wellkept.memory.engine import Engine
 
 MAX_SHOWN = 500
-
-
-@record
-class SessionView:
-    """A session, its summary, and its prompts and observations in order."""
-
-    record: SessionRecord
-    summary: Memory | None
-    prompts: tuple[Memory, ...]
-    observations: tuple[Memory, ...]
-
-
-def view_session(engine: Engine, name: str, *, project: str | None = None) -> SessionView:
-    """A session by id or unique prefix; `project` None means any project."""
-    record = find_session(engine.store, name, project=project)
-    where = Filter(
-        project=record.project,
-        include_user=False,
-        sessions=(record.id,),
-        archived=None,
-    )
-    rows = engine.store.list(where, order=Order.EVENT, limit=MAX_SHOWN).items
-    return SessionView(
-        record,
-        find_summary(engine, record.id, project=record.project),
-        tuple(m for m in rows if m.type is MemoryType.PROMPT),
-        tuple(m for m in rows if m.type is MemoryType.OBSERVATION),
-    )
 
 
 def find_session(store: Store, name: str, *, project: str | None = None) -> SessionRecord:
@@ -58,6 +24,7 @@ def find_session(store: Store, name: str, *, project: str | None = None) -> Sess
         )
     if not found:
         raise NotFoundError(
-            f"There is no session {name!r}.", hint="Run `wellkept sessions` to list them."
+            f"There is no session {name!r}.",
+            hint="Run `wellkept session list --all-projects` to list them.",
         )
     return found[0]

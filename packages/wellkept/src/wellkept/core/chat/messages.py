@@ -8,10 +8,11 @@ no other.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from wellkept.core.ids import IdSource
 from wellkept.core.records import field, record
@@ -77,6 +78,15 @@ class ToolCallPart:
     name: str
     arguments: str = "{}"
     signature: str = ""
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments by name; empty when they are no JSON object."""
+        try:
+            read: object = json.loads(self.arguments or "{}")
+        except (ValueError, RecursionError):
+            return {}
+        return cast("dict[str, Any]", read) if isinstance(read, dict) else {}
 
 
 @record

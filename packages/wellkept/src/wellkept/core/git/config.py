@@ -15,7 +15,7 @@ from wellkept.core.records import record
 MAX_CONFIG_BYTES = 1_048_576
 
 _SECTION = re.compile(
-    r'\s*\[\s*(?P<name>[A-Za-z0-9.-]+)\s*(?:"(?P<sub>(?:[^"\\]|\\.)*)")?\s*\](?P<rest>.*)',
+    r'\s*\[\s*(?P<name>[A-Za-z0-9.-]+)\s*+(?:"(?P<sub>(?:[^"\\]|\\.)*)")?\s*\](?P<rest>.*)',
     re.DOTALL,
 )
 _ENTRY = re.compile(r"\s*(?P<name>[A-Za-z][A-Za-z0-9-]*)\s*(?:=(?P<value>.*))?", re.DOTALL)

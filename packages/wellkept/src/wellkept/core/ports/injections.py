@@ -118,6 +118,8 @@ class LineUse:
     last_at: datetime
     last_used_at: datetime | None = None
 
+    also_shown = ("saved_tokens",)
+
     @property
     def saved_tokens(self) -> int:
         """Net estimate: what the sessions that used it did not spend on finding it out again,
@@ -145,6 +147,8 @@ class KindUse:
 class InjectionTotals:
     """Totals of the log. `tokens` counts whole injections with their frames; `measured` the used
     lines whose cost of finding out is known."""
+
+    also_shown = ("used", "harm", "measured", "used_share", "saved_tokens")
 
     injections: int = 0
     sessions: int = 0

@@ -8,6 +8,7 @@ from wellkept.core.query import Order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
     from wellkept.core.changes import Change
@@ -25,6 +26,10 @@ class MemoryStore(Protocol):
         Text that `core.text.clean` leaves unchanged is stored exactly; an engine may raise
         UsageError for any other text.
         """
+        ...
+
+    def one_read(self) -> AbstractContextManager[None]:
+        """Inside the block what this thread reads is of one state; what it writes is seen after."""
         ...
 
     def get(self, ids: Sequence[str]) -> list[Memory]:

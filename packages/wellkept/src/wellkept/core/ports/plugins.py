@@ -50,8 +50,8 @@ class AgentSettingDoors(Protocol):
 
     def setting_keys(self) -> Sequence[SettingKey]: ...
 
-    def check_settings(self, settings: Settings, environment: Mapping[str, str]) -> None:
-        """UsageError for a value that does not fit."""
+    def check_settings(self, settings: Settings, environment: Mapping[str, str]) -> Sequence[str]:
+        """What is ignored; UsageError for a value that does not fit."""
         ...
 
 

@@ -91,10 +91,11 @@ class SessionStarted:
 
 @record(kw_only=True)
 class PromptSubmitted:
-    """A person submitted a prompt."""
+    """A person submitted a prompt. `plans` when the client only plans."""
 
     origin: Origin
     text: str
+    plans: bool = False
 
 
 @record(kw_only=True)

@@ -16,6 +16,11 @@ _FAILURE_WORDS = re.compile(
 )
 
 
+ASKED, ASKED_AT_STOP = "ask:", "ask:stop"
+"""Among the ids shown in a session: when the agent was asked to word something, and that it was
+asked at a stop."""
+
+
 @record(kw_only=True)
 class HookContextRequest:
     """One request for context. `fresh` when the agent has lost what it was shown before; `output`

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from wellkept.core.text import strip_invisible
+
 FRAME: Final = "wellkept-memory"
 SERVER: Final = "wellkept"
 
@@ -24,6 +26,12 @@ _CUT_OFF = re.compile(rf"{_TAG}[ \t\r]*(?:\n|\\+n)", re.IGNORECASE)
 _OWN_COMMAND = re.compile(
     r"""\s*(?:'[^'\n]*/wellkept'|"[^"\n]*/wellkept"|(?:\S*/)?wellkept"""
     r"""|(?:'[^'\n]+'|"[^"\n]+"|\S+)(?:\s+-\w+)?\s+-m\s+wellkept(?:\.cli)?)(?:\s|\Z)"""
+)
+
+_FRAME_TAG = re.compile(
+    rf"<\s*/?\s*(?=(?:{FRAME}|system[-_ ]?reminder|hook_context|untrusted_context|function_\w+"
+    r"|tool_\w+|antml:|system|user|human|assistant|instructions?)\b)|<\|(?=\w+\|>)",
+    re.IGNORECASE,
 )
 
 
@@ -52,3 +60,16 @@ def is_wellkept_command(command: str) -> bool:
 def is_wellkept_tool(name: str) -> bool:
     """Whether an MCP tool is Wellkept's, directly or through its plugin."""
     return re.match(r"(?:mcp_+|MCP:)?(?:plugin_wellkept_)?wellkept[_:]", name) is not None
+
+
+def quoted(text: str) -> str:
+    """Memory text as one visible line that cannot close our frame or imitate one of the client."""
+    return _FRAME_TAG.sub("", " ".join(strip_invisible(text).split()))
+
+
+def quoted_lines(text: str) -> str:
+    """Memory text that keeps its lines and cannot close the frame it may end up in."""
+    # Only a line that names the frame is touched: code keeps its spacing.
+    return "\n".join(
+        quoted(line) if FRAME in line.casefold() else line for line in text.splitlines()
+    )

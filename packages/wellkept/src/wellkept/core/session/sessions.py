@@ -7,6 +7,7 @@ builder and opaque to everything else.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import ClassVar
 
 from wellkept.core.codec import Json
 from wellkept.core.records import record
@@ -19,6 +20,8 @@ class SessionRecord:
     Input and output tokens are what the client reports of its model calls, None when it reports
     none; `cached_tokens` is the input that came from the provider's cache, not in `input_tokens`.
     """
+
+    not_shown = ("summarised_turn", "revision", "work")
 
     id: str
     client: str
@@ -46,6 +49,12 @@ class SessionRecord:
     summarised_turn: int = 0
     revision: int = 0
     work: Json = None
+    not_shown: ClassVar[tuple[str, ...]] = ("summarised_turn", "revision", "work")
+
+    @property
+    def state(self) -> str:
+        """Open, or how it ended."""
+        return "open" if self.is_open else f"ended ({self.end_reason or 'unknown'})"
 
     @property
     def is_open(self) -> bool:

@@ -3,7 +3,8 @@
 Later sources win: defaults, the user's file, the project's file, the environment, explicit
 arguments. An invalid value is reported with its location and does not hide the others. The
 project's file comes with a checkout, so nothing in it stops anything: what it may not set, or sets
-wrongly, is ignored with a warning. Only `api` reads settings; other packages get plain values.
+wrongly, is ignored with a warning, as is what was a setting once, in any source. Only `api` reads
+settings; other packages get plain values.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.core.settings import paths
 from wellkept.core.settings.model import (
+    RETIRED,
     SWITCHES,
     VARIABLE_PREFIX,
     SettingRule,
@@ -25,17 +27,17 @@ from wellkept.core.settings.model import (
     attribute_of,
     find_rule,
     nearest,
+    retired_note,
     rules,
 )
 
 if TYPE_CHECKING:
-    from wellkept.core.settings.toml_file import Scalar, TomlEntry
-
-if TYPE_CHECKING:
     from wellkept.core.ports.plugins import AgentSettingDoors
+    from wellkept.core.settings.toml_file import Scalar, TomlEntry
 
 AGENT_PREFIX = "agent."
 """Keys of the agent's own table. A process that runs no agent does not check them."""
+_RETIRED_VARIABLES = {VARIABLE_PREFIX + key.replace(".", "_").upper(): key for key in RETIRED}
 
 
 @record
@@ -68,17 +70,21 @@ def inspect_settings(
 ) -> tuple[Settings, list[UsageError]]:
     """The effective settings without invalid values, and the errors of those.
 
-    Errors in the project's file are also in `Settings.warnings`.
+    Errors in the project's file and old settings are also in `Settings.warnings`.
     """
     values: dict[str, Scalar | Path] = {}
     origins: dict[str, str] = {}
     problems: list[UsageError] = []
     strange: list[UsageError] = []
     agent: dict[str, object] = {}
+    gone: dict[str, UsageError] = {}
     for key, raw, origin, by_project in _values(sources, explicit or {}, problems, strange):
         if key.startswith(AGENT_PREFIX) and not by_project:
             agent[key.removeprefix(AGENT_PREFIX)] = raw
             origins[key] = origin
+            continue
+        if note := retired_note(key):
+            gone.setdefault(key, UsageError(f"{origin}: {note}"))
             continue
         value = _accepted(key, raw, where=origin, by_project=by_project)
         if isinstance(value, UsageError):
@@ -86,6 +92,7 @@ def inspect_settings(
         else:
             values[attribute_of(key)] = value
             origins[key] = origin
+    strange += gone.values()
     settings = Settings(
         **cast("dict[str, Any]", values),
         agent=MappingProxyType(agent),
@@ -120,6 +127,9 @@ def _values(
         text = sources.environment.get(rule.variable, "")
         if text:
             yield rule.key, _from_text(rule, text), rule.variable, False
+    for variable, key in _RETIRED_VARIABLES.items():
+        if sources.environment.get(variable):
+            yield key, None, variable, False
     yield from ((key, value, "argument", False) for key, value in explicit.items())
 
 
@@ -141,7 +151,7 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     from wellkept.core.doors import find_plugin
 
     agent: AgentSettingDoors | None = find_plugin("agent")
-    known = {rule.variable for rule in rules()} | set(SWITCHES)
+    known = {rule.variable for rule in rules()} | set(SWITCHES) | set(_RETIRED_VARIABLES)
     known |= set(agent.setting_variables() if agent else ())
     return sorted(v for v in environment if v.startswith(VARIABLE_PREFIX) and v not in known)
 

@@ -7,6 +7,7 @@ have their current names: renames are followed from new to old.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +21,7 @@ MAX_PATH_CHARS = 400
 BULK_FILES = 30
 LOG_TIMEOUT_S = 120.0
 
-_LOG = ("log", "-z", "--no-color", "--format=%H%n%P%n%at%n%aN%n%B")
+_LOG = ("log", "-z", "--no-color", "--format=%H%n%P%n%at%n%aE%n%aN%n%B")
 _DIFF = (
     "diff-tree", "--stdin", "-z", "-r", "--root", "--name-status", "-M", "--relative",
     "--no-ext-diff", "--no-textconv", "--ignore-submodules",
@@ -88,7 +89,9 @@ def _read(
     answer = ask_git(root, [*_LOG, *options], timeout_s=LOG_TIMEOUT_S)
     if answer is None:
         return None
-    commits = [commit for record in answer.split(b"\0") if (commit := _commit(record))]
+    read = [commit for record in answer.split(b"\0") if (commit := _commit(record))]
+    known_as = _one_name_each((commit.author, address) for commit, address in read)
+    commits = [replace(commit, author=known_as[commit.author]) for commit, _ in read]
     wanted = "\n".join(commit.sha for commit in commits).encode()
     names = ask_git(root, _DIFF, stdin=wanted + b"\n", timeout_s=LOG_TIMEOUT_S) or b""
     return commits, _changes(names)
@@ -103,12 +106,31 @@ def _past(
     ]
 
 
-def _commit(record: bytes) -> Commit | None:
-    fields = record.decode("utf-8", errors="replace").lstrip("\n").split("\n", 4)
-    if len(fields) < 5 or not _SHA.fullmatch(fields[0]):
+def _commit(record: bytes) -> tuple[Commit, str] | None:
+    """A commit, and the address of its author."""
+    fields = record.decode("utf-8", errors="replace").lstrip("\n").split("\n", 5)
+    if len(fields) < 6 or not _SHA.fullmatch(fields[0]):
         return None
-    sha, parents, seconds, author, message = fields
-    return Commit(sha, len(parents.split()), _moment(seconds), clean(author)[:200], clean(message))
+    sha, parents, seconds, address, author, message = fields
+    author = clean(author)[:200]
+    at = _moment(seconds)
+    return Commit(sha, len(parents.split()), at, author, clean(message)), address.casefold()
+
+
+def _one_name_each(authors: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """For each name the one that its person uses most: who shares an address is one person."""
+    counts: Counter[str] = Counter()
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for name, address in authors:
+        counts[name] += 1
+        names[name.casefold()].add(name)
+        if "@" in address and not address.startswith(("noreply@", "root@")):
+            names[address].add(name)
+    group = {name: {name} for name in counts}
+    for together in names.values():
+        joined = set[str]().union(*(group[name] for name in together))
+        group |= dict.fromkeys(joined, joined)
+    return {name: max(sorted(those), key=lambda one: counts[one]) for name, those in group.items()}
 
 
 def _moment(seconds: str) -> datetime | None:

@@ -28,19 +28,36 @@ _NOT_PROSE: Final = re.compile(
     r"^(?:#|=|-{3}|\*{3}|~{3}|!\[|\[!\[|<|\||>|\.\. |:\w+:|```|\[[^\]]+\]:|[-*+·•‣–x] |\d+\. )"
 )
 _LEGAL: Final = re.compile(
-    r"copyright|licen[cs]e|spdx|all rights reserved|frozen_string_literal|@author|\beslint\b"
+    r"copyright|licen[cs]ed?\b|spdx|all rights reserved|permission is hereby|redistributi"
+    r"|without warrant|do not (?:edit|modify)|(?:auto|code)?-?generated\b"
+    r"|frozen_string_literal|@author|\beslint\b"
     r"|\bcoding[:=]|pylint:|noqa|"
     r"type: ignore|@ts-|prettier-ignore|\bgo:(?:build|generate|embed)\b|^\+build\b|nolint|"
     r"\bvim?:|-\*-",
     re.IGNORECASE,
 )
-_CODE: Final = re.compile(r"^[\w.]+\s*=\s|[{};]$|^(?:import|from|def|class|const|let)\s\S+")
+_CODE: Final = re.compile(
+    r"^[\w.]+\s*=\s|[{};]$|^/?\s*(?:import|from|def|class|const|let|package)\s\S+"
+    r"|^(?:TODO|FIXME|XXX|HACK)\b"
+)
 _DOCSTRING: Final = re.compile(r'\A(?:\s*(?:#[^\n]*)?\n)*\s*[rRuU]?("""|\'\'\')(.*?)\1', re.DOTALL)
 _BLOCK: Final = re.compile(r"\A\s*/\*+!?(.*?)\*/", re.DOTALL)
 _LINES: Final = re.compile(
-    r"\A(?:[ \t]*(?://[/!]?|#(?![ \t]*(?:include|import|define|undef|if|pragma|region)))[^\n]*\n?)+"
+    r"\A(?:[ \t]*(?://[/!]?|#(?!!?\[|[ \t]*(?:include|import|define|undef|if|pragma|region|endif"
+    r"|else)))[^\n]*\n?)+"
 )
 _BEFORE: Final = re.compile(r"\A(?:\s*(?:<\?php|#!|\"use strict\";|'use strict';)[^\n]*\n?)*\s*")
+_MODULEDOC: Final = re.compile(r'@moduledoc\s+(?:~[sS])?"""(.*?)(?:"""|\Z)', re.DOTALL)
+_NOT_YET: Final = re.compile(
+    r"(?:\s*(?:package|import|using|use|namespace|module|require\w*|declare|from|#!?\[|#\s*(?:include"
+    r"|pragma|ifndef|define|if)|extern crate|@file:|'use |\"use )[^\n]*\n)*\s*"
+)
+"""What stands between the licence of a file and the comment of what it defines."""
+_DEFINES: Final = re.compile(
+    r"\s*(?:(?:@|#\[|\[)[^\n]*\n\s*)*(?:[a-z]+ )*(?:class|interface|object|enum|struct|trait|record"
+    r"|module|type|def|impl|template)\b"
+)
+_TAG: Final = re.compile(r"^(?:[\\@](?:file|brief)\s+)+")
 _MARKUP: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|</?\w[^>]*>|`{1,2}|\*\*|\{@\w+ ([^}]*)\}")
 
 
@@ -60,7 +77,7 @@ def purpose_of(
     sentences = [
         (path, _sentence(text))
         for path in files[:_MAX_READ_FILES]
-        if (text := lead(_head(root, path), path))
+        if len(text := lead(_head(root, path), path)) >= _MIN_CHARS
     ][:_MAX_QUOTED_FILES]
     joined = " ".join(f"{basename(path)}: {text}" for path, text in sentences)
     return shorten(joined, limit=_MAX_CHARS), tuple(path for path, _ in sentences)
@@ -101,11 +118,24 @@ def _comments(text: str) -> Iterator[list[str]]:
     if found := _DOCSTRING.match(text):
         yield found[2].split("\n")
         return
+    if found := _MODULEDOC.search(text):
+        yield found[1].split("\n")
+        return
     rest = text[match.end() :] if (match := _BEFORE.match(text)) else text
     while found := _BLOCK.match(rest) or _LINES.match(rest):
-        inside = found[1] if found.re is _BLOCK else found[0]
-        yield [re.sub(r"^\s*(?://[/!]?|#+|\*)\s?", "", line) for line in inside.split("\n")]
+        yield _bare(found)
         rest = rest[found.end() :].lstrip("\n \t")
+    between = _NOT_YET.match(rest)
+    rest = rest[between.end() :] if between else rest
+    found = _BLOCK.match(rest) or _LINES.match(rest)
+    if found and _DEFINES.match(rest, found.end()):
+        yield _bare(found)
+
+
+def _bare(comment: re.Match[str]) -> list[str]:
+    """The lines of a comment without its marks."""
+    inside = comment[1] if comment.re is _BLOCK else comment[0]
+    return [re.sub(r"^\s*(?://[/!]?|#+|\*)\s?", "", line) for line in inside.split("\n")]
 
 
 def _first_paragraph(lines: Iterable[str]) -> str:
@@ -113,6 +143,7 @@ def _first_paragraph(lines: Iterable[str]) -> str:
     leading = ""
     for paragraph in _paragraphs(lines):
         text = " ".join(_MARKUP.sub(r"\1\2", " ".join(paragraph)).split()).strip("*_")
+        text = _TAG.sub("", text)
         is_prose = len(text) >= _MIN_CHARS and " " in text
         if not is_prose or _LEGAL.search(text) or _CODE.search(text):
             continue
@@ -143,5 +174,5 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _sentence(text: str) -> str:
-    first = re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0]
+    first = re.split(r"(?<=[.!?])\s", text.lstrip("?!. -*"), maxsplit=1)[0]
     return shorten(first if first[-1:] in ".!?" else f"{first}.", limit=160)

@@ -45,6 +45,7 @@ E2E_TYPE = "e2e_observation"
 _HALF_SCORE_FILES = 8.0
 """This many certainly affected files give an impact score of one half."""
 _MAX_TRACE_DEPTH = 6
+_DEPENDS = frozenset(EdgeKind) - {EdgeKind.EXPORTS}
 _EXERCISES = frozenset({EdgeKind.CALLS, EdgeKind.EXTENDS, EdgeKind.IMPLEMENTS})
 """A test that only imports something does not exercise it."""
 
@@ -291,7 +292,10 @@ class GraphQueries:
         _require_depth(depth, limit=MAX_DEPTH)
         target, snapshot = self.node(name), self._snapshot()
         starts = self._indices_of(snapshot, target)
-        return target, snapshot.traverse(starts, depth=depth, backwards=backwards), snapshot
+        # Who imports one name of a file does not depend on the others that it exports.
+        kinds = None if backwards else _DEPENDS
+        found = snapshot.traverse(starts, depth=depth, backwards=backwards, kinds=kinds)
+        return target, found, snapshot
 
     def _snapshot(self) -> GraphSnapshot:
         """The graph in memory, read again when the store changed."""

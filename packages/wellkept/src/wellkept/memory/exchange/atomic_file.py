@@ -1,8 +1,9 @@
-"""Atomic file writes: the target is the old file or the complete new one, even after a crash."""
+"""Atomic writes: the target is what was there or the complete new one, even after a crash."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -38,6 +39,30 @@ def new_file(path: Path, *, overwrite: bool = False) -> Generator[TextIO]:
         raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: Path) -> Generator[Path]:
+    """A folder to fill, renamed to its target when the block succeeds; the target must not exist.
+
+    Its files reach the disk together, by one `sync`.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+    except OSError as error:
+        raise StoreError(f"Cannot make the folder {path}: {error.strerror}.") from error
+    try:
+        yield staged
+        for empty in [one for one in staged.iterdir() if one.is_dir() and not any(one.iterdir())]:
+            empty.rmdir()
+        if hasattr(os, "sync"):
+            os.sync()
+        staged.rename(path)
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
 
 
 def write_text(path: Path, text: str, *, overwrite: bool = False) -> None:

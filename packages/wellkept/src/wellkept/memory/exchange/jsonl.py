@@ -2,7 +2,7 @@
 
 The first line names the format and its version. Every further line is one memory with all its
 fields, keys sorted, oldest first, so the same memories always give the same bytes. A complete
-export ends with the generated skills (`skill_json`). Vectors are derived and not exported. Reading
+export ends with the generated skills (`conflicts`). Vectors are derived and not exported. Reading
 checks and redacts each record like a new memory; `conflicts` decides about memories that already
 exist.
 
@@ -29,10 +29,16 @@ from wellkept.core.types import Progress
 from wellkept.memory.draft import checked_payload
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.atomic_file import new_file
-from wellkept.memory.exchange.conflicts import ImportOutcome, PendingImport, resolve
+from wellkept.memory.exchange.conflicts import (
+    MARK,
+    ImportOutcome,
+    PendingImport,
+    resolve,
+    skill_from_json,
+    skill_to_json,
+)
 from wellkept.memory.exchange.jsonl_lines import Line, opened, read_lines, require_text
 from wellkept.memory.exchange.memory_json import memory_from_json, parse_json
-from wellkept.memory.exchange.skill_json import MARK, skill_from_json, skill_to_json
 from wellkept.text.secrets.redaction import redact
 
 FORMAT = "wellkept-memories"

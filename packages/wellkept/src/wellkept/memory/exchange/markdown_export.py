@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.core.text import first_line
 from wellkept.core.types import MemoryType, Progress
 from wellkept.memory.engine import Engine
-from wellkept.memory.exchange.atomic_file import write_text
+from wellkept.memory.exchange.atomic_file import new_folder, write_text
 from wellkept.memory.exchange.markdown_memory import (
     memory_from_markdown,
     memory_path,
@@ -57,13 +56,25 @@ def export_markdown(
     _refuse_links(folder)
     total = engine.store.stats(where).total if progress else 0
     listed: list[_Listed] = []
-    for memory in engine.store.iterate(where):
-        listed.append(_write(folder, memory))
-        if progress:
-            progress(len(listed), max(total, len(listed)))
-    if overwrite:
+
+    def write_all(target: Path, write: Callable[[Path, str], None]) -> None:
+        for memory in engine.store.iterate(where):
+            path = memory_path(memory)
+            write(target / path, memory_to_markdown(memory))
+            title = first_line(memory.content, limit=100)
+            listed.append(_Listed(path, title, memory.id, memory.is_open))
+            if progress:
+                progress(len(listed), max(total, len(listed)))
+        write(target / INDEX, _index(listed))
+
+    if folder.exists():
+        write_all(folder, _write_changed)
         _remove_others(folder, {item.path for item in listed})
-    write_text(folder / INDEX, _index(listed), overwrite=overwrite)
+    else:
+        with new_folder(folder) as staged:
+            for kind in MemoryType:
+                (staged / kind.value).mkdir()
+            write_all(staged, _write_new)
     return len(listed)
 
 
@@ -118,10 +129,21 @@ def _refuse_links(folder: Path) -> None:
             )
 
 
-def _write(folder: Path, memory: Memory) -> _Listed:
-    path = memory_path(memory)
-    write_text(folder / path, memory_to_markdown(memory), overwrite=True)
-    return _Listed(path, first_line(memory.content, limit=100), memory.id, memory.is_open)
+def _write_new(path: Path, text: str) -> None:
+    """Write a file of a folder that is not in its place yet."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb", buffering=0) as file:
+        file.write(text.encode())
+
+
+def _write_changed(path: Path, text: str) -> None:
+    """Write a file of an earlier export, unless it says this already."""
+    try:
+        same = not path.is_symlink() and path.read_bytes() == text.encode()
+    except OSError:
+        same = False
+    if not same:
+        write_text(path, text, overwrite=True)
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
@@ -141,13 +163,12 @@ def _is_ours(path: Path) -> bool:
 def _index(listed: list[_Listed]) -> str:
     """The list of files by type, sorted by name so that diffs stay small."""
     parts = ["# Memories", ""]
-    for kind in MemoryType:
-        here = sorted(
-            (item for item in listed if item.path.startswith(f"{kind.value}/")),
-            key=lambda item: item.path,
-        )
+    by_kind: dict[str, list[_Listed]] = {kind.value: [] for kind in MemoryType}
+    for item in sorted(listed, key=lambda item: item.path):
+        by_kind[item.path.partition("/")[0]].append(item)
+    for kind, here in by_kind.items():
         if here:
-            parts += [f"## {kind.value.replace('_', ' ')}", "", *map(_index_line, here), ""]
+            parts += [f"## {kind.replace('_', ' ')}", "", *map(_index_line, here), ""]
     return "\n".join(parts)
 
 

@@ -60,9 +60,9 @@ def memory_to_markdown(memory: Memory) -> str:
         for row in IN_MARKDOWN
         if row.name in shown and (row.markdown == "always" or shown[row.name])
     }
-    body = f"\n{memory.content}\n"
-    front["fingerprint"] = text_fingerprint(write_front_matter(front) + body)
-    return write_front_matter(front) + body
+    head, body = write_front_matter(front), f"\n{memory.content}\n"
+    mark = write_front_matter({"fingerprint": text_fingerprint(head + body)})
+    return head.removesuffix("---\n") + mark.removeprefix("---\n") + body
 
 
 def _shown(row: MemoryField, value: object) -> Json:

@@ -41,7 +41,7 @@ from wellkept.memory.lifecycle.report import (
     all_in_project,
     open_in_project,
 )
-from wellkept.memory.near_statements import is_mergeable
+from wellkept.memory.remember import is_mergeable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,15 +6,16 @@ pruning spares them. Closed and archived memories stay as they are. Importance b
 ranking; decay archives and deletes nothing.
 
 Decay is exponential, so many small steps equal one large one. A run counts the time since the last
-run or the last access, whichever is later, and does nothing within a week of the last run. It
-counts four weeks at most: while a project rests, nothing in it is out of use. Confidence and
-`updated_at` never change here.
+run or the last access, whichever is later, and does nothing within a week of the last run. The
+job that runs by itself counts four weeks at most: while a project rests, nothing in it is out of
+use. Confidence and `updated_at` never change here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from math import inf
 
 from wellkept.core.changes import Rescore
 from wellkept.core.clock import days_between
@@ -37,7 +38,6 @@ WEEKLY_FACTOR = 0.95
 MIN_INTERVAL_DAYS = 7.0
 MAX_DAYS_PER_RUN = 28.0
 _JOB = "decay"
-_CHECKED_AT_ONCE = 200
 
 
 def decayed_importance(memory: Memory, *, idle_days: float) -> float:
@@ -50,9 +50,14 @@ def decayed_importance(memory: Memory, *, idle_days: float) -> float:
 
 
 def decay(
-    engine: Engine, *, project: str, dry_run: bool = False, progress: Progress | None = None
+    engine: Engine,
+    *,
+    project: str,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    max_days: float = inf,
 ) -> MaintenanceReport:
-    """Decay the open memories of a project for the time since the last run.
+    """Decay the open memories of a project for the time since the last run, `max_days` at most.
 
     Two processes may run at once: each records its run before it writes, reads the record again
     after reading the rows, and skips rows that changed meanwhile. So no interval counts twice; a
@@ -63,7 +68,7 @@ def decay(
     previous = last_run(engine.store, project=project, job=_JOB)
     if previous is not None and days_between(previous.at, now) < MIN_INTERVAL_DAYS:
         return _nothing_due(previous, now, dry_run=dry_run)
-    examined, items = _decayed(engine, project, previous, now)
+    examined, items = _decayed(engine, project, previous, now, max_days)
     if dry_run:
         return _report(items, examined, dry_run=True)
     if last_run(engine.store, project=project, job=_JOB) != previous:
@@ -76,13 +81,13 @@ def decay(
 
 
 def _decayed(
-    engine: Engine, project: str, previous: JobRun | None, now: datetime
+    engine: Engine, project: str, previous: JobRun | None, now: datetime, max_days: float
 ) -> tuple[int, list[MaintenanceItem]]:
     examined, items = 0, list[MaintenanceItem]()
     for memory in engine.store.iterate(open_in_project(project)):
         examined += 1
         since = max(memory.accessed_at, previous.at) if previous else memory.accessed_at
-        idle_days = min(days_between(since, now), MAX_DAYS_PER_RUN)
+        idle_days = min(days_between(since, now), max_days)
         importance = decayed_importance(memory, idle_days=idle_days)
         if importance < memory.importance:
             items.append(_item(memory, importance, idle_days))
@@ -102,21 +107,13 @@ def _write(
     engine: Engine, items: Sequence[MaintenanceItem], progress: Progress | None
 ) -> list[MaintenanceItem]:
     """Rescore memories whose importance has not changed meanwhile; returns what was done."""
-    done: list[MaintenanceItem] = []
-    for start in range(0, len(items), _CHECKED_AT_ONCE):
-        chunk = items[start : start + _CHECKED_AT_ONCE]
-        there = {m.id: m.importance for m in engine.store.get([item.id for item in chunk])}
-        due = [item for item in chunk if there.get(item.id) == item.before]
-        written = write_each(engine.store, [_rescore(item) for item in due])
-        done.extend(item for item in due if item.id in written)
-        if progress:
-            progress(start + len(chunk), len(items))
-    return done
-
-
-def _rescore(item: MaintenanceItem) -> Rescore:
-    assert isinstance(item.after, float)
-    return Rescore(item.id, importance=item.after)
+    changes = [
+        Rescore(item.id, importance=item.after, expected_importance=item.before)
+        for item in items
+        if isinstance(item.after, float) and isinstance(item.before, float)
+    ]
+    written = write_each(engine.store, changes, progress=progress)
+    return [item for item in items if item.id in written]
 
 
 def _report(items: Sequence[MaintenanceItem], examined: int, *, dry_run: bool) -> MaintenanceReport:

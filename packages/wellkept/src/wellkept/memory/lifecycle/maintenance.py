@@ -17,7 +17,7 @@ from wellkept.core.types import Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists, exists_below
 from wellkept.memory.lifecycle.archiving import archive_due
-from wellkept.memory.lifecycle.decay import decay
+from wellkept.memory.lifecycle.decay import MAX_DAYS_PER_RUN, decay
 from wellkept.memory.lifecycle.pruning import Retention
 from wellkept.memory.lifecycle.report import (
     JobRun,
@@ -83,7 +83,9 @@ def run_maintenance(
     refreshed = refresh(
         engine, project=project, root=root, exists=there, also_stale=recipes, dry_run=dry_run
     )
-    decayed = decay(engine, project=project, dry_run=dry_run, progress=progress)
+    decayed = decay(
+        engine, project=project, dry_run=dry_run, progress=progress, max_days=MAX_DAYS_PER_RUN
+    )
     archived = archive_due(engine, project=project, keep=keep, dry_run=dry_run)
     return merge_reports(
         MaintenanceAction.MAINTAIN, (refreshed, decayed, archived), dry_run=dry_run

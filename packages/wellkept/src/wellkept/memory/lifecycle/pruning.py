@@ -24,6 +24,7 @@ from wellkept.core.types import MemoryType, Progress, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists
 from wellkept.memory.lifecycle.report import (
+    WRITTEN_AT_ONCE,
     MaintenanceAction,
     MaintenanceItem,
     MaintenanceReport,
@@ -32,8 +33,6 @@ from wellkept.memory.lifecycle.report import (
     write_each,
 )
 from wellkept.memory.lifecycle.staleness import recipe_held_at
-
-_DELETED_AT_ONCE = 200
 
 
 class PruneRule(StrEnum):
@@ -85,10 +84,6 @@ def ends_with_work_unit(memory: Memory) -> bool:
     return memory.scope is Scope.WORK_UNIT or memory.type is MemoryType.WORK_UNIT_OUTCOME
 
 
-OnDelete = Callable[[Sequence[Memory]], None]
-"""Called with the memories that are about to be deleted; if it raises, they stay."""
-
-
 @record
 class Match:
     """A memory that a rule matches, and which."""
@@ -114,7 +109,6 @@ def prune(
     keep: Retention | None = None,
     exists: Exists | None = None,
     include_verified: bool = False,
-    on_delete: OnDelete | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> MaintenanceReport:
@@ -126,7 +120,7 @@ def prune(
     engine.store.flush()
     case = Case(engine.clock(), keep or Retention(), exists, include_verified)
     found = judge(engine.store.iterate(all_in_project(project)), case)
-    matches = found.matches if dry_run else _delete(engine, found.matches, on_delete, progress)
+    matches = found.matches if dry_run else _delete(engine, found.matches, progress)
     return MaintenanceReport(
         action=MaintenanceAction.PRUNE,
         dry_run=dry_run,
@@ -181,20 +175,13 @@ def _item(match: Match) -> MaintenanceItem:
     return item_for(memory, before=before, after="removed", rule=rule.value, reason=match.reason)
 
 
-def _delete(
-    engine: Engine,
-    matches: Sequence[Match],
-    on_delete: OnDelete | None,
-    progress: Progress | None,
-) -> list[Match]:
+def _delete(engine: Engine, matches: Sequence[Match], progress: Progress | None) -> list[Match]:
     """Delete memories that have not changed meanwhile; others stay for the next run."""
     done: list[Match] = []
-    for start in range(0, len(matches), _DELETED_AT_ONCE):
-        chunk = matches[start : start + _DELETED_AT_ONCE]
+    for start in range(0, len(matches), WRITTEN_AT_ONCE):
+        chunk = matches[start : start + WRITTEN_AT_ONCE]
         there = {m.id: m for m in engine.store.get([match.memory.id for match in chunk])}
         due = [match for match in chunk if there.get(match.memory.id) == match.memory]
-        if on_delete and due:
-            on_delete([match.memory for match in due])
         written = write_each(engine.store, [Delete(match.memory.id) for match in due])
         done.extend(match for match in due if match.memory.id in written)
         if progress:

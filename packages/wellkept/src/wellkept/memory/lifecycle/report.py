@@ -16,21 +16,22 @@ from urllib.parse import quote
 from wellkept.core.changes import Delete, Mark, Rescore
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.codec import Json
-from wellkept.core.errors import NotFoundError
+from wellkept.core.errors import ConflictError, NotFoundError
 from wellkept.core.memory import Memory
 from wellkept.core.ports.key_values import KeyValueStore
 from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import record
-from wellkept.core.text import first_line
+from wellkept.core.text import counted, first_line
 from wellkept.core.types import Progress
+from wellkept.core.verbs import Table
 
 Figure: TypeAlias = float | str | None
 """One cell of a report: a number, a word, or nothing."""
 
 SingleChange: TypeAlias = Rescore | Mark | Delete
 
-_BATCH = 200
+WRITTEN_AT_ONCE = 5_000
 
 
 class MaintenanceAction(StrEnum):
@@ -78,6 +79,7 @@ class MaintenanceReport:
     """
 
     HEADINGS: ClassVar[tuple[str, ...]] = ("id", "memory", "before", "after", "why")
+    also_shown = ("changed", "counts")
 
     action: MaintenanceAction
     dry_run: bool
@@ -95,6 +97,36 @@ class MaintenanceReport:
     def changed(self) -> int:
         """How many memories change."""
         return len({item.id for item in self.items if item.changes})
+
+    @property
+    def question(self) -> str:
+        """What is asked before memories are deleted or merged."""
+        words = {MaintenanceAction.PRUNE: "Delete {} permanently?"}
+        words[MaintenanceAction.COMPACT] = "Merge {}?"
+        many = counted(self.changed, "memory", "memories")
+        return words.get(self.action, "").format(many) if self.changed else ""
+
+    @property
+    def ids(self) -> list[str]:
+        """The memories that change."""
+        return [item.id for item in self.items if item.changes]
+
+    def as_text(self) -> str:
+        """What changes, one line each, and how many."""
+        return "\n".join([*("  ".join(row) for row in self.rows()), self._summary])
+
+    def as_table(self) -> Table:
+        """Rows for a terminal; changes below 0.001 are only counted."""
+        listed = zip(self.items, self.rows(), strict=True)
+        rows = [row for item, row in listed if not item.changes or row[2] != row[3]]
+        tiny = len(self.items) - len(rows)
+        more = f"Not listed: {tiny} changes below 0.001. " if tiny else ""
+        return Table(self.HEADINGS, rows, foot=f"{more}{self._summary}")
+
+    @property
+    def _summary(self) -> str:
+        what = "would change" if self.dry_run else "changed"
+        return f"{self.action.value}: {self.changed} of {self.examined} {what}"
 
     def rows(self) -> list[tuple[str, ...]]:
         """The items as cells under `HEADINGS`."""
@@ -189,21 +221,22 @@ def write_each(
 ) -> set[str]:
     """Apply independent changes in batches; returns the ids that were written.
 
-    A memory that another process deleted meanwhile is skipped.
+    A memory that another process changed or deleted meanwhile is skipped.
     """
     written: set[str] = set()
-    for start in range(0, len(changes), _BATCH):
-        written |= _write_batch(store, changes[start : start + _BATCH])
+    for start in range(0, len(changes), WRITTEN_AT_ONCE):
+        written |= _write_batch(store, changes[start : start + WRITTEN_AT_ONCE])
         if progress:
-            progress(min(start + _BATCH, len(changes)), len(changes))
+            progress(min(start + WRITTEN_AT_ONCE, len(changes)), len(changes))
     return written
 
 
 def _write_batch(store: Store, batch: Sequence[SingleChange]) -> set[str]:
     try:
         store.apply(batch)
-    except NotFoundError:
+    except (ConflictError, NotFoundError):
         if len(batch) == 1:
             return set()
-        return {done for change in batch for done in _write_batch(store, [change])}
+        half = len(batch) // 2
+        return _write_batch(store, batch[:half]) | _write_batch(store, batch[half:])
     return {change.id for change in batch}

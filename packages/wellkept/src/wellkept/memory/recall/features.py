@@ -8,18 +8,20 @@ turn of a chat with an assistant. Knows nothing of how weights are learned.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence, Set
 from enum import IntEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
 
 from wellkept.core.clock import to_ms
 from wellkept.core.query import Candidate
 from wellkept.core.records import record
 from wellkept.core.text import fold, stem
-from wellkept.memory.recall.query_plan import ROLES, QueryPlan
-from wellkept.memory.recall.retrievers import CandidateSet
+from wellkept.memory.recall.retrievers import ROLES, CandidateSet, QueryPlan
 from wellkept.text.dates import DateWindow
 
 _DAY_MS = 86_400_000
@@ -402,3 +404,61 @@ def _asks(text: str) -> bool:
     if end.endswith("]"):
         end = end.rpartition("[")[0].rstrip()
     return end.endswith(("?", "？"))
+
+
+WEIGHTS_FILE = Path(__file__).parent / "data" / "fusion.json"
+
+
+@record
+class Clearness:
+    """A logistic model of whether a memory answers a question: a constant and a weight for each
+    kind of support, by name."""
+
+    constant: float
+    weights: Mapping[str, float]
+
+
+@record
+class LearnedRanking:
+    """What was learned for one set of retrievers."""
+
+    weights: Weights
+    note: Clearness
+    turn: Clearness
+
+
+def _raw() -> Mapping[str, Any]:
+    return json.loads(WEIGHTS_FILE.read_text("utf-8"))
+
+
+@cache
+def load_rankings() -> Mapping[str, LearnedRanking]:
+    """The shipped numbers by set of retrievers; a weight that is not listed is 0."""
+    return {name: _learned(values) for name, values in _raw()["sets"].items()}
+
+
+@cache
+def word_counts() -> Mapping[str, int]:
+    """In how many of the prompts that were counted each stem is, if in more than one."""
+    return _raw()["prompt_words"]
+
+
+def _learned(values: Mapping[str, Any]) -> LearnedRanking:
+    return LearnedRanking(
+        Weights(
+            turn=_in_order(values["turn"]),
+            chat=_in_order(values["chat"]),
+            note=_in_order(values["note"]),
+        ),
+        note=_clearness(values["note_answers"]),
+        turn=_clearness(values["turn_answers"]),
+    )
+
+
+def _in_order(weights: Mapping[str, float]) -> tuple[float, ...]:
+    return tuple(float(weights.get(feature.label, 0.0)) for feature in Feature)
+
+
+def _clearness(values: Mapping[str, float]) -> Clearness:
+    weights = {name: float(value) for name, value in values.items() if name != "constant"}
+    return Clearness(float(values["constant"]), weights)

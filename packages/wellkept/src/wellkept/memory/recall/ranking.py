@@ -1,33 +1,194 @@
 """The default ranking: weighted features, then priors as bounded multipliers.
 
-The weights were learned listwise (`weights.py`, `bench.fusion_train`). A score lies between 0 and
-1: the probability that the query is answered at all (`answers.py`), times how close a candidate
-comes to the best one, times its priors. Invariant: no prior takes more than a third (staleness:
-half) of a score, so priors break ties and never bury a clear match. Equal scores are ordered by
-id; the same candidates always give the same order.
+The weights were learned listwise (`features.py`, `bench.fusion_train`). A score lies between 0 and
+1: the probability that the best candidate answers (`Question`), times how close a
+candidate comes to that one, times its priors. Invariant: no prior takes more than a third
+(staleness: half) of a score, so priors break ties and never bury a clear match. Equal scores are
+ordered by id; the same candidates always give the same order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from wellkept.core.memory import Memory
 from wellkept.core.query import Candidate
 from wellkept.core.records import record, replace
+from wellkept.core.text import STOP_WORDS, content_words, identifiers, jaccard, stem, words
 from wellkept.core.types import Phase
-from wellkept.memory.recall.answer_probability import Question, probability
-from wellkept.memory.recall.features import Feature, FeatureTable, Form, Weights
-from wellkept.memory.recall.query_plan import QueryPlan
-from wellkept.memory.recall.requests import ScorePart
-from wellkept.memory.recall.retrievers import CandidateSet
-from wellkept.memory.recall.weights import load_rankings
+from wellkept.memory.recall.features import (
+    READ_CHARS,
+    Clearness,
+    Feature,
+    FeatureTable,
+    Form,
+    Weights,
+    load_rankings,
+    word_counts,
+)
+from wellkept.memory.recall.requests import CLEAR_SCORE, ScorePart
+from wellkept.memory.recall.retrievers import CandidateSet, QueryPlan
+
+SUPPORT = (
+    *("telling", "shared", "named", "met", "lead", "margin"),
+    *("asked_share", "wordless", "asked_lead"),
+)
+"""What `Question.support` gives, in order.
+
+How much the query's words tell, and those that the memory has too; names of both; how well the
+words meet one by one; the lead of the cosine over unrelated ones; the margin in the ranking; where
+somebody asks something, the share of its words that the memory has. A memory that shares no word
+and no name (`wordless`) has only its vector to show, which counts only where somebody asks.
+"""
+TELLING = 0.5
+"""From here on a word by itself tells what a request is about."""
+ALIKE = 0.5
+"""Texts that share this much of their words say the same: they do not compete."""
+MOST_MARGIN = 3.0
+_USUAL_MARGIN = 2.0
+_MOST_WORDS, _MOST_NAMES = 4, 2
+_LEAD_OVER = 8
+# A small store has too few memories to tell how near an unrelated one comes: this share of the
+# cosine of two texts that say the same, as in stores of a hundred notes.
+_USUAL_BACKGROUND = 0.25
+_MIN_NAME_CHARS, _CODE_CHARS = 4, 3
+_MAX_QUESTION_WORDS = 20
+_QUESTION = re.compile(
+    r"\?\s*$|？\s*$|^\W*(?:how|what|which|where|who|whose|whom|why|when|do|did|are|can|should|must|may"
+    r"|wie|was|welche[rsnm]?|wo|wer|warum|wann|womit|comment|quel(?:le)?s?|où|qui|pourquoi|quand"
+    r"|cómo|qué|cuál|dónde|quién|cuándo)\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"`([^`\n]{3,120})`")
+"""A name or a command that a memory quotes."""
+_NAME = re.compile(r"(?<![\w-])--[a-z][\w-]+|\b\w+(?:::\w+)+|(?<![\w/])/\w[\w/-]{2,}")
+"""Flags, qualified names and routes; other names from code are `identifiers`."""
+
+
+@record
+class Question:
+    """What a query offers to compare with, and the cosines of the candidates."""
+
+    text: str
+    words: frozenset[str]
+    telling: float
+    names: frozenset[str]
+    asks: bool
+    cosines: Mapping[str, float]
+    background: float
+    near: float
+
+    @classmethod
+    def of(
+        cls, plan: QueryPlan, pool: CandidateSet, *, near: float, unasked: bool = False
+    ) -> Question:
+        """The query as planned; `near` is the cosine of two texts that say the same. At an
+        `unasked` moment only a short question asks something."""
+        text = " ".join(plan.query.split()).casefold()
+        said = stems(plan.meaning)
+        is_short = len(text.split()) <= _MAX_QUESTION_WORDS
+        cosines = pool.meaning or {}
+        return cls(
+            text=text,
+            words=said,
+            telling=sum(map(tells, said)),
+            names=names_in(plan.query),
+            asks=not unasked or (is_short and _QUESTION.search(text) is not None),
+            cosines=cosines,
+            background=max(_background(cosines.values()), _USUAL_BACKGROUND * near),
+            near=near,
+        )
+
+    def support(self, memory: Memory, *, met: float, margin: float) -> tuple[float, ...]:
+        """What speaks for a memory as an answer; `margin` is how far it is ahead of the next one
+        that says something else, in the sums of the ranking."""
+        text = " ".join(
+            (memory.content[:READ_CHARS], *memory.tags, memory.key or "", *memory.files)
+        )
+        shared = sum(map(tells, self.words & stems(text)))
+        named = self._named(memory, text)
+        lead = max(0.0, self.cosines.get(memory.id, 0.0) - self.background) / self.near
+        wordless = not shared and not named
+        nothing = wordless and not lead and memory.seq is None  # a turn's neighbours may answer
+        if nothing or not (self.telling or self.names):
+            return (0.0,) * len(SUPPORT)
+        beside = (lead, min(max(margin, 0.0), MOST_MARGIN) / MOST_MARGIN)
+        return (
+            min(self.telling, _MOST_WORDS) / _MOST_WORDS,
+            min(shared, _MOST_WORDS) / _MOST_WORDS,
+            min(named, _MOST_NAMES) / _MOST_NAMES,
+            met,
+            *((0.0, 0.0) if wordless else beside),
+            shared / self.telling if self.asks and shared else 0.0,
+            float(wordless),
+            lead if wordless and self.asks else 0.0,
+        )
+
+    def _named(self, memory: Memory, text: str) -> float:
+        """Names of both, and names and commands that the memory quotes and the query says."""
+        found = float(len(self.names & (names_in(text) | frozenset(memory.files))))
+        for quoted in map(str.casefold, _QUOTED.findall(memory.content[:READ_CHARS])):
+            if f" {quoted} " in f" {self.text} ":
+                found += _MOST_NAMES if " " in quoted else tells(stem(quoted))
+        return found
+
+
+def margin(sums: Sequence[float], texts: Sequence[frozenset[str]]) -> float:
+    """How far the first of some candidates, best first, is ahead of the next that says something
+    else, by the words of each; a usual one when there is none."""
+    others = zip(sums[1:], texts[1:], strict=True)
+    rivals = (total for total, held in others if jaccard(texts[0], held) < ALIKE)
+    return sums[0] - next(rivals, sums[0] - _USUAL_MARGIN)
+
+
+def probability(support: Sequence[float], clearness: Clearness) -> float:
+    """The probability that a memory with this support answers; none without any support."""
+    if not any(support):
+        return 0.0
+    total = clearness.constant
+    for name, value in zip(SUPPORT, support, strict=True):
+        total += clearness.weights.get(name, 0.0) * value
+    return 1.0 / (1.0 + math.exp(-total))
+
+
+def stems(text: str) -> frozenset[str]:
+    """The words of a text that can be shared, in their stems."""
+    return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS)
+
+
+def tells(word: str) -> float:
+    """How much a word, given as its stem, tells what a request is about: nothing for the commonest
+    of everyday work, 1 for one that is never in such prompts."""
+    if len(word) < 2 or word.isdigit():
+        return 0.0
+    counts = word_counts()
+    return 1.0 - math.log1p(counts.get(word, 0)) / math.log1p(max(counts.values()))
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Names from code, flags, paths and error codes; versions and kinds of errors are none."""
+    return frozenset(
+        name.casefold()
+        for name in (*identifiers(text), *_NAME.findall(text))
+        if (len(name) >= _MIN_NAME_CHARS or (len(name) == _CODE_CHARS and name[1:].isdecimal()))
+        and (name[0] in "-/" or any(part.isalpha() for part in name[:2]))
+        and not name.endswith(("Error", "Exception"))
+    )
+
+
+def _background(cosines: Iterable[float]) -> float:
+    """How near a memory comes that has nothing to do with the question: the eighth nearest."""
+    ordered = sorted(cosines, reverse=True)
+    return max(0.0, ordered[_LEAD_OVER - 1]) if len(ordered) >= _LEAD_OVER else 0.0
+
 
 READ_TEXTS = 48
 STALE_FACTOR = 0.5
 _SOFTNESS = 3.0
-_CLARITY_FROM = 5
+_COMPETING = 8
 _RECENCY_MS = 30.0 * 86_400_000
 _IMPORTANCE = 0.15
 _CONFIDENCE = 0.15
@@ -71,6 +232,7 @@ class RankingContext:
     near: float
     phase: Phase | None = None
     past: bool = False
+    unasked: bool = False
     weight_set: str = "hybrid"
     matches: Matches | None = None
 
@@ -106,8 +268,7 @@ def rank_by_weights(
         setting = replace(setting, weight_set=WORD_VECTORS)
     learned = load_rankings()[setting.weight_set]
     sums = table.weighed(learned.weights)
-    best = best_of({each: sums[each] for each in contents}, _CLARITY_FROM)
-    clarity = _clarity(table, plan, pool, best, setting)
+    clarity = _clarity(table, plan, pool, setting, contents=contents, sums=sums)
     top = max(sums.values(), default=0.0)
 
     each = zip(sums.values(), priors(pool.candidates, setting), strict=True)
@@ -133,27 +294,31 @@ def _clarity(
     table: FeatureTable,
     plan: QueryPlan,
     pool: CandidateSet,
-    best: Sequence[str],
     setting: RankingContext,
+    *,
+    contents: Mapping[str, str],
+    sums: Mapping[str, float],
 ) -> float:
-    """The probability that the best candidates answer at all. What is linked to a file at hand, or
-    to one that changes together with it, needs no words in common."""
+    """The probability that the best candidate answers. What is linked to a file at hand, or to one
+    that changes together with it, needs no words in common."""
+    best = best_of({each: sums[each] for each in contents}, _COMPETING)
+    if not best:
+        return 0.0
     at_hand = {**(pool.links or {}), **(pool.causal or {})}
     if not at_hand.keys().isdisjoint(best):
         return 1.0
+    question = Question.of(plan, pool, near=setting.near, unasked=setting.unasked)
+    words = [frozenset(content_words(contents[each][:READ_CHARS])) for each in best]
+    ahead = margin([sums[each] for each in best], words)
     learned = load_rankings()[setting.weight_set]
-    question = Question.of(plan, pool, near=setting.near)
-    found = 0.0
-    for memory in setting.read(best):
-        features = table[memory.id]
-        support = question.support(
-            memory, covers=features[Feature.COVERS], met=features[Feature.MET]
-        )
-        if any(support):
-            is_note = table.form(memory.id) is Form.NOTE
-            clearness = learned.note if is_note else learned.turn
-            found = max(found, probability(support, clearness))
-    return found
+    for memory in setting.read(best[:1]):
+        met = table[memory.id][Feature.MET]
+        clearness = learned.note if table.form(memory.id) is Form.NOTE else learned.turn
+        support = question.support(memory, met=met, margin=ahead)
+        # No prompt of the training is a keyword: what has every word of one is listed.
+        has_all = not setting.unasked and support[SUPPORT.index("asked_share")] == 1.0
+        return max(probability(support, clearness), CLEAR_SCORE if has_all else 0.0)
+    return 0.0
 
 
 def best_of(sums: Mapping[str, float], count: int) -> list[str]:
@@ -218,7 +383,7 @@ def _special_priors(c: Candidate, setting: RankingContext) -> list[ScorePart]:
     """Priors that apply only to some memories or requests."""
     found: list[ScorePart] = []
     if setting.phase is not None:
-        from wellkept.memory.recall.phase_weights import STRONGEST_PHASE_WEIGHT, phase_weight
+        from wellkept.memory.recall.ranking_profiles import STRONGEST_PHASE_WEIGHT, phase_weight
 
         weight = phase_weight(setting.phase, c.type)
         share = (weight / STRONGEST_PHASE_WEIGHT) ** _PHASE_POWER
@@ -230,3 +395,93 @@ def _special_priors(c: Candidate, setting: RankingContext) -> list[ScorePart]:
     if c.stale:
         found.append(ScorePart("stale", 1.0, STALE_FACTOR, STALE_FACTOR))
     return found
+
+
+CLOSE = 0.1
+_FURTHER_SHARE = 10  # one place of so many is for further subjects
+_FURTHER_SHARE_OF_SEVERAL = 2
+_ALIKE = 0.6
+_COMPARED = 40
+_READ_CHARS = 600
+_READ_AT_ONCE = 12
+
+
+def spread_out(
+    ranked: Sequence[Ranked],
+    *,
+    contents: Contents,
+    page_size: int,
+    pages: int | None = None,
+    several: bool = False,
+) -> list[Ranked]:
+    """The hits in pages of that size, all or so many; inside a page they stay in order. `several`:
+    the question asks for more than one thing."""
+    if len(ranked) <= page_size:
+        return list(ranked)
+    subjects = _Subjects(ranked, contents)
+    share = _FURTHER_SHARE_OF_SEVERAL if several else _FURTHER_SHARE
+    by_rank = page_size - (page_size + share // 2) // share
+    least = CLOSE * ranked[0].score
+    close = sum(one.score >= least for one in ranked)
+    found: list[Ranked] = []
+    left = list(range(len(ranked)))
+    while left and pages != 0:
+        pages = None if pages is None else pages - 1
+        page = _page(left, subjects, page_size, by_rank, close)
+        found += [ranked[number] for number in sorted(page)]
+        left = [number for number in left if number not in page]
+    return found
+
+
+def _page(
+    left: Sequence[int], subjects: _Subjects, size: int, by_rank: int, close: int
+) -> set[int]:
+    """The next page: so many by rank, then the best of each further subject, then by rank again.
+    Numbers below `close` come close to the best."""
+    page = set(left[:by_rank])
+    told = {subjects[number] for number in page}
+    for number in left[by_rank:]:
+        if len(page) >= size or number >= close:
+            break
+        if subjects[number] not in told:
+            told.add(subjects[number])
+            page.add(number)
+    for number in left[by_rank:]:
+        if len(page) >= size:
+            break
+        page.add(number)
+    return page
+
+
+class _Subjects:
+    """What each hit is about: its session, or the first of the notes that say nearly the same.
+
+    Texts are read and compared only as far as a page asks.
+    """
+
+    def __init__(self, ranked: Sequence[Ranked], contents: Contents) -> None:
+        self._ranked, self._contents = ranked, contents
+        self._found: list[str] = []
+        self._texts: dict[str, str] = {}
+        self._words: list[tuple[str, frozenset[str]]] = []
+
+    def __getitem__(self, number: int) -> str:
+        while number >= len(self._found):
+            self._found.append(self._subject(len(self._found)))
+        return self._found[number]
+
+    def _subject(self, number: int) -> str:
+        candidate = self._ranked[number].candidate
+        if candidate.place is not None:
+            return candidate.place.session_id
+        if number >= _COMPARED:
+            return candidate.id
+        if candidate.id not in self._texts:
+            part = self._ranked[number : min(number + _READ_AT_ONCE, _COMPARED)]
+            notes = [one.candidate.id for one in part if one.candidate.place is None]
+            self._texts.update(self._contents(notes))
+        words = frozenset(content_words(self._texts.get(candidate.id, "")[:_READ_CHARS]))
+        alike = (name for name, others in self._words if jaccard(words, others) >= _ALIKE)
+        name = next(alike, candidate.id)
+        self._words.append((name, words))
+        return name

@@ -21,22 +21,21 @@ from wellkept.core.ports.models import WordMatcher
 from wellkept.core.query import RAW_TYPES, Filter, Order, SessionPosition, Validity
 from wellkept.core.records import field, record, replace
 from wellkept.memory.engine import Engine, is_zero_vector
-from wellkept.memory.recall.diversify import spread_out
-from wellkept.memory.recall.event_time import window_before_change
-from wellkept.memory.recall.query_plan import QueryPlan, plan_query
 from wellkept.memory.recall.ranking import (
     Matches,
     Ranked,
     RankedCandidates,
     RankingContext,
     rank_by_weights,
+    spread_out,
 )
 from wellkept.memory.recall.requests import (
-    BESIDE_A_CLEAR_ONE,
+    ANSWERS_FROM,
     BESIDE_SHARE,
     CLEAR_SCORE,
     DEFAULT_MIN_SCORE,
     DEFAULT_PROFILE,
+    NOTHING_SURE,
     RecallHit,
     RecallRequest,
     RecallResult,
@@ -47,9 +46,12 @@ from wellkept.memory.recall.retrievers import (
     RETRIEVER_CAP,
     CandidateSet,
     Embed,
+    QueryPlan,
     QueryVector,
     gather,
+    plan_query,
 )
+from wellkept.memory.recall.time_filters import window_before_change
 from wellkept.text.dates import BEGINNING
 
 if TYPE_CHECKING:
@@ -143,6 +145,7 @@ class _Search:
             near=self.near,
             phase=self.request.phase,
             past=self.where.as_of is not None or bool(self.reopened),
+            unasked=self.request.unasked,
             weight_set="hybrid" if hybrid else "vectors" if only_vectors else "words",
             matches=self.matches if hybrid else None,
         )
@@ -150,6 +153,11 @@ class _Search:
 
 def recall(engine: Engine, request: RecallRequest) -> RecallResult:
     """Answer one query from memory."""
+    with engine.store.one_read():
+        return _recall(engine, request)
+
+
+def _recall(engine: Engine, request: RecallRequest) -> RecallResult:
     profile = _profile(request.profile)
     _check(request)
     where = _where(engine, request)
@@ -361,6 +369,7 @@ def _result(
         clear,
         contents=search.reader.contents,
         page_size=request.limit,
+        pages=-(-end // request.limit),
         several=search.plan.asks_several,
     )
     page = spread[request.offset : end]
@@ -373,7 +382,7 @@ def _result(
             + (" What was valid then is searched too." if search.reopened else "")
         )
     if hits and _are_guesses(hits, request):
-        notes.append("Nothing answers that clearly: these are guesses.")
+        notes.append(f"{NOTHING_SURE} These are guesses.")
     return RecallResult(
         hits=hits,
         considered=len(ranking.order),
@@ -385,21 +394,18 @@ def _result(
 
 
 def _are_guesses(hits: Sequence[RecallHit], request: RecallRequest) -> bool:
-    """Whether no hit is clearly an answer; only the scores of the default profile tell."""
+    """Whether no hit is surely an answer; only the scores of the default profile tell."""
     best = max(hit.score for hit in hits)
-    return request.profile == DEFAULT_PROFILE and not request.offset and best < CLEAR_SCORE
+    return request.profile == DEFAULT_PROFILE and not request.offset and best < ANSWERS_FROM
 
 
 def _clear(order: Sequence[Ranked], least: float) -> list[Ranked]:
     """The hits that reach the least score. Beside one that does, a part of the usual least score is
     enough for turns, since evidence in a conversation is spread over them; and for notes while no
-    hit is clear, since then the order is a guess. Beside a clear one, notes far behind it are left
-    out. Who asks for less than usual gets all from there on."""
+    hit is clear, since then the order is a guess."""
     best = max((ranked.score for ranked in order), default=0.0)
     lowered = least * (BESIDE_SHARE if least <= DEFAULT_MIN_SCORE and best >= least else 1.0)
     of_notes = lowered if best < CLEAR_SCORE else least
-    if best >= CLEAR_SCORE and least >= DEFAULT_MIN_SCORE:
-        of_notes = max(least, BESIDE_A_CLEAR_ONE * best)
     return [
         ranked
         for ranked in order

@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
 from wellkept.core.records import record
-from wellkept.core.types import Phase
+from wellkept.core.session.injected_text import quoted, quoted_lines
+from wellkept.core.text import first_line, shorten
+from wellkept.core.types import TYPE_RULES, Phase
+from wellkept.core.verbs import Arg
 
 DEFAULT_PROFILE = "default"
-DEFAULT_MIN_SCORE = 0.05
+DEFAULT_MIN_SCORE = 0.12
 """Below this probability a memory is not given as an answer, unless the caller asks for less."""
 BESIDE_SHARE = 0.4
 """Beside an answer, a turn of a session is given from this share of the least score on; while no
 answer is clear, a note too."""
 CLEAR_SCORE = 0.25
 """From here on a memory counts as an answer, and raw records are not searched for another."""
-BESIDE_A_CLEAR_ONE = 0.1
-"""Beside a clear answer, a note is given from this share of its score on."""
+ANSWERS_FROM = 0.6
+"""Below this recall says that nothing is known for sure, and gives what is nearest as guesses."""
+TOLD_FROM = 0.4
+"""From here on a memory is told at a prompt that did not ask for it."""
 NOTHING_KNOWN = "Nothing known about that."
+NOTHING_SURE = "Nothing known about that for sure."
 
 
 class SearchMode(StrEnum):
@@ -42,6 +49,7 @@ class RecallRequest:
     number of memories before and after each hit in its session to return with it. Hits that score
     below `min_score` are left out; up to the default, turns beside an answer have a lower bar.
     `second_pass` lets a text model and a reranker help, if there are any; it may take seconds.
+    `unasked` is for a prompt that did not ask memory anything.
     """
 
     query: str
@@ -59,6 +67,7 @@ class RecallRequest:
     count_access: bool = True
     min_score: float = 0.0
     second_pass: bool = True
+    unasked: bool = False
 
 
 @record
@@ -83,6 +92,29 @@ class RecallHit:
     after: tuple[Memory, ...] = ()
     stale: bool = False
 
+    def as_text(self, number: int, *, explain: bool, chars: int) -> str:
+        """A head and the text, between its neighbours."""
+        memory = self.memory
+        state = f"{' stale' if self.stale else ''}{'' if memory.is_open else ' closed'}"
+        by = f" · {', '.join(self.retrievers)}" if explain and self.retrievers else ""
+        score = f" · {self.score:.3f}" if self.retrievers else ""
+        content = quoted_lines(memory.content)
+        if chars:
+            content = shorten(content, limit=chars)
+        lines = [
+            f"{number:>2}. m:{memory.short} [{TYPE_RULES[memory.type].badge}] {memory.type.value}"
+            f" · {memory.period}{score}{by}{state}",
+            *(f"    ‹ {quoted(first_line(one.content, limit=160))}" for one in self.before),
+            *(f"    {line}".rstrip() for line in content.splitlines()),
+            *(f"    › {quoted(first_line(one.content, limit=160))}" for one in self.after),
+        ]
+        if explain:
+            lines += [
+                f"    {part.name} {part.value:.3f} x {part.weight:.3f}: {part.effect:+.4f}"
+                for part in self.parts
+            ]
+        return "\n".join(lines)
+
 
 @record(kw_only=True)
 class RecallResult:
@@ -103,3 +135,40 @@ class RecallResult:
 
     def __getitem__(self, index: int) -> RecallHit:
         return self.hits[index]
+
+    @property
+    def found(self) -> bool:
+        """Whether anything answers."""
+        return bool(self.hits)
+
+    @property
+    def ids(self) -> list[str]:
+        """Short ids, best first."""
+        return [hit.memory.short for hit in self.hits]
+
+    @property
+    def more(self) -> dict[str, int]:
+        """The arguments of the next page."""
+        return {} if self.next_offset is None else {"offset": self.next_offset}
+
+    def as_text(
+        self,
+        *,
+        brief: Annotated[
+            bool, Arg("One line each, with its token cost.", flag="--brief --index")
+        ] = False,
+        explain: Annotated[bool, Arg("Show the parts of each score.", hidden=True)] = False,
+        chars: Annotated[int, Arg("Cut longer texts; 0 cuts none.", 0, hidden=True)] = 0,
+    ) -> str:
+        """The hits, numbered; or one line each."""
+        from wellkept.memory.as_text import brief_line
+
+        if not self.hits:
+            weak = " Weak matches are left out: min_score 0 lists them." if self.considered else ""
+            return NOTHING_KNOWN + weak
+        if brief:
+            return "\n".join(brief_line(hit.memory) for hit in self.hits)
+        return "\n".join(
+            hit.as_text(number, explain=explain, chars=chars)
+            for number, hit in enumerate(self.hits, start=1)
+        )

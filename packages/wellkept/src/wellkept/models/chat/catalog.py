@@ -213,8 +213,10 @@ def load_catalog(own: Path | None = None) -> ModelCatalog:
 
 
 def _row(provider: str, model: str, merged: Mapping[str, Any]) -> ModelRow:
+    # Beside tools such a model is sent no effort, and an agent has tools: it takes no level.
+    is_told = merged.get("thinking", "none") != "none" and not merged.get("no_effort_with_tools")
     support = ThinkingSupport(
-        levels=tuple(map(str, merged.get("levels", ()))),
+        levels=tuple(map(str, merged.get("levels", ()))) if is_told else (),
         default=merged.get("default_level"),
         max_budget=merged.get("max_budget"),
         deep_budget=merged.get("deep_budget"),

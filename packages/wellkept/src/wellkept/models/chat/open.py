@@ -41,12 +41,14 @@ def open_model(
     settings: AgentModelSettings | None = None,
     report: Report | None = None,
 ) -> AgentModel:
-    """A model that is not contacted yet. UsageError for an unknown name, ProviderError when a key
-    or the SDK is missing. `report` is told of retries."""
+    """A model that is not contacted yet. UsageError for an unknown name, ProviderError when the SDK
+    is missing; a missing key is told at the first call. `report` is told of retries."""
     settings = settings or AgentModelSettings()
     catalog = load_catalog(settings.models_file)
     preset, model = _parsed(name, catalog)
     endpoint = _endpoint(preset, settings, environment)
+    needs_key = preset.needs_key and not (endpoint.is_loopback or settings.base_url)
+    problem = None if endpoint.api_key or not needs_key else _no_key(preset)
 
     def opened(model: str) -> AgentModel:
         row = _row(catalog, preset, model, settings, environment)
@@ -55,7 +57,7 @@ def open_model(
     def known(wanted: str) -> str | None:
         return _same_vendor(wanted, preset, catalog)
 
-    return ModelWithOverrides(opened(model), opened=opened, known=known)
+    return ModelWithOverrides(opened(model), opened=opened, known=known, problem=problem)
 
 
 def model_statuses(
@@ -106,18 +108,20 @@ def _endpoint(
         # A key in the environment belongs to the vendor: another server must not get it.
         key = next((environment[v] for v in preset.key_variables if environment.get(v)), None)
     endpoint = Endpoint(base_url, api_key=key or None, timeout_s=settings.total_s)
-    if not key and preset.needs_key and not endpoint.is_loopback and not settings.base_url:
-        raise ProviderError(
-            f"There is no API key for {preset.name}.",
-            hint=f"Set {preset.key_variables[0]}." if preset.key_variables else None,
-            cause="login",
-        )
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise UsageError(
             f"The API key for {preset.name} has characters that cannot be sent in a header.",
             hint="Copy it again without spaces or line ends.",
         )
     return endpoint
+
+
+def _no_key(preset: ProviderPreset) -> ProviderError:
+    return ProviderError(
+        f"There is no API key for {preset.name}.",
+        hint=f"Set {preset.key_variables[0]}." if preset.key_variables else None,
+        cause="login",
+    )
 
 
 def _row(
@@ -132,7 +136,6 @@ def _row(
     changes = {
         "context_tokens": settings.context_tokens or (int(window) if window.isdecimal() else None),
         "max_output_tokens": settings.max_output_tokens,
-        "small": settings.small,
     }
     kept = {name: value for name, value in changes.items() if value is not None}
     return replace(row, info=replace(row.info, **kept)) if kept else row
@@ -187,7 +190,7 @@ class ModelWithOverrides:
     """Sends a request to the model that it names, else to its own.
 
     `known` gives the vendor's name of a model that is asked for; None when the vendor in use does
-    not have it, and then the own model answers.
+    not have it, and then the own model answers. `problem` is what keeps every call from working.
     """
 
     def __init__(
@@ -196,10 +199,12 @@ class ModelWithOverrides:
         *,
         opened: Callable[[str], AgentModel],
         known: Callable[[str], str | None],
+        problem: ProviderError | None = None,
     ) -> None:
         self._model = model
         self._opened = opened
         self._known = known
+        self._problem = problem
         self._others: dict[str, AgentModel] = {}
 
     @property
@@ -208,6 +213,8 @@ class ModelWithOverrides:
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """Stream an answer."""
+        if self._problem is not None:
+            raise self._problem
         return self._chosen(request.model).stream(request)
 
     def _chosen(self, wanted: str | None) -> AgentModel:

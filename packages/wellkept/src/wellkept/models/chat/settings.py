@@ -34,7 +34,7 @@ class AgentModelSettings:
     """A model's address, key and limits. None means what the vendor's row says.
 
     `silence_s` is the longest wait for the next piece of an answer, `total_s` for all of it.
-    `models_file` is the user's own table of models. `small` makes less be injected.
+    `models_file` is the user's own table of models.
     """
 
     base_url: str | None = None
@@ -45,5 +45,4 @@ class AgentModelSettings:
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     context_tokens: int | None = None
     max_output_tokens: int | None = None
-    small: bool | None = None
     models_file: Path | None = None

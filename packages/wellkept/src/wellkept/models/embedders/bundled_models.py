@@ -6,11 +6,116 @@ without loading it. Knows nothing of how the models work.
 
 from __future__ import annotations
 
+import json
 from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from wellkept.core.errors import ProviderError
 from wellkept.core.records import record
-from wellkept.models.embedders.model_files import PinnedFile
+
+if TYPE_CHECKING:
+    import mmap
+    from collections.abc import Mapping
+
+    import numpy as np
+    import numpy.typing as npt
+
+_READ_BLOCK_BYTES = 1 << 20
+
+
+@record
+class PinnedFile:
+    """One file of an installed package, with the size and hash it must have."""
+
+    package: str
+    relative_path: str
+    size_bytes: int
+    sha256: str
+    install_hint: str
+
+    def locate(self) -> Path:
+        """The file's path; checks its size, not its hash."""
+        path = self._folder() / self.relative_path
+        try:
+            found_bytes = path.stat().st_size
+        except OSError:
+            raise ProviderError(
+                f"The package {self.package} is installed, but {self.relative_path} is missing.",
+                hint=self.install_hint,
+            ) from None
+        if found_bytes != self.size_bytes:
+            raise ProviderError(
+                f"{self.relative_path} of {self.package} has {found_bytes} bytes, "
+                f"{self.size_bytes} were expected: a different version or a damaged install.",
+                hint=self.install_hint,
+            )
+        return path
+
+    def verify(self) -> None:
+        """Check the pinned hash; slow, for `doctor`."""
+        import hashlib
+
+        digest = hashlib.sha256()
+        with self.locate().open("rb") as stream:
+            while block := stream.read(_READ_BLOCK_BYTES):
+                digest.update(block)
+        if digest.hexdigest() != self.sha256:
+            raise ProviderError(
+                f"{self.relative_path} of {self.package} does not match its pinned SHA-256.",
+                hint=self.install_hint,
+            )
+
+    def _folder(self) -> Path:
+        # For a top-level name find_spec locates the package without executing it.
+        spec = find_spec(self.package)
+        if spec is None or not spec.submodule_search_locations:
+            raise ProviderError(
+                f"The package {self.package}, which carries the model's weights, is not installed.",
+                hint=self.install_hint,
+            )
+        return Path(spec.submodule_search_locations[0])
+
+
+def read_safetensors(path: Path) -> Mapping[str, npt.NDArray[np.number]]:
+    """Every tensor of the file as a read-only view into the mapped file.
+
+    The format is eight bytes of header length, a JSON header, then raw little-endian numbers.
+    Reading it here saves a dependency and a copy of the weights.
+    """
+    import mmap
+
+    with path.open("rb") as stream:
+        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        return _tensors(mapped)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ProviderError(
+            f"{path.name} is not a readable file of weights.",
+            hint="Reinstall the package that carries the model.",
+        ) from None
+
+
+def _tensors(mapped: mmap.mmap) -> Mapping[str, npt.NDArray[np.number]]:
+    import numpy as np
+
+    kinds = {"I8": np.dtype("i1"), "F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
+    begin_of_numbers = 8 + int.from_bytes(mapped[:8], "little")
+    header = cast("dict[str, dict[str, object]]", json.loads(mapped[8:begin_of_numbers]))
+    tensors: dict[str, npt.NDArray[np.number]] = {}
+    for name, entry in header.items():
+        kind = kinds.get(str(entry.get("dtype")))
+        if kind is None:
+            continue  # metadata
+        begin, end = cast("tuple[int, int]", entry["data_offsets"])
+        flat = np.frombuffer(
+            mapped,
+            dtype=kind,
+            count=(end - begin) // kind.itemsize,
+            offset=begin_of_numbers + begin,
+        )
+        tensors[name] = flat.reshape(cast("list[int]", entry["shape"]))
+    return tensors
 
 
 @record

@@ -153,7 +153,7 @@ def _shipped() -> Mapping[str, Calibration]:
 
 
 def _cosines(embedder: Embedder, pairs: Sequence[LabelledPair]) -> list[float]:
-    from wellkept.models.embedders.vectors import cosine
+    from wellkept.models.embedders.words import cosine
 
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
     vectors = dict(zip(texts, embedder.embed_documents(texts), strict=True))

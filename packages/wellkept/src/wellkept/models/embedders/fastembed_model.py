@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wellkept.models.embedders.vectors import pack_unit
+from wellkept.models.embedders.words import pack_unit
 from wellkept.models.model_runtime import keep_quiet, running
 
 if TYPE_CHECKING:

@@ -88,7 +88,7 @@ def _embed_in_batches(
     dimension: int,
 ) -> list[bytes]:
     """Embed all `texts`, split into requests within the limits."""
-    from wellkept.models.embedders.vectors import pack_unit
+    from wellkept.models.embedders.words import pack_unit
 
     vectors = [bytes(4 * dimension)] * len(texts)
     numbered = [(i, _sendable(t, limits)) for i, t in enumerate(texts) if t.strip()]

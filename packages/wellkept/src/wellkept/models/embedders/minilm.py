@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.errors import ProviderError
 from wellkept.models.embedders.bundled_models import MINILM
-from wellkept.models.embedders.vectors import pack_unit
+from wellkept.models.embedders.words import pack_unit
 from wellkept.models.model_runtime import keep_quiet, running
 
 if TYPE_CHECKING:

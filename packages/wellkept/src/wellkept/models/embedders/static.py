@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wellkept.models.embedders.bundled_models import STATIC
-from wellkept.models.embedders.model_files import read_safetensors
-from wellkept.models.embedders.vectors import pack_unit
-from wellkept.models.embedders.words import WordTokenizer
+from wellkept.models.embedders.bundled_models import STATIC, read_safetensors
+from wellkept.models.embedders.words import WordTokenizer, pack_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

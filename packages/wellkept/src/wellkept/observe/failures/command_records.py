@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TypeAlias, cast
 
+from wellkept.core.clock import to_ms
 from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import UsageError
 from wellkept.core.ports.key_values import KeyValueStore
 from wellkept.core.records import record, replace
-from wellkept.observe.failures.permissions import is_permission
-from wellkept.text.events.tool_steps import ToolStep
+from wellkept.observe.failures.intent import is_permission
+from wellkept.text.events.tool_steps import ToolStep, short_hash
 from wellkept.text.shell.purpose import Purpose
 from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
 
@@ -75,9 +76,14 @@ class CommandRecord:
 
 @record
 class CommandRecords:
-    """All records of a project, the least recently run first."""
+    """All records of a project, the least recently run first. `counted` names the latest runs: one
+    that is taken again after a conflict or a crash counts once."""
 
     records: tuple[CommandRecord, ...] = ()
+    counted: tuple[str, ...] = ()
+
+
+_NONE = CommandRecords()
 
 
 def runs_of_step(step: ToolStep) -> list[CommandRun]:
@@ -100,26 +106,32 @@ def runs_of_step(step: ToolStep) -> list[CommandRun]:
 def record_runs(
     store: KeyValueStore, runs: Sequence[CommandRun], *, project: str, session_id: str
 ) -> None:
-    """Add the runs of one session."""
-    if not runs:
+    """Add the runs of one session, each once."""
+    before = _read(store, project)
+    counted = dict.fromkeys(before.counted)
+    fresh = {f"{session_id} {to_ms(run.at)} {short_hash(run.line)}": run for run in runs}
+    fresh = {name: run for name, run in fresh.items() if name not in counted}
+    if not fresh:
         return
-    known = {one.line: one for one in read_records(store, project)}
-    for run in runs:
-        before = known.pop(run.line, CommandRecord(line=run.line, purpose=run.purpose))
-        known[run.line] = _after(before, run, session_id)
-    kept = CommandRecords(tuple(known.values())[-_MAX_RECORDS:])
+    known = {one.line: one for one in before.records}
+    for run in fresh.values():
+        old = known.pop(run.line, CommandRecord(line=run.line, purpose=run.purpose))
+        known[run.line] = _after(old, run, session_id)
+    kept = CommandRecords(tuple(known.values())[-_MAX_RECORDS:], (*counted, *fresh)[-_MAX_RECORDS:])
     store.put_value(_NAMESPACE, project, cast("Json", record_to_json(kept)))
 
 
 def read_records(store: KeyValueStore, project: str) -> tuple[CommandRecord, ...]:
     """The records of a project; none when another version wrote them."""
+    return _read(store, project).records
+
+
+def _read(store: KeyValueStore, project: str) -> CommandRecords:
     value = store.get_value(_NAMESPACE, project)
-    if not isinstance(value, dict):
-        return ()
     try:
-        return record_from_json(CommandRecords, value).records
+        return record_from_json(CommandRecords, value) if isinstance(value, dict) else _NONE
     except UsageError:
-        return ()
+        return _NONE
 
 
 def forget_records(store: KeyValueStore, project: str) -> None:

@@ -7,9 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from wellkept.core.records import record, replace
 from wellkept.core.session.steps import MAX_COMMAND_CHARS, SessionStep
-from wellkept.observe.failures.argument_values import changed_value
-from wellkept.observe.failures.intent import Change, bare_line, relation
-from wellkept.observe.failures.permissions import is_destructive, is_permission
+from wellkept.observe.failures.intent import (
+    Change,
+    bare_line,
+    changed_value,
+    is_destructive,
+    is_permission,
+    relation,
+)
 from wellkept.observe.failures.way_out import Attempt, WayOut, compare, relative_to
 from wellkept.text.events.failure_cause import failed_command, is_moved, is_setup_cause
 from wellkept.text.events.tool_steps import ToolStep

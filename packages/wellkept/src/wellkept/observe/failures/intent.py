@@ -1,15 +1,17 @@
 """Whether two commands try to do the same thing, and how their words differ.
 
-Read through wrappers, tool folders, workspaces and folders. Pure functions on parsed commands.
+Read through wrappers, tool folders, workspaces and folders; also which lines a person allows once
+and nobody offers. Pure functions on parsed commands.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
+from wellkept.core.records import record
 from wellkept.core.text import shorten
 from wellkept.text.events.failure_cause import absent_tool, is_moved, is_nothing_ran
 from wellkept.text.shell.purpose import Purpose
@@ -204,3 +206,98 @@ def _one_option(before: Sequence[str], after: Sequence[str]) -> bool:
 
 def _is_end(part: Sequence[str], whole: Sequence[str]) -> bool:
     return 2 <= len(part) < len(whole) and list(whole[-len(part) :]) == list(part)
+
+
+_PERMISSIONS = re.compile(
+    r"(?:^|\s)(?:--no-verify|--no-gpg-sign|--force(?:-with-lease)?|--dangerously\S*|--yolo"
+    r"|--allow-\S+|--skip-\S+|--insecure|-k|--privileged|--no-check\S*|--disable-\S*check\S*"
+    r"|--ignore-\S*(?:certificate|ssl|security)\S*|--break-system-packages|--unsafe-perm"
+    r"|--admin|--accept-data-loss|--legacy-peer-deps)(?=\s|=|$)"
+    r"|commit\.gpgsign=false|\bHUSKY=0|\bSKIP=|\bHUSKY_SKIP\w*=|\bchmod (?:-R )?777|\bsudo\b"
+    r"|\bgit push\b.*\s(?:-f|main|master)\b|\bgit\s+(?:-\S+\s+)*config\b"
+    r"|\bgit\s+-c\s+\S+=|NODE_TLS_REJECT_UNAUTHORIZED=0|PYTHONHTTPSVERIFY=0"
+    r"|StrictHostKeyChecking=no|GIT_SSL_NO_VERIFY"
+)
+_DESTROYS = re.compile(
+    r"(?:^|[\s;&|])(?:rm|rmdir|del|shred|truncate)\s|\bgit\s+(?:-\S+\s+)*"
+    r"(?:clean\b|reset\s+--hard|checkout\s+(?:--\s|\.)|restore\b|branch\s+-D|stash\s+drop)"
+    r"|\b(?:drop\s+(?:table|database|schema)|truncate\s+table|delete\s+from)\b"
+    r"|\bdocker\s+(?:\S+\s+)?(?:prune|rm|rmi|down\s+.*-v)\b|\bkubectl\s+delete\b"
+    r"|\b(?:migrate\s+reset|db:(?:drop|reset)|mkfs|dd\s+if=)|\bkill(?:all)?\b|\bpkill\b",
+    re.IGNORECASE,
+)
+
+
+def is_permission(line: str) -> bool:
+    """Whether a command line goes around a check or a protection."""
+    return _PERMISSIONS.search(line) is not None
+
+
+def is_destructive(line: str) -> bool:
+    """Whether a command line removes something: never offered without a word of warning."""
+    return _DESTROYS.search(line) is not None
+
+
+_MIN_CHARS = 3
+_QUOTED = re.compile(r"['\"`]([^'\"`\s]{3,80})['\"`]|\b([\w.-]+(?:\.[\w-]+)+:\d+)\b")
+_NAME = re.compile(
+    r"(?P<name>--?[A-Za-z][\w-]*|\b[A-Za-z][\w.-]*)(?P<between>[\s]*[:=]?[\s]*)[\"'\\]*$"
+)
+_WORD_BEFORE = 48
+_VALUE = r"(?:\s*[:=]\s*|\s+)[\"'\\]*(?P<value>[^\s\"'`,;|)}\\]+)"
+
+
+@record
+class ValueChange:
+    """The name that a value stands behind, the value that failed, and the one that worked."""
+
+    name: str
+    old: str
+    new: str
+
+
+def changed_value(failed: ShellCommand, worked: ShellCommand, cause: str) -> ValueChange | None:
+    """The value that the cause names and that a success has another one for."""
+    if _call(failed) != _call(worked) or not cause:
+        return None
+    for old in _named_values(cause):
+        name = _name_of(old, failed.text)
+        new = value_of(name, worked.text) if name else None
+        if name and new and new != old and _is_name(new) and _is_name(old):
+            return ValueChange(name, old, new)
+    return None
+
+
+def _call(command: ShellCommand) -> tuple[str, ...]:
+    return tuple(word for word in command.words if not word.startswith("-"))[:2]
+
+
+def value_of(name: str, text: str) -> str | None:
+    """The value behind a name in a command's text."""
+    bound = r"(?<![\w-])" if name.startswith("-") else r"(?<![\w.-])"
+    found = re.search(bound + re.escape(name) + _VALUE, text)
+    return found["value"] if found else None
+
+
+def _named_values(cause: str) -> Iterator[str]:
+    for match in _QUOTED.finditer(cause):
+        value = match[1] or match[2]
+        yield value
+        yield from (part for part in re.split(r"[/:@]", value) if len(part) >= _MIN_CHARS)
+
+
+def _name_of(value: str, text: str) -> str | None:
+    """The option or field that a value stands behind."""
+    for at in re.finditer(rf"(?<![\w./-]){re.escape(value)}(?![\w./=:-])", text):
+        found = _NAME.search(text[max(0, at.start() - _WORD_BEFORE) : at.start()])
+        if found and (found["name"].startswith("-") or found["between"].strip()):
+            return found["name"]
+    return None
+
+
+def _is_name(value: str) -> bool:
+    """Whether a value can be right for long: not a number, a hash or a variable."""
+    letters = sum(map(str.isalpha, value))
+    is_hash = re.fullmatch(r"[0-9a-f]{7,40}", value) is not None
+    is_address = re.fullmatch(r"[\d.]+(?::\d+)?|:?\d{2,5}", value) is not None
+    return not is_hash and "$" not in value and (letters >= _MIN_CHARS or is_address)

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from wellkept.core.text import shorten
-from wellkept.observe.failures.argument_values import value_of
-from wellkept.observe.failures.intent import Change, form_words, raw_words, tool_position
+from wellkept.observe.failures.intent import Change, form_words, raw_words, tool_position, value_of
 from wellkept.observe.failures.way_out import WayOut
 from wellkept.text.events.failure_cause import absent_tool, is_nothing_ran
 from wellkept.text.shell.purpose import Purpose

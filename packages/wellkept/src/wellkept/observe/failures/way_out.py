@@ -16,17 +16,18 @@ from collections.abc import Iterator, Sequence
 
 from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
-from wellkept.observe.failures.argument_values import changed_value
 from wellkept.observe.failures.intent import (
     Change,
     bare_line,
+    changed_value,
     changed_word,
+    is_destructive,
+    is_permission,
     raw_words,
     reaches_absent_tool,
     relation,
     tool_position,
 )
-from wellkept.observe.failures.permissions import is_destructive, is_permission
 from wellkept.text.events.failure_cause import (
     absent_tool,
     is_moved,

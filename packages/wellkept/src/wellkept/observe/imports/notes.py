@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wellkept.core.changes import Close
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.core.records import field, record, replace
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # Shared with `repository`: what `init` imported is not imported again.
 _NAMESPACE = "intake"
+CLIENT_NOTES = "client-notes:"
+"""How the keys of what agents noted in their clients' files begin."""
 _CHUNK = 200
 
 
@@ -101,6 +104,30 @@ def _store(engine: Engine, report: NotesReport, project: str, chunk: Sequence[Pa
         _count(report, project, passage, outcome)
     if stored and not report.dry_run:
         engine.store.put_value(_NAMESPACE, project, imported)
+
+
+def has_notes(engine: Engine, project: str) -> bool:
+    """Whether agents' memory files of this project were taken in before."""
+    known: Json = engine.store.get_value(_NAMESPACE, project)
+    return isinstance(known, dict) and any(key.startswith(CLIENT_NOTES) for key in known)
+
+
+def close_gone(engine: Engine, project: str, notes: Iterable[ProjectNote | Skipped]) -> int:
+    """Close what agents' memory files said and say no more, unless a person verified or pinned it;
+    returns how many. `notes` is everything that stands there now."""
+    known: Json = engine.store.get_value(_NAMESPACE, project)
+    imported = dict(known) if isinstance(known, dict) else {}
+    current = {_key(note.passage) for note in notes if isinstance(note, ProjectNote)}
+    gone = [key for key in imported if key.startswith(CLIENT_NOTES) and key not in current]
+    for key in gone:
+        del imported[key]
+        memory = engine.store.find_key(key, project=project, user_scope=False)
+        if memory is not None and not (memory.user_verified or memory.pinned):
+            at = max(engine.clock(), memory.valid_from)
+            engine.store.apply([Close(memory.id, at)])
+    if gone:
+        engine.store.put_value(_NAMESPACE, project, imported)
+    return len(gone)
 
 
 def _outcomes(

@@ -16,9 +16,10 @@ from pathlib import Path
 from wellkept.core.changes import Close
 from wellkept.core.codec import Json
 from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.memory import Memory
 from wellkept.core.query import FileLink
 from wellkept.core.records import field, record, replace
-from wellkept.core.types import Progress
+from wellkept.core.types import EvidenceKind, Progress
 from wellkept.graph.history.commits import PastCommit
 from wellkept.graph.history.git_log import Commit, read_history_and_past
 from wellkept.memory.engine import Engine
@@ -27,9 +28,6 @@ from wellkept.memory.remember import RememberOutcome
 from wellkept.observe.failures.declared_commands import (
     VERIFIED,
     VERIFIED_CONFIDENCE,
-    DeclaredCommand,
-    put_declared,
-    read_declared,
 )
 from wellkept.observe.imports.repository_docs import (
     Skipped,
@@ -39,7 +37,8 @@ from wellkept.observe.imports.repository_docs import (
     walk_files,
 )
 from wellkept.observe.learning.linked_files import history_links, link_history
-from wellkept.project.commands.collect import ProjectCommands
+from wellkept.project.commands.declared import declared
+from wellkept.project.pages import renew_layout
 from wellkept.project.repository.documents import is_document
 from wellkept.project.repository.read import STAGES, ProjectKnowledge, read_project
 from wellkept.project.repository.statement import PREFIX, Statement
@@ -114,8 +113,8 @@ def import_repository(
     run.close_removed(found.statements)
     if past:
         run.report = replace(run.report, links=link_history(engine, home, links))
-    put_declared(engine.store, home, _declared(found.commands))
     engine.store.put_value(_NAMESPACE, home, dict(run.imported))
+    renew_layout(engine, home)
     return replace(
         run.report,
         documents=found.documents,
@@ -158,19 +157,6 @@ def _with_present_files(commits: Iterable[Commit], present: frozenset[str]) -> l
         if commit.is_bulk
         else replace(commit, files=tuple(path for path in commit.files if path in present))
         for commit in commits
-    ]
-
-
-def _declared(commands: ProjectCommands) -> list[DeclaredCommand]:
-    return [
-        DeclaredCommand(
-            purpose=one.purpose.value,
-            command=redact(one.command).text,
-            source=one.source,
-            key=f"{PREFIX}command:{one.purpose.value.replace(' ', '-')}",
-            runs=redact(one.runs).text,
-        )
-        for one in commands.best()
     ]
 
 
@@ -218,21 +204,38 @@ class _Import:
     def store(self, found: ProjectKnowledge, *, progress: Progress | None) -> None:
         """Store statements that are new or changed; history oldest first, so that ids follow the
         order of events."""
-        verified = {
-            one.key for one in read_declared(self.engine.store, self.project) if one.worked_at
-        }
-        statements = [
-            replace(one, tags=(*one.tags, VERIFIED), confidence=VERIFIED_CONFIDENCE)
-            if PREFIX + one.key in verified
-            else one
-            for one in sorted(found.statements, key=_age)
-        ]
-        passages = [one.passage() for one in statements]
-        fresh = [p for p in passages if self.imported.get(_key(p)) != _fingerprint(p)]
+        passages = [one.passage() for one in sorted(found.statements, key=_age)]
+        changed = [p for p in passages if self.imported.get(_key(p)) != _fingerprint(p)]
+        fresh = [self._still_verified(p) for p in changed if not self._is_corrected(p)]
         self._count(RememberOutcome.UNCHANGED, len(passages) - len(fresh))
         self._store_new(fresh, progress=progress)
         if progress is not None:
             progress(1, 1)
+
+    def _is_corrected(self, passage: Passage) -> bool:
+        """Whether a person put it right: their word stands, whatever the files say since."""
+        known = self._known(passage)
+        return known is not None and known.has_persons_word
+
+    def _still_verified(self, passage: Passage) -> Passage:
+        """A command that a session saw succeed stays verified when its statement is reworded."""
+        known = self._known(passage)
+        before = declared(known) if known is not None else None
+        if known is None or before is None or before.worked_at is None:
+            return passage
+        if f"`{before.command}`" not in passage.draft.content:
+            return passage
+        seen = tuple(one for one in known.evidence if one.kind is EvidenceKind.SESSION)
+        draft = replace(
+            passage.draft,
+            tags=(*passage.draft.tags, VERIFIED),
+            confidence=VERIFIED_CONFIDENCE,
+            evidence=(*passage.draft.evidence, *seen),
+        )
+        return replace(passage, draft=draft)
+
+    def _known(self, passage: Passage) -> Memory | None:
+        return self.engine.store.find_key(_key(passage), project=self.project, user_scope=False)
 
     def close_removed(self, statements: Iterable[Statement]) -> None:
         """Close memories whose source is gone, unless the user verified or pinned them. A commit

@@ -7,29 +7,42 @@ project only by its folder name match this project by that name.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from wellkept.core.errors import NotFoundError, UsageError
-from wellkept.core.memory import MemoryDraft
+from wellkept.core.memory import MemoryDraft, Relation
+from wellkept.core.query import Filter
 from wellkept.core.records import record, replace
-from wellkept.core.types import MemoryType, Scope, Source
+from wellkept.core.types import MemoryType, RelationType, Scope, Source
 from wellkept.graph.history.git_log import read_past
 from wellkept.memory.exchange.markdown_document import read_front_matter
 from wellkept.memory.exchange.passages import Passage
-from wellkept.observe.imports.notes import NotesReport, ProjectNote, import_notes, readable
+from wellkept.observe.imports.notes import (
+    CLIENT_NOTES,
+    NotesReport,
+    ProjectNote,
+    close_gone,
+    has_notes,
+    import_notes,
+    readable,
+)
 from wellkept.observe.imports.repository import history_passages
 from wellkept.observe.imports.repository_docs import Skipped, passages, read_document
 from wellkept.observe.learning.linked_files import history_links, link_history
 from wellkept.store.other_tools.records import DamagedRow, Notes, ToolNote, moment
+from wellkept.text.contradictions.supersedes import supersedes
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from wellkept.core.ports.store import Store
     from wellkept.core.types import Progress
+    from wellkept.memory.engine import Engine
     from wellkept.memory.workspace import Workspace
 
 MAX_COMMITS: Final = 10_000
@@ -55,6 +68,7 @@ _TYPES: Final[Mapping[str, MemoryType]] = MappingProxyType(
 )
 _MAX_JSON_BYTES: Final = 256 << 20
 _MAX_TAGS: Final = 20
+_NOTED: Final = "client-notes"
 
 
 @record(kw_only=True)
@@ -78,10 +92,13 @@ def import_source(
     progress: Progress | None = None,
 ) -> NotesReport:
     """Import one of `SOURCES`."""
+    engine, project = request.services.engine, request.services.project
     notes = SOURCES[name](request)
-    report = import_notes(
-        request.services.engine, name, notes, since=since, dry_run=dry_run, progress=progress
-    )
+    if name == _NOTED:
+        notes = list(doubted(engine, project, notes))
+    report = import_notes(engine, name, notes, since=since, dry_run=dry_run, progress=progress)
+    if name == _NOTED and not (dry_run or request.paths or report.skipped):
+        report.changed += close_gone(engine, project, notes)
     if name == "git" and not dry_run:
         _link_files(request)
     return report
@@ -142,6 +159,101 @@ def _document(
         scope = Scope.USER if personal else passage.draft.scope
         draft = replace(passage.draft, scope=scope, files=() if personal else passage.draft.files)
         yield ProjectNote(request.services.project, Passage(passage.ref, draft))
+
+
+# -- What agents noted for themselves -------------------------------------------------------------
+
+
+def keep_notes_in_step(engine: Engine, project: str, root: Path) -> int:
+    """Take in what changed in memory files that were imported before; returns how much did."""
+    if not has_notes(engine, project):
+        return 0
+    found = client_notes(project, root, home=Path.home(), environment=os.environ)
+    notes = list(doubted(engine, project, found))
+    report = import_notes(engine, _NOTED, notes)
+    if not report.skipped:
+        report.changed += close_gone(engine, project, notes)
+    return report.new + report.changed
+
+
+def doubted(
+    engine: Engine, project: str, notes: Iterable[ProjectNote | Skipped]
+) -> Iterator[ProjectNote | Skipped]:
+    """The notes; one that contradicts a person is kept beside their words, and waits for review."""
+    theirs = [*engine.store.iterate(Filter(project=project, sources=(Source.USER_TAUGHT,)))]
+    for note in notes:
+        if isinstance(note, Skipped):
+            yield note
+            continue
+        draft = note.passage.draft
+        said = [line for line in draft.content.splitlines() if line.strip()]
+        against = tuple(
+            Relation(RelationType.CONFLICTS_WITH, target_id=one.id)
+            for one in theirs
+            if any(supersedes(one.content, line) for line in said)
+        )
+        marked = replace(draft, relations=against, needs_review=True) if against else draft
+        yield ProjectNote(note.project, Passage(note.passage.ref, marked))
+
+
+def _client_notes(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
+    services = request.services
+    usual = _note_folders(services.root, request.home, request.environment)
+    _refuse(request, any(folder.is_dir() for folder, _ in usual))
+    return client_notes(
+        services.project,
+        services.root,
+        home=request.home,
+        environment=request.environment,
+        paths=request.paths,
+    )
+
+
+def _note_folders(
+    root: Path, home: Path, environment: Mapping[str, str]
+) -> tuple[tuple[Path, bool], ...]:
+    """Where clients keep what their agents noted; True for a folder of all projects."""
+    claude = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    codex = Path(environment.get("CODEX_HOME") or home / ".codex")
+    mine = claude / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(root)) / "memory"
+    return ((mine, False), (codex / "memories", True), (claude / "plans", True))
+
+
+def client_notes(
+    project: str,
+    root: Path,
+    *,
+    home: Path,
+    environment: Mapping[str, str],
+    paths: Sequence[Path] = (),
+) -> Iterator[ProjectNote | Skipped]:
+    """Memory files and plans: agents' words. Of files for all projects what names this one."""
+    places = [(one, False) for one in paths] or _note_folders(root, home, environment)
+    named = re.compile(rf"(?<![\w/]){re.escape(str(root))}(?![\w-])")
+    for folder, is_shared in places:
+        for path in sorted(folder.rglob("*.md")):
+            text = read_document(folder, path.relative_to(folder).as_posix())
+            if isinstance(text, Skipped):
+                yield text
+                continue
+            parts = re.split(r"(?m)^(?=# )", text) if is_shared else [text]
+            kept = "".join(one for one in parts if not is_shared or named.search(one))
+            for passage in passages(readable(path), kept):
+                ref = f"{CLIENT_NOTES}{passage.ref}"
+                noted = replace(passage.draft, key=ref, source=Source.AGENT_EXPLICIT, files=())
+                yield ProjectNote(project, Passage(ref, noted))
+
+
+def _refuse(request: SourceRequest, is_usual: bool) -> None:
+    for path in request.paths:
+        if not path.is_dir():
+            raise UsageError(
+                f"{readable(path)} is no folder.", hint="Name a folder of notes (*.md)."
+            )
+    if not request.paths and not is_usual:
+        raise NotFoundError(
+            "There are no notes of Claude Code or Codex about this project.", hint="Name a folder."
+        )
 
 
 # -- Other tools ----------------------------------------------------------------------------------
@@ -303,6 +415,7 @@ SOURCES: Final[Mapping[str, Callable[[SourceRequest], Iterator[ProjectNote | Ski
         {
             "git": _git,
             "instructions": _instructions,
+            "client-notes": _client_notes,
             "claude-mem": _claude_mem,
             "mem0": _mem0,
             "basic-memory": _basic_memory,

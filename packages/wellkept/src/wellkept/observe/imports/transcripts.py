@@ -95,9 +95,7 @@ def import_transcripts(
     run = _Run(services, taker, TranscriptReport(source=source, dry_run=dry_run), progress)
     run.take(run.chosen(found, wanted))
     if learn and taker.due and not dry_run:
-        learned = Observer(services).learn(
-            list(taker.due), daily_model_tokens=0, with_vectors=False
-        )
+        learned = Observer(services).learn(list(taker.due), with_vectors=False)
         run.report.problems.extend(learned.problems)
     return run.finish()
 

@@ -50,7 +50,6 @@ class DrainRules:
     taken_days: int = 30
     injection_days: int = 180
     injection_lines: int = 50_000
-    silent_after: int = 5
     apply_commands: bool = True
 
     @property
@@ -59,7 +58,6 @@ class DrainRules:
         return IngestRules(
             turns_between_summaries=self.turns_between_summaries,
             commands=CommandPolicy.ALL if self.apply_commands else CommandPolicy.NONE,
-            silent_after=self.silent_after,
         )
 
 

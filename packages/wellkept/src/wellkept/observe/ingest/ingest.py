@@ -24,7 +24,7 @@ from wellkept.memory.engine import Engine
 from wellkept.observe.failures.command_records import record_runs
 from wellkept.observe.failures.declared_commands import verify_declared
 from wellkept.observe.failures.lessons import close_disproved, save_way_out
-from wellkept.observe.injections.feedback import SILENT_AFTER, injection_changes
+from wellkept.observe.injections.feedback import injection_changes
 from wellkept.observe.model import event_log
 from wellkept.observe.session.memory_changes import memory_changes
 from wellkept.observe.session.reducer import (
@@ -36,7 +36,7 @@ from wellkept.observe.session.reducer import (
 )
 from wellkept.observe.settled import keep_settlement
 from wellkept.text.memory_commands.named_things import nothing_named
-from wellkept.text.secrets.values import MARK
+from wellkept.text.secrets.shape import MARK
 from wellkept.text.shell.environment import Environment
 
 _ATTEMPTS = 4
@@ -70,7 +70,6 @@ class IngestRules:
 
     turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
     commands: CommandPolicy = CommandPolicy.ALL
-    silent_after: int = SILENT_AFTER
 
 
 @record(frozen=False)
@@ -168,7 +167,6 @@ class EventIngester:
             session,
             events,
             is_over=is_over or not session.is_open,
-            silent_after=self.rules.silent_after,
         )
 
     def not_ingested(self, events: Sequence[Event]) -> list[Event]:

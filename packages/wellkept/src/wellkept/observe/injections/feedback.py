@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from hashlib import sha256
 from itertools import takewhile
 
 from wellkept.core.changes import (
@@ -24,12 +25,19 @@ from wellkept.core.changes import (
 )
 from wellkept.core.clock import whole_ms
 from wellkept.core.memory import Memory
-from wellkept.core.ports.injections import Injection, InjectionFilter, LineOutcome, SilentLine
+from wellkept.core.ports.injections import (
+    InjectedLine,
+    Injection,
+    InjectionFilter,
+    LineOutcome,
+    LineScore,
+    SilentLine,
+)
 from wellkept.core.session.events import ContextInjected, Event
+from wellkept.core.session.hook_context import ContextLine
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
 from wellkept.observe.injections.outcomes import SessionOutcomes, TrackedLine, is_taught
-from wellkept.observe.injections.record import injection_of
 
 SILENT_AFTER = 5
 MAX_CONFIDENCE = 0.95
@@ -44,7 +52,6 @@ def injection_changes(
     events: Sequence[Event],
     *,
     is_over: bool,
-    silent_after: int = SILENT_AFTER,
 ) -> list[Change]:
     """Log what was injected, and decide about the lines of the session so far."""
     fresh = [injection_of(engine, e) for e in events if isinstance(e, ContextInjected)]
@@ -59,7 +66,7 @@ def injection_changes(
     changes: list[Change] = [PutInjection(one) for one in fresh]
     verdicts = outcomes.verdicts()
     if verdicts:
-        changes += [PutVerdicts(verdicts), *_consequences(engine, outcomes, silent_after)]
+        changes += [PutVerdicts(verdicts), *_consequences(engine, outcomes)]
     return changes
 
 
@@ -78,7 +85,7 @@ def _followed(
     return outcomes
 
 
-def _consequences(engine: Engine, outcomes: SessionOutcomes, silent_after: int) -> Iterator[Change]:
+def _consequences(engine: Engine, outcomes: SessionOutcomes) -> Iterator[Change]:
     """Changes that follow from what was decided, once for each line of the session."""
     at = whole_ms(engine.clock())
     by_id: dict[str, list[TrackedLine]] = {}
@@ -96,7 +103,7 @@ def _consequences(engine: Engine, outcomes: SessionOutcomes, silent_after: int) 
             case LineOutcome.HARM if LineOutcome.HARM not in before:
                 yield from _harmed(line, at)
             case LineOutcome.IGNORED if before == {LineOutcome.OPEN}:
-                yield from _ignored(engine, line, silent_after, at)
+                yield from _ignored(engine, line, at)
             case _:
                 continue
 
@@ -126,26 +133,60 @@ def _harmed(line: TrackedLine, at: datetime) -> Iterator[Change]:
     yield RequestReview(memory.id)
 
 
-def _ignored(
-    engine: Engine, line: TrackedLine, silent_after: int, at: datetime
-) -> Iterator[Change]:
+def _ignored(engine: Engine, line: TrackedLine, at: datetime) -> Iterator[Change]:
     memory = line.memory
     # The rest of a line's life: what came before its memory changed says nothing about it now.
     since = memory.updated_at if memory is not None else None
-    if (
-        not silent_after
-        or is_taught(line)
-        or (memory is None and line.signs.line.kind == "left_off")
-    ):
+    if is_taught(line) or (memory is None and line.signs.line.kind == "left_off"):
         return
     project, line_id = line.injection.project, line.signs.line.line_id
     former = engine.store.line_outcomes(project=project, line_id=line_id, since=since)
     told = [one for one in former if one not in (LineOutcome.OPEN, LineOutcome.UNCLEAR)]
     count = 1 + len(list(takewhile(lambda one: one is LineOutcome.IGNORED, told)))
-    if count >= silent_after:
+    if count >= SILENT_AFTER:
         reason = f"ignored in {count} sessions"
         yield PutSilence(project, line_id, SilentLine(line_id, at, reason))
 
 
 def _is_of_a_person(memory: Memory) -> bool:
     return memory.has_persons_word or memory.pinned
+
+
+def injection_of(engine: Engine, event: ContextInjected) -> Injection:
+    """The log entry of an event."""
+    ids = [line.memory_id for line in event.lines if line.memory_id is not None]
+    known = {memory.id: memory for memory in engine.store.get(ids)}
+    lines = tuple(_line(engine, line, known.get(line.memory_id or "")) for line in event.lines)
+    return Injection(
+        id=event.origin.event_id,
+        at=whole_ms(event.origin.at),
+        project=engine.store.canonical_project(event.project),
+        client=event.origin.client,
+        session_id=event.origin.session_id,
+        moment=event.moment,
+        agent=event.origin.agent,
+        trigger=event.trigger,
+        tokens=max(event.tokens, sum(line.tokens for line in lines)),
+        lines=lines,
+    )
+
+
+def text_line_id(text: str) -> str:
+    """The id of a line that has no other: equal texts have equal ids."""
+    folded = " ".join(text.casefold().split())
+    return f"text:{sha256(folded.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def _line(engine: Engine, line: ContextLine, memory: Memory | None) -> InjectedLine:
+    return InjectedLine(
+        line_id=line.id or text_line_id(line.text),
+        kind=line.kind,
+        text=line.text,
+        memory_id=line.memory_id,
+        reason=line.reason,
+        tokens=engine.count_tokens(line.text),
+        work_tokens=memory.work_tokens if memory is not None else None,
+        score=None
+        if line.score is None
+        else LineScore(line.score, line.importance, line.confidence),
+    )

@@ -24,7 +24,7 @@ from wellkept.core.text import content_words
 from wellkept.core.types import MemoryType
 from wellkept.observe import thresholds
 from wellkept.observe.learning.rules import digest
-from wellkept.observe.signals.scratchpad import backtrack_subject
+from wellkept.observe.signals.fold import backtrack_subject
 
 SCRATCHPAD_KINDS: tuple[SignalKind, ...] = tuple(k for k in SignalKind if k is not SignalKind.E2E)
 UNCONDITIONAL_KINDS: tuple[SignalKind, ...] = (SignalKind.DEAD_END,)
@@ -144,9 +144,7 @@ def _errors(scratchpad: Scratchpad, tasks: Sequence[TaskScratchpad]) -> Iterable
             "message": error.message,
             "command": error.command,
             "resolved": error.resolved_how,
-            "by": error.resolved_by,
             "in_progress": error.in_progress,
-            "files": list(error.files),
         }
         yield _signal(
             scratchpad, SignalKind.ERROR_RETRY, error.signature, count=error.count, detail=detail
@@ -178,11 +176,10 @@ def _backtracks(scratchpad: Scratchpad, tasks: Sequence[TaskScratchpad]) -> Iter
 def _dead_ends(scratchpad: Scratchpad, tasks: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:
     for task in tasks:
         for end in task.dead_ends:
-            later = [f.path for f in task.files if f.edits and f.last_step > end.last_step]
             detail: Json = {
                 "approach": end.approach,
                 "why": end.why,
-                "alternative": end.alternative or _alternative(later, end),
+                "instead": end.alternative,
                 "context": scratchpad.request,
                 "files": list(end.files),
                 "steps": end.last_step - end.first_step,
@@ -196,11 +193,6 @@ def _dead_end_subject(end: AbandonedApproach) -> str:
     words = " ".join(sorted(set(content_words(end.approach)))) if end.said else ""
     files = "\n".join(sorted(end.files)) if not end.said else ""
     return digest(words or files or end.approach)
-
-
-def _alternative(later: Sequence[str], end: AbandonedApproach) -> str | None:
-    named = [f"`{path}`" for path in later if path not in end.files]
-    return f"changing {', '.join(named[:4])}" if named else None
 
 
 def _notes(scratchpad: Scratchpad, tasks: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:

@@ -35,7 +35,6 @@ _MAX_FILES = 2_000
 _PARTNERS = 10
 _MAX_ROWS = 20_000
 _MIN_JOINT_CHANGES = 2
-_GROWTH = 1.25
 
 Pairs = dict[tuple[str, str], FileLink]
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from wellkept.core.changes import PutScratchpad, PutSignals
-from wellkept.core.payloads import ErrorPattern
 from wellkept.core.records import record, replace
 from wellkept.core.session.scratchpad import (
     Scratchpad,
@@ -25,7 +24,6 @@ from wellkept.core.session.scratchpad import (
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import with_retries
-from wellkept.observe.failures.lessons import find_way_outs
 from wellkept.observe.learning import outcomes, recipes
 from wellkept.observe.learning.evidence import (
     READING_KINDS,
@@ -35,7 +33,6 @@ from wellkept.observe.learning.evidence import (
     unconditional_signals,
 )
 from wellkept.observe.learning.file_usage import FileUsage
-from wellkept.observe.learning.model_wording import reword_conclusions
 from wellkept.observe.learning.rules import Conclusion, infer, key_of
 from wellkept.observe.learning.save import (
     PromotionBasis,
@@ -80,7 +77,6 @@ class PromotionRules:
     commit_exists: CommitExists = _always
     find_commit: FindCommit = no_commit
     complexity: Complexity | None = None
-    daily_model_tokens: int = 0
     methodology: Methodology = NATIVE
 
 
@@ -187,9 +183,7 @@ class _Promotion:
         recipes.record_success(engine, basis, signals)
         if len(tasks) == len(self._scratchpad.tasks):
             outcomes.close_work_state(engine, self._session)
-            outcomes.consolidate_outcomes(
-                engine, self._scratchpad, records, daily_tokens=self._rules.daily_model_tokens
-            )
+            outcomes.consolidate_outcomes(engine, self._scratchpad, records)
         self._mark_promoted(tasks, saved)
         return self._report(saved)
 
@@ -270,10 +264,9 @@ class _Promotion:
         return [*found, *([recipe] if recipe else [])]
 
     def _file_usage(self, known: Mapping[SignalKind, Sequence[SessionSignal]]) -> FileUsage:
-        """The sessions that used the files of pairs and backtracks."""
+        """The sessions that used the files of pairs."""
         pairs = (s.subject.split("\n") for s in known.get(SignalKind.CO_ACCESS, ()))
         files = {path for pair in pairs for path in pair}
-        files |= {s.subject.split("\n")[1] for s in known.get(SignalKind.BACKTRACK, ())}
         if not files:
             return FileUsage()
         return FileUsage(
@@ -286,7 +279,7 @@ class _Promotion:
         )
 
     def _save(self, found: Sequence[Conclusion], basis: PromotionBasis) -> list[SavedConclusion]:
-        """Score, filter, cap, reword and save."""
+        """Score, filter, cap and save."""
         latest = self._engine.store.sessions(project=basis.project, limit=1)
         now = max([self._session.last_event_at, *(s.last_event_at for s in latest)])
         scored = [
@@ -298,14 +291,7 @@ class _Promotion:
         cap = CAPS[self._rules.complexity or complexity_of(self._scratchpad)]
         room = cap - self._scratchpad.promoted_count
         saved: list[SavedConclusion] = []
-        reworded = reword_conclusions(
-            self._engine,
-            good,
-            daily_tokens=self._rules.daily_model_tokens,
-            is_known=self._is_saved,
-            limit=room,
-        )
-        for conclusion, score in reworded:
+        for conclusion, score in good:
             if room <= 0 and not self._is_saved(conclusion):
                 self._skip(conclusion, "the cap for work of this size is reached")
                 continue
@@ -323,27 +309,11 @@ class _Promotion:
         return found is not None
 
     def _is_good(self, conclusion: Conclusion, score: Score) -> bool:
-        if self._has_way_out(conclusion):
-            self._skip(conclusion, "a way out of this failure is known")
-            return False
         min_score = conclusion.rule.min_score
         if score.total > min_score or score.is_known or self._is_saved(conclusion):
             return True
         self._skip(conclusion, f"score {score.total:.2f} is not above {min_score}")
         return False
-
-    def _has_way_out(self, conclusion: Conclusion) -> bool:
-        """Whether a way out says more about an error than that it keeps coming."""
-        error = conclusion.payload
-        if not isinstance(error, ErrorPattern) or not error.command:
-            return False
-        known = find_way_outs(
-            self._engine,
-            project=self._scratchpad.project,
-            command=error.command,
-            cause=error.error,
-        )
-        return next(known, None) is not None
 
     def _skip(self, conclusion: Conclusion, reason: str) -> None:
         self._skipped.append(SkippedConclusion(conclusion.rule.name, conclusion.subject, reason))

@@ -116,7 +116,7 @@ def _scratchpad(engine: Engine, session_id: str) -> Scratchpad:
     session = engine.store.get_session(session_id)
     if session is None:
         raise NotFoundError(
-            f"There is no session {session_id!r}.", hint="`wellkept sessions` lists them."
+            f"There is no session {session_id!r}.", hint="`wellkept session list` lists them."
         )
     return Scratchpad(
         session_id=session.id, project=session.project, updated_at=session.last_event_at

@@ -67,9 +67,11 @@ def tokens_of(signal: SessionSignal, exact: Collection[str]) -> tuple[Token, ...
     return tuple(dict.fromkeys(named))
 
 
-def without_tests(tokens: Sequence[Token]) -> tuple[Token, ...]:
-    """The steps without test runs."""
-    return tuple(token for token in tokens if not _is_test_run(*token))
+def before_tests(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    """The steps before the last test run, without other test runs; all where nothing is tested."""
+    tested = [number for number, token in enumerate(tokens) if _is_test_run(*token)]
+    end = tested[-1] if tested else len(tokens)
+    return tuple(token for token in tokens[:end] if not _is_test_run(*token))
 
 
 def steps_of(signal: SessionSignal) -> list[Step]:
@@ -214,17 +216,16 @@ def _conclusion(tokens: tuple[Token, ...], sequences: Sequence[SessionSignal]) -
 
 
 def _step(token: Token, sequences: Sequence[SessionSignal]) -> RecipeStep:
-    """One step, with its exact file or command when all sessions agree on it."""
+    """One step: its file when all sessions agree on it, its command as it ran last."""
     tool, scope = token
-    whats = {
-        what for s in sequences for name, wide, what in steps_of(s)
+    whats = [
+        what for s in sorted(sequences, key=lambda s: s.at) for name, wide, what in steps_of(s)
         if name == tool and scope in (wide, what)
-    }  # fmt: skip
-    same = scope if scope in whats else next(iter(whats)) if len(whats) == 1 else None
+    ]  # fmt: skip
     if tool == "edit":
-        text = f"edit `{same}`" if same else f"add or edit a file like `{scope}`"
-        return RecipeStep(text, canonical_file=same)
-    return RecipeStep(f"run `{same or scope}`")
+        same = scope if scope in whats else whats[0] if len(set(whats)) == 1 else None
+        return RecipeStep(f"edit `{same or scope}`", canonical_file=same)
+    return RecipeStep(f"run `{whats[-1] if whats else scope}`")
 
 
 def _pattern(sequences: Sequence[SessionSignal]) -> str:
@@ -297,13 +298,13 @@ def record_failure(engine: Engine, basis: PromotionBasis, signals: Sequence[Sess
 def _followed(
     engine: Engine, basis: PromotionBasis, signals: Sequence[SessionSignal], *, with_tests: bool
 ) -> list[Memory]:
-    """The recipes whose steps a session took. A failed run may lack the final tests."""
+    """The recipes whose steps a session took. A failed run lacks what follows the tests."""
     mine = next((s for s in signals if s.kind is SignalKind.SEQUENCE), None)
     if mine is None:
         return []
     found: list[Memory] = []
     for memory, tokens in recipes(engine, basis.project):
-        wanted = tokens if with_tests else without_tests(tokens)
+        wanted = tokens if with_tests else before_tests(tokens)
         if contains_in_order(tokens_of(mine, {name for _, name in tokens}), wanted):
             found.append(memory)
     return found

@@ -6,7 +6,7 @@ A conclusion is a candidate memory with its evidence. `promote` decides whether 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from wellkept.core.code_modules import module_of
 from wellkept.core.codec import Payload
 from wellkept.core.memory import Relation
-from wellkept.core.payloads import CausalDependency, DeadEnd, ErrorPattern
+from wellkept.core.payloads import CausalDependency, DeadEnd
 from wellkept.core.records import record
 from wellkept.core.session.scratchpad import SessionSignal, SignalKind
 from wellkept.core.types import MemoryType, RelationType, Source
@@ -34,10 +34,7 @@ _TEST_NAME = re.compile(
 
 @record(kw_only=True)
 class Conclusion:
-    """A candidate memory: its rule, subject and the sessions that showed it.
-
-    `is_worded`: a model wrote the content.
-    """
+    """A candidate memory: its rule, subject and the sessions that showed it."""
 
     rule: InferenceRule
     subject: str
@@ -52,7 +49,8 @@ class Conclusion:
     relations: tuple[Relation, ...] = ()
     source: Source = Source.OBSERVER_INFERRED
     needs_review: bool = True
-    is_worded: bool = False
+    is_quoted: bool = False
+    """Whether its text is what somebody said: told from the next session on."""
 
 
 def digest(*parts: str) -> str:
@@ -101,22 +99,18 @@ def _apply_rule(group: Sequence[SessionSignal], usage: FileUsage) -> list[Conclu
     match group[0].kind:
         case SignalKind.CO_ACCESS:
             conclusion = co_dependence(group, usage)
-        case SignalKind.ERROR_RETRY:
-            conclusion = recurring_error(group)
-        case SignalKind.BACKTRACK:
-            conclusion = repeated_edit(group, usage)
         case SignalKind.DEAD_END:
             conclusion = dead_end(group)
         case SignalKind.NOTE:
             conclusion = agent_note(group)
         case _:
             pass
-    return [conclusion] if conclusion is not None and _is_frequent(conclusion) else []
-
-
-def _is_frequent(conclusion: Conclusion) -> bool:
-    rule = conclusion.rule
-    return len(conclusion.sessions) >= rule.min_sessions and conclusion.count >= rule.min_count
+    if conclusion is None:
+        return []
+    rule, sessions = conclusion.rule, len(conclusion.sessions)
+    return (
+        [conclusion] if sessions >= rule.min_sessions and conclusion.count >= rule.min_count else []
+    )
 
 
 # -- The rules ------------------------------------------------------------------------------------
@@ -139,7 +133,7 @@ def co_dependence(group: Sequence[SessionSignal], usage: FileUsage) -> Conclusio
     return _conclusion(
         "co_dependence",
         edited,
-        content=f"`{first}` and `{second}` go together: work on one needs the other.",
+        content=f"Edited together: `{first}`, `{second}`",
         files=(first, second),
         payload=CausalDependency(first, (second,)),
         relations=(Relation(RelationType.REQUIRED_WITH, target_file=second, auto_extracted=True),),
@@ -147,113 +141,31 @@ def co_dependence(group: Sequence[SessionSignal], usage: FileUsage) -> Conclusio
     )
 
 
-def recurring_error(group: Sequence[SessionSignal]) -> Conclusion | None:
-    """The same error three times or more, with a known fix or in several sessions.
-
-    An error that one session fixed by an edit was a bug and is gone; so is one that was fixed in a
-    different file each time.
-    """
-    fix, was_edited = _known_fix(group)
-    if fix is None and (was_edited or len({s.session_id for s in group}) < MIN_REPEATS):
-        return None
-    last = group[-1]
-    tool, message = last.text("tool"), last.text("message") or last.subject
-    command = last.text("command") or tool
-    count = sum(s.count for s in group)
-    content = f"`{command}` keeps failing with: {message.rstrip('.')}."
-    return _conclusion(
-        "recurring_error",
-        group,
-        content=f"{content} What helped: {fix}." if fix else content,
-        files=_files(group),
-        payload=ErrorPattern(
-            error=message, fix=fix, tool=tool or None, occurrences=count, command=command or None
-        ),
-        describe=lambda s: f"failed {s.count} times: {s.text('message')}",
-    )
-
-
-def _known_fix(group: Sequence[SessionSignal]) -> tuple[str | None, bool]:
-    """A reliable fix of an error, and whether edits resolved it.
-
-    Another form of the command counts at once. A command run first or an edit may have had another
-    purpose, so it counts when it resolved the error twice. Edits after failed tests or checks are
-    ordinary work and do not count.
-    """
-    fixes = Counter[tuple[str, str]]()
-    was_edited = False
-    for signal in group:
-        by = signal.text("by") or ("edit" if signal.fields.get("files") else "instead")
-        if by == "edit":
-            in_progress = signal.fields.get("in_progress") is True
-            edited = () if in_progress else _files([signal])
-            fixes.update((by, f"an edit of `{path}`") for path in edited)
-            was_edited = True
-        elif how := signal.text("resolved"):
-            fixes[by, how] += 1
-    reliable = [(n, how) for (by, how), n in fixes.items() if by == "instead" or n >= MIN_REPEATS]
-    best = max(reliable, key=lambda one: one[0], default=None)
-    return best[1] if best else None, was_edited
-
-
-def repeated_edit(group: Sequence[SessionSignal], usage: FileUsage) -> Conclusion | None:
-    """An edit repeated within five steps for the same cause.
-
-    Another file counts only with the support that `co_dependence` needs, and in most sessions with
-    the edited one: files that every session opens lie in between by chance.
-    """
-    cause, path, *_ = group[0].subject.split("\n")
-    sessions = {s.session_id for s in group}
-    is_linked = usage.share_together(group, path) > LINK_SHARE
-    is_frequent = len(sessions) >= RULES["co_dependence"].min_sessions
-    if cause != "wrong_assumption" and not (is_linked and is_frequent):
-        return None
-    hint = group[-1].text("hint")
-    others = tuple(f for f in _files(group) if f != path)[:1]
-    if cause == "wrong_assumption" and hint:
-        rule, content = cause, f"A first edit of `{path}` tends to end in: {hint.rstrip('.')}."
-    elif cause == "missing_context" and others:
-        rule = "wrong_assumption"
-        content = f"Read `{others[0]}` before editing `{path}`: edits made without it did not last."
-    elif cause == "cascading_change" and others and not is_obvious_pair(path, others[0]):
-        rule = cause
-        content = f"A change in `{path}` also needs a change in `{others[0]}`; edit them together."
-    else:
-        return None
-    is_cascading = rule == "cascading_change"
-    return _conclusion(
-        rule,
-        group,
-        content=content,
-        files=(path, *others),
-        relations=tuple(
-            Relation(RelationType.REQUIRED_WITH, target_file=one, auto_extracted=True)
-            for one in (others if is_cascading else ())
-        ),
-        describe=lambda s: f"edited again within {s.number('within_steps')} steps",
-    )
-
-
 def dead_end(group: Sequence[SessionSignal]) -> Conclusion:
     """An approach abandoned after real effort, or that the agent said it abandoned."""
     last = group[-1]
-    approach, why, alternative = last.text("approach"), last.text("why"), last.text("alternative")
-    if last.fields.get("said") is True:
-        content = f"Dead end: {approach}"
-    else:
-        content = f"Dead end: {approach} was given up: {why}"
-    content = f"{content.rstrip('.')}." + (f" Done instead: {alternative}." if alternative else "")
+    approach, why, files = last.text("approach"), last.text("why"), _files(group)
+    is_said = last.fields.get("said") is True
+    instead = last.text("instead")
+    quotes = (
+        f"“{approach}”" if approach else "",
+        f"Undone: {', '.join(f'`{path}`' for path in files)}",
+        f"Before it: {why}",
+        f"Instead: “{instead}”" if instead else "",
+    )
     return _conclusion(
         "dead_end",
         group,
-        content=content,
-        files=_files(group),
-        payload=DeadEnd(approach, why, alternative or None, last.text("context") or None),
+        content=approach if is_said else "\n".join(filter(None, quotes)),
+        files=files,
+        payload=DeadEnd(approach, why, instead or None, last.text("context") or None),
         describe=lambda s: (
             "said by the agent"
             if s.fields.get("said") is True
             else f"undone after {s.number('steps')} steps"
         ),
+        needs_review=False,
+        is_quoted=bool(approach),
     )
 
 
@@ -291,6 +203,7 @@ def _conclusion(
     relations: tuple[Relation, ...] = (),
     source: Source = Source.OBSERVER_INFERRED,
     needs_review: bool = True,
+    is_quoted: bool = False,
 ) -> Conclusion:
     return Conclusion(
         rule=RULES[rule],
@@ -306,6 +219,7 @@ def _conclusion(
         relations=relations,
         source=source,
         needs_review=needs_review,
+        is_quoted=is_quoted,
     )
 
 

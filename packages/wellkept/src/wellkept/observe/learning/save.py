@@ -17,13 +17,12 @@ from wellkept.core.session.scratchpad import Explanation, SessionCommit
 from wellkept.core.types import EvidenceKind, Scope
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
+from wellkept.memory.lifecycle.confirmation import QUOTED_TAG
 from wellkept.memory.remember import reinforced, remember, with_retries
-from wellkept.observe.learning.model_wording import keeps_facts
 from wellkept.observe.learning.rules import Conclusion, key_of, modules_of
 from wellkept.observe.learning.scoring import Score
 
 _SESSION_COUNTS = "observer_promoted"
-_WORDED = "worded"
 _MAX_EVIDENCE = 30
 IMPORTANCE = 0.6
 
@@ -95,7 +94,7 @@ def conclusion_draft(conclusion: Conclusion, *, basis: PromotionBasis) -> Memory
         content=conclusion.content,
         type=conclusion.type,
         key=key_of(conclusion),
-        tags=("observer", rule.name, *((_WORDED,) if conclusion.is_worded else ())),
+        tags=("observer", rule.name, *((QUOTED_TAG,) if conclusion.is_quoted else ())),
         files=conclusion.files,
         modules=modules_of(conclusion.files),
         importance=IMPORTANCE,
@@ -216,8 +215,6 @@ def _strengthened(
     updated = _with_sessions(reinforced(old, new, now=now), conclusion)
     if old.user_verified or old.type is not conclusion.type:
         return updated
-    if _WORDED in old.tags and keeps_facts(conclusion.content, old.content):
-        return replace(updated, payload=new.payload)
     return replace(updated, content=new.content, payload=new.payload)
 
 

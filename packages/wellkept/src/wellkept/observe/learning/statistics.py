@@ -1,8 +1,9 @@
 """What the step log says of a project in numbers, computed when asked.
 
-Token cost of each module, planned against actual steps, files that sessions nearly always read, and
-files that are read again and again. Nothing here is stored or told to agents: as memories these
-numbers helped nobody. Signals of a session exist only once its work held up.
+Token cost of each module, planned against actual steps, files that sessions nearly always read or
+read again and again, errors that came back, and edits that were made again. Nothing here is stored
+or told to agents: as memories these numbers helped nobody. Signals of a session exist only once its
+work held up.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ _MAX_SIGNALS = 20_000
 
 
 @record
-class ConfusingFile:
-    """A file of which several sessions read the same part again and again and changed nothing."""
+class Repetition:
+    """What came back: a file of which the same part was read again, or with its cause an error or
+    an edit that was made again."""
 
-    path: str
+    what: str
     sessions: int
-    reads: int
+    count: int
+    cause: str = ""
 
 
 @record(kw_only=True)
@@ -39,7 +42,9 @@ class ProjectStatistics:
     costs: tuple[ContextCost, ...] = ()
     calibrations: tuple[TaskCalibration, ...] = ()
     prefetch: tuple[PrefetchPattern, ...] = ()
-    confusing: tuple[ConfusingFile, ...] = ()
+    confusing: tuple[Repetition, ...] = ()
+    errors: tuple[Repetition, ...] = ()
+    redone: tuple[Repetition, ...] = ()
 
 
 def project_statistics(store: Store, project: str, *, methodology: str) -> ProjectStatistics:
@@ -52,7 +57,11 @@ def project_statistics(store: Store, project: str, *, methodology: str) -> Proje
         costs=context_costs(of(SignalKind.CONTEXT_COST)),
         calibrations=task_calibrations(of(SignalKind.CALIBRATION), methodology=methodology),
         prefetch=tuple(prefetch_patterns(of(SignalKind.FILE_ACCESS))),
-        confusing=confusing_files(of(SignalKind.TIME_ANOMALY)),
+        confusing=repetitions(of(SignalKind.TIME_ANOMALY), sessions=t.MIN_CONFUSED_SESSIONS),
+        errors=repetitions(
+            of(SignalKind.ERROR_RETRY), names=("command", "message"), least=t.RECURRING_ERRORS
+        ),
+        redone=repetitions(of(SignalKind.BACKTRACK), names=("path", "cause"), least=t.MIN_REPEATS),
     )
 
 
@@ -91,14 +100,21 @@ def task_calibrations(
     return tuple(found)
 
 
-def confusing_files(signals: Iterable[SessionSignal]) -> tuple[ConfusingFile, ...]:
-    """Files read four times or more in each of three sessions and never edited."""
+def repetitions(
+    signals: Iterable[SessionSignal],
+    *,
+    names: tuple[str, str] = ("", ""),
+    least: int = 1,
+    sessions: int = 1,
+) -> tuple[Repetition, ...]:
+    """Subjects that came back so often in so many sessions, most often first. `names` are the
+    details that say what it is and why."""
     found = [
-        ConfusingFile(path, len(known), sum(s.number("reads") for s in known))
-        for path, known in _latest(signals).items()
-        if len(known) >= t.MIN_CONFUSED_SESSIONS
+        Repetition(known[0].text(names[0]) or subject, len(known), count, known[0].text(names[1]))
+        for subject, known in _latest(signals).items()
+        if (count := sum(s.count for s in known)) >= least and len(known) >= sessions
     ]
-    return tuple(sorted(found, key=lambda one: (-one.reads, one.path)))
+    return tuple(sorted(found, key=lambda one: (-one.count, one.what, one.cause)))
 
 
 def percentile(ordered: Sequence[int], share: float) -> float:

@@ -26,7 +26,7 @@ from wellkept.observe.model.event_log import LoggedEvent
 from wellkept.observe.model.extraction import Extraction, apply_answer, known_memories
 from wellkept.observe.model.prompt import build_prompt
 from wellkept.observe.model.session_summaries import (
-    Sources,
+    checker,
     improved_summary,
     material,
     parse_answer,
@@ -140,26 +140,23 @@ class _Run:
         engine = self._engine
         prompt = redact(reading.prompt).text
         cost = engine.count_tokens(prompt) + reading.answer_tokens
-        if not self._claim(reading):
+        key = self._claim(reading)
+        if not key:
             return ""
         # Spend before the call, atomically: other processes share the budget.
         if not spend_tokens(engine, cost, daily_tokens=self._daily_tokens):
-            self._claim(reading, release=True)
+            engine.store.put_value(_CLAIMS, key, None)
             self.report = replace(self.report, over_budget=self.report.over_budget + 1)
             return None
         try:
             answer = self._model.complete(prompt, max_tokens=reading.answer_tokens)
             parse_answer(answer)
-        except ProviderError as error:
-            self._claim(reading, release=True)
-            if error.cause == "wait":
+        except (ProviderError, UsageError) as error:
+            engine.store.put_value(_CLAIMS, key, None)
+            if isinstance(error, ProviderError) and error.cause == "wait":
                 refund_tokens(engine, cost)
                 self.report = replace(self.report, waiting=self.report.waiting + 1)
                 return None
-            self._failed(reading)
-            return ""
-        except UsageError:
-            self._claim(reading, release=True)
             self._failed(reading)
             return ""
         if reading.events:
@@ -167,19 +164,15 @@ class _Run:
             event_log.save_answer(engine.store, reading.session.id, upto, redact(answer).text)
         return answer
 
-    def _claim(self, reading: _Reading, *, release: bool = False) -> bool:
-        """Whether this process asks about these events: another drain must not pay again. A claim
-        ends with its hour, so that a killed process holds nothing up for long."""
-        store, hour = self._engine.store, f"{self._engine.clock():%Y%m%d%H}"
-        upto = reading.events[-1].number if reading.events else fingerprint(reading.prompt)
-        key = f"{reading.session.id}:{upto}"
-        if release:
-            store.put_value(_CLAIMS, key, None)
-            return False
-        held = store.get_value(_CLAIMS, key)
-        if isinstance(held, int) and held != int(hour):
-            store.put_value(_CLAIMS, key, None)
-        return store.try_increment(_CLAIMS, key, int(hour), limit=int(hour))
+    def _claim(self, reading: _Reading) -> str:
+        """The claim of this process on these events, "" when another drain has it: it must not pay
+        again. Named by the first event, since a later drain may read further. A claim ends within
+        two hours, so that a killed process holds nothing up for long."""
+        store, hour = self._engine.store, int(self._engine.clock().timestamp()) // 3_600
+        first = reading.events[0].number if reading.events else fingerprint(reading.prompt)
+        key, before = (f"{reading.session.id}:{first}:{one}" for one in (hour, hour - 1))
+        is_free = store.get_value(_CLAIMS, before) is None
+        return key if is_free and store.try_increment(_CLAIMS, key, 1, limit=1) else ""
 
     def _apply(self, reading: _Reading, answer: str) -> None:
         engine, session = self._engine, reading.session
@@ -187,11 +180,12 @@ class _Run:
             given = parse_answer(answer)
         except UsageError:
             given = {}
-        sources = Sources(reading.material, reading.events)
-        if parts := summary_parts(given, sources):
+        texts = (reading.material, *(event.text for event in reading.events))
+        keep = checker(texts, load_state(session.work).steps)
+        if parts := summary_parts(given, keep):
             _write_summary(engine, session, parts)
             event_log.save_summary(engine.store, session.id, parts)
-        for change in rewordings(engine, given.get("observations"), reading.seen, sources):
+        for change in rewordings(engine, given.get("observations"), reading.seen, keep):
             try:
                 engine.store.apply([change])
             except ConflictError:

@@ -26,19 +26,16 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.confirmation import QUOTED_TAG
 from wellkept.memory.remember import remember
 from wellkept.observe.model.event_log import LoggedEvent, Speaker
-from wellkept.observe.model.grounding import (
+from wellkept.observe.model.prompt import MAX_KNOWN
+from wellkept.observe.model.quotations import (
     Quotation,
-    agrees,
     find_quotation,
-    is_grounded,
-    is_negated,
     is_permission,
-    outcomes_are_seen,
     says_the_same,
     shared_words,
 )
-from wellkept.observe.model.prompt import MAX_KNOWN
 from wellkept.text.secrets.redaction import redact
+from wellkept.text.similarity import is_negated
 
 MODEL_TAG = "model"
 MAX_MEMORIES, MAX_TIMELINE, MAX_INVALID = 8, 3, 5
@@ -130,10 +127,7 @@ class _Work:
         others = [one for one in quotations if one.event.who in (Speaker.ASSISTANT, Speaker.AGENT)]
         spoken = stated or asked or ([] if kind in _BY_USER_ONLY else others)
         content = spoken[0].whole if spoken else ""
-        # A character of Chinese or Japanese says as much as three letters.
-        told = len(content) + 2 * sum(map(len, cjk_runs(content)))
-        is_long_enough = told >= MIN_CHARS and len(content) <= MAX_QUOTED_CHARS
-        if kind is None or not is_long_enough or redact(content).changed or is_permission(content):
+        if kind is None or not _is_fit(content):
             self._drop()
             return
         account = shorten(" ".join(str(item.get("content") or "").split()), limit=MAX_CHARS)
@@ -153,9 +147,14 @@ class _Work:
         )
 
     def timeline(self, item: dict[str, object]) -> None:
-        """Store something that happened."""
-        content, quotations = self._checked(item)
-        if content is None:
+        """Store the words that tell of something that happened."""
+        spoken = [
+            one
+            for one in self._quotations(item)
+            if one.is_statement_of_user or one.event.who in (Speaker.ASSISTANT, Speaker.AGENT)
+        ]
+        content = spoken[0].whole if spoken else ""
+        if not _is_fit(content):
             self._drop()
             return
         draft = MemoryDraft(
@@ -163,9 +162,10 @@ class _Work:
             type=MemoryType.TIMELINE,
             importance=_GENERAL[1],
             confidence=0.5,
-            valid_from=max(one.event.at for one in quotations),
+            valid_from=max(one.event.at for one in spoken),
+            tags=(QUOTED_TAG,),
         )
-        self._save(draft, quotations)
+        self._save(draft, spoken)
 
     def invalid(self, item: dict[str, object]) -> None:
         """Close a memory that the session shows to be wrong, or put it up for review."""
@@ -193,24 +193,6 @@ class _Work:
             self._drop()
 
     # -- Checks -----------------------------------------------------------------------------------
-
-    def _checked(self, item: dict[str, object]) -> tuple[str | None, list[Quotation]]:
-        """The statement of an item and its quotations; None when it does not hold."""
-        quotations = self._quotations(item)
-        said = item.get("content")
-        content = " ".join(said.split()) if isinstance(said, str) else ""
-        usable = [one for one in quotations if one.event.who is not Speaker.USER or one.own]
-        said_by_user = " ".join(one.text for one in usable if one.is_statement_of_user)
-        holds = (
-            usable
-            and MIN_CHARS <= len(content) <= MAX_CHARS
-            and not redact(content).changed
-            and not is_permission(content)
-            and is_grounded(content, [one.event.text for one in usable])
-            and agrees(content, [one.text for one in usable])
-            and outcomes_are_seen(content, self._events, said_by_user)
-        )
-        return (content if holds else None), usable
 
     def _quotations(self, item: dict[str, object]) -> list[Quotation]:
         rows = _items(item.get("evidence"), limit=6)
@@ -312,6 +294,13 @@ def _statements(engine: Engine, project: str) -> list[Memory]:
 def _items(value: object, *, limit: int) -> Iterable[dict[str, object]]:
     rows = cast("list[object]", value) if isinstance(value, list) else []
     return [cast("dict[str, object]", row) for row in rows if isinstance(row, dict)][:limit]
+
+
+def _is_fit(content: str) -> bool:
+    # A character of Chinese or Japanese says as much as three letters.
+    told = len(content) + 2 * sum(map(len, cjk_runs(content)))
+    is_long_enough = told >= MIN_CHARS and len(content) <= MAX_QUOTED_CHARS
+    return is_long_enough and not redact(content).changed and not is_permission(content)
 
 
 def _asked_corrections(kind: MemoryType | None, quotations: Sequence[Quotation]) -> list[Quotation]:

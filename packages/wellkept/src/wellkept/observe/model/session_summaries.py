@@ -2,28 +2,30 @@
 
 Optional: rules write summary and observations first, and this improves their text. A model may
 change titles and narratives only, and nothing that a person verified or pinned. Only sentences stay
-whose words are in the material.
+whose claims the material bears out (`claims`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import cast
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias, cast
 
 from wellkept.core.changes import Change, Replace
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import Observation, SessionSummary
 from wellkept.core.query import Filter, Order
-from wellkept.core.records import record, replace
+from wellkept.core.records import replace
 from wellkept.core.session.sessions import SessionRecord
+from wellkept.core.session.steps import SessionStep
 from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType
 from wellkept.memory.draft import safe_content, safe_note
 from wellkept.memory.engine import Engine
-from wellkept.observe.model.event_log import LoggedEvent
-from wellkept.observe.model.grounding import grounded_sentences
+from wellkept.observe.model.claims import Evidence, contradicts
+from wellkept.observe.model.quotations import is_permission
 from wellkept.observe.session.drafts import observation_text
 from wellkept.observe.session.state import load_state
 
@@ -33,20 +35,27 @@ _PARTS = ("request", "investigated", "learned", "completed", "next_steps")
 _FIELDS = (*_PARTS, "observations", "memories", "timeline", "invalid")
 MAX_REWORDED = 12
 TITLE_CHARS = 99
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 NARRATIVE_CHARS = 400
 
 
-@record
-class Sources:
-    """What a model may draw on: the notes it was given and the events they came from."""
+Keep: TypeAlias = Callable[[str], str]
+"""A model's text -> those of its sentences whose claims hold."""
 
-    material: str
-    events: tuple[LoggedEvent, ...] = ()
 
-    def kept(self, text: str) -> str:
-        """The sentences of a text that are in the sources."""
-        texts = [self.material, *(event.text for event in self.events)]
-        return grounded_sentences(text, texts, self.events, seen=self.material)
+def checker(texts: Iterable[str], steps: Sequence[SessionStep]) -> Keep:
+    """Keeps what the texts that a model was given and the commands of the session bear out."""
+    evidence = Evidence.of(texts)
+
+    def keep(said: str) -> str:
+        parts = filter(None, map(str.strip, _SENTENCE.split(said)))
+        return " ".join(
+            one
+            for one in parts
+            if not is_permission(one) and not contradicts(one, steps) and evidence.has(one)
+        )
+
+    return keep
 
 
 def session_memories(engine: Engine, session: SessionRecord) -> list[Memory]:
@@ -64,11 +73,12 @@ def session_memories(engine: Engine, session: SessionRecord) -> list[Memory]:
 
 def material(session: SessionRecord, known: Memory, rows: Sequence[Memory]) -> str:
     """The text about a session that is sent to the model."""
-    summary = load_state(session.work).summary
+    state = load_state(session.work)
+    compacted = state.compaction
     parts = [
         known.content,
-        *([f"Last words: {summary.last_message}"] if summary.last_message else ()),
-        *([f"The client's own summary: {summary.compaction}"] if summary.compaction else ()),
+        *([f"Last words: {state.last_message}"] if state.last_message else ()),
+        *([f"The client's own summary: {compacted.said}"] if compacted else ()),
         *(_material_line(memory) for memory in rows),
     ]
     return shorten("\n\n".join(parts), limit=MATERIAL_CHARS)
@@ -87,12 +97,12 @@ def parse_answer(answer: str) -> dict[str, object]:
     return table
 
 
-def summary_parts(given: dict[str, object], sources: Sources) -> dict[str, str]:
+def summary_parts(given: dict[str, object], keep: Keep) -> dict[str, str]:
     """Those of the model's sentences about the session that hold, by field."""
     said: dict[str, str] = {}
     for name in _PARTS:
         value = given.get(name)
-        if isinstance(value, str) and (text := sources.kept(value.strip())):
+        if isinstance(value, str) and (text := keep(value.strip())):
             said[name] = shorten(text, limit=PART_CHARS)
     return said
 
@@ -129,14 +139,12 @@ def rewordable(memories: Sequence[Memory]) -> list[Memory]:
     return mine[-MAX_REWORDED:]
 
 
-def rewordings(
-    engine: Engine, said: object, known: Sequence[Memory], sources: Sources
-) -> list[Change]:
+def rewordings(engine: Engine, said: object, known: Sequence[Memory], keep: Keep) -> list[Change]:
     """The changes from the observations part of an answer. Invalid entries change nothing."""
     told = cast("dict[str, object]", said) if isinstance(said, dict) else {}
     changes: list[Change] = []
     for memory in known:
-        better = _reworded(memory.payload, told.get(memory.short), sources)
+        better = _reworded(memory.payload, told.get(memory.short), keep)
         if better is None or better == memory.payload:
             continue
         again = replace(
@@ -149,17 +157,17 @@ def rewordings(
     return changes
 
 
-def _reworded(seen: object, said: object, sources: Sources) -> Observation | None:
+def _reworded(seen: object, said: object, keep: Keep) -> Observation | None:
     if not isinstance(seen, Observation) or not isinstance(said, dict):
         return None
     parts = cast("dict[str, object]", said)
-    title = _line(parts.get("title"), sources, limit=TITLE_CHARS) or seen.title
-    narrative = _line(parts.get("narrative"), sources, limit=NARRATIVE_CHARS) or seen.narrative
+    title = _line(parts.get("title"), keep, limit=TITLE_CHARS) or seen.title
+    narrative = _line(parts.get("narrative"), keep, limit=NARRATIVE_CHARS) or seen.narrative
     return replace(seen, title=title, narrative=narrative)
 
 
-def _line(said: object, sources: Sources, *, limit: int) -> str | None:
+def _line(said: object, keep: Keep, *, limit: int) -> str | None:
     """What holds of a model's text on one line, without secrets; None when empty."""
-    told = sources.kept(" ".join(said.split())) if isinstance(said, str) else ""
+    told = keep(" ".join(said.split())) if isinstance(said, str) else ""
     text = safe_note(told)
     return shorten(text, limit=limit) if text else None

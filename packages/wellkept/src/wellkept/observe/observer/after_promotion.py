@@ -72,6 +72,22 @@ def take_in_shared_files(engine: Engine, sessions: Iterable[SessionRecord]) -> l
     return problems
 
 
+def take_in_notes(engine: Engine, sessions: Iterable[SessionRecord]) -> tuple[int, list[str]]:
+    """Take in what changed in the memory files of clients, where they were imported before.
+    Returns how much changed, and problems."""
+    from wellkept.observe.imports.sources import keep_notes_in_step
+
+    changed, problems = list[int](), list[str]()
+    for project, folder in _folders(sessions):
+        problems += _attempt(
+            project,
+            lambda p=project, f=folder: changed.append(
+                keep_notes_in_step(engine, p, locate(f).root)
+            ),
+        )
+    return sum(changed), problems
+
+
 def _attempt(project: str, step: Callable[[], object]) -> list[str]:
     try:
         step()

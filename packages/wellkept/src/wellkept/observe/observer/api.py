@@ -140,7 +140,6 @@ class Observer:
         self,
         session_ids: Sequence[str],
         *,
-        daily_model_tokens: int | None = None,
         with_vectors: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> LearningReport:
@@ -157,7 +156,7 @@ class Observer:
         problems: list[str] = []
         for number, session in enumerate(found, start=1):
             try:
-                rules = self._rules(session, tokens=daily_model_tokens)
+                rules = self._rules(session)
                 if (report := promote(engine, session.id, rules=rules)) is not None:
                     reports.append(report)
                     waiting.discard(session.id)
@@ -185,9 +184,7 @@ class Observer:
         scratchpad = record_verdict(engine, session_id, verdict, detail=detail, task=task)
         session = engine.store.get_session(session_id)
         assert session is not None
-        # Somebody waits for this: only a model that is quick enough for a query is asked.
-        tokens = None if engine.query_model() else 0
-        rules = self._rules(session, tokens=tokens, complexity=size)
+        rules = self._rules(session, complexity=size)
         made = save_issues(
             engine,
             issues,
@@ -332,11 +329,7 @@ class Observer:
         )
 
     def _rules(
-        self,
-        session: SessionRecord,
-        *,
-        tokens: int | None = None,
-        complexity: Complexity | None = None,
+        self, session: SessionRecord, *, complexity: Complexity | None = None
     ) -> PromotionRules:
         settings = self._services.settings
         return PromotionRules(
@@ -344,7 +337,6 @@ class Observer:
             commit_exists=lambda sha: commit_stays(session.cwd, sha),
             find_commit=lambda files, since: committed_afterwards(session.cwd, files, since=since),
             complexity=complexity,
-            daily_model_tokens=settings.capture_daily_model_tokens if tokens is None else tokens,
             methodology=methodology_of(self._services, session),
         )
 

@@ -13,21 +13,23 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from shutil import disk_usage
+from time import monotonic
+from typing import TypeVar
 
 from wellkept.core.errors import ProviderError, StoreFullError
 from wellkept.core.git.run import ask_git
-from wellkept.core.ports.models import Embedder
+from wellkept.core.ports.models import Embedder, Vector, WordMatcher
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
 from wellkept.core.session.events import Event
 from wellkept.core.session.sessions import SpoolEntry
 from wellkept.core.settings.model import Settings
 from wellkept.core.settings.sources import SettingSources, inspect_settings
+from wellkept.core.time_limit import call_within
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, DrainRules, Translate, drain
-from wellkept.observe.observer.deadline_embedder import DeadlineEmbedder
 from wellkept.observe.observer.spool_folder import SpoolFolder
-from wellkept.project.folder_project import project_at
+from wellkept.project.folder_lookup import project_at
 from wellkept.project.known_secrets import FILE_SUFFIX, know_secrets
 from wellkept.project.resolver import resolve_project
 from wellkept.text.memory_commands.named_things import NamedThings
@@ -143,8 +145,6 @@ def drain_rules(settings: Settings) -> DrainRules:
         turns_between_summaries=settings.capture_summary_turns,
         idle_minutes=settings.capture_idle_minutes,
         injection_days=settings.injections_keep_days,
-        injection_lines=settings.injections_keep_lines,
-        silent_after=settings.injections_silent_after,
     )
 
 
@@ -230,3 +230,41 @@ def read_source(path: str) -> str | None:
 def _line(folder: Path, *arguments: str) -> str | None:
     answer = ask_git(folder, arguments, timeout_s=_GIT_TIMEOUT_S)
     return answer.decode("utf-8", errors="replace").strip() or None if answer else None
+
+
+_Result = TypeVar("_Result")
+
+
+class DeadlineEmbedder:
+    """An `Embedder` that waits at most `seconds` over all calls."""
+
+    def __init__(self, embedder: Embedder, *, seconds: float) -> None:
+        self._embedder = embedder
+        self._left_s = seconds
+
+    @property
+    def model_id(self) -> str:
+        return self._embedder.model_id
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        return self._within_limit(lambda: self._embedder.embed_documents(texts))
+
+    def embed_query(self, text: str) -> Vector:
+        return self._within_limit(lambda: self._embedder.embed_query(text))
+
+    def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        embedder = self._embedder
+        if not isinstance(embedder, WordMatcher):
+            return None
+        return self._within_limit(lambda: embedder.word_matches(query, texts))
+
+    def _within_limit(self, call: Callable[[], _Result]) -> _Result:
+        began = monotonic()
+        try:
+            return call_within(self._left_s, call, what=self.model_id)
+        finally:
+            self._left_s = max(0.0, self._left_s - (monotonic() - began))

@@ -37,14 +37,15 @@ class LearningMemory(Protocol):
 def summarize_and_learn(wk: LearningMemory, report: DrainReport) -> DrainReport:
     """Compute missing vectors, summarize the sessions that are due with a model, and learn from
     those that passed validation. May take minutes."""
-    vectors = _fill_vectors(wk, report)
+    changed, noted = _take_in_notes(wk.engine, report.sessions)
+    vectors = _fill_vectors(wk, is_due=bool(changed) or report.vectors_due)
     tokens = wk.settings.capture_daily_model_tokens
     model = summarize_sessions(wk.engine, report.due, daily_tokens=tokens)
     learned = wk.observer.learn(report.due).problems if report.due else ()
     others = [one for one in report.sessions if one not in report.due]
     renamed = _follow_renames(wk.engine, others)
     shared = _take_in_shared(wk.engine, report.sessions)
-    problems = (*report.problems, *vectors, *learned, *renamed, *shared)
+    problems = (*report.problems, *vectors, *learned, *renamed, *shared, *noted)
     return replace(report, model=model, problems=problems)
 
 
@@ -64,9 +65,17 @@ def _take_in_shared(engine: Engine, session_ids: Sequence[str]) -> list[str]:
     return take_in_shared_files(engine, [session for session in found if session is not None])
 
 
-def _fill_vectors(wk: LearningMemory, report: DrainReport) -> tuple[str, ...]:
+def _take_in_notes(engine: Engine, session_ids: Sequence[str]) -> tuple[int, list[str]]:
+    """What an agent wrote into its client's memory files while it worked."""
+    from wellkept.observe.observer.after_promotion import take_in_notes
+
+    found = map(engine.store.get_session, session_ids)
+    return take_in_notes(engine, [session for session in found if session is not None])
+
+
+def _fill_vectors(wk: LearningMemory, *, is_due: bool) -> tuple[str, ...]:
     try:
-        wk.fill_vectors(most=_MAX_VECTORS if report.vectors_due else 0)
+        wk.fill_vectors(most=_MAX_VECTORS if is_due else 0)
     except ProviderError as error:
         return (f"Vectors could not be computed: {error}",)
     return ()

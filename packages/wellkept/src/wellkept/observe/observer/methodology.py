@@ -15,7 +15,7 @@ from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import Filter, Order
 from wellkept.core.settings.sources import SettingSources, inspect_settings, parse_value
 from wellkept.core.types import Phase
-from wellkept.observe.methodology.protocol import DEFAULT_PHASE, Methodology, WorkContext
+from wellkept.observe.methodology.protocol import Methodology, WorkContext
 from wellkept.observe.observer.plugin_guard import forgiving
 
 if TYPE_CHECKING:
@@ -74,13 +74,6 @@ class Methodologies:
                 hint=f"Choose one of: {', '.join([*Phase, *own])}.",
             )
         return own[normalised]
-
-    def phase_or_default(self, name: str) -> Phase:
-        """As `phase`, but an unknown name means the default phase."""
-        try:
-            return self.phase(name)
-        except (UsageError, NotFoundError):
-            return DEFAULT_PHASE
 
     def work_unit(
         self,

@@ -11,7 +11,7 @@ from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.core.types import MemoryType, Phase
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import CLEAR_SCORE, RecallRequest
+from wellkept.memory.recall.requests import DEFAULT_MIN_SCORE, RecallRequest
 from wellkept.observe.upkeep.staleness import stale_reasons
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def find_recipes(
         limit=limit,
         phase=Phase.DEFINE,
         read_dates=False,
-        min_score=CLEAR_SCORE,
+        min_score=DEFAULT_MIN_SCORE,
     )
     found = recall(services.engine, request)
     with stale_reasons(services) as why:

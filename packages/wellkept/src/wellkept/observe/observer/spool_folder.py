@@ -166,6 +166,9 @@ class SpoolFolder:
         with path.open("ab") as file:
             path.chmod(0o600)
             file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        spool.sync_folder(str(path.parent))
 
     def _make_room_aside(self, size_bytes: int) -> None:
         """Delete the oldest files set aside, to limit disk use."""
@@ -310,7 +313,7 @@ def capture_tool_call(
     if not services.is_usual:
         raise UsageError(
             "Tool calls are captured for the default store only.",
-            hint="Store what was found out with memory_store instead.",
+            hint="Store what was found out with memory_remember instead.",
         )
     payload = {
         "session_id": session,

@@ -9,7 +9,7 @@ from wellkept.core.payloads import Observation, Prompt, SessionSummary
 from wellkept.core.records import record
 from wellkept.core.text import shorten
 from wellkept.core.types import EvidenceKind, MemoryType, Source
-from wellkept.observe.session.observation_rules import ObservationNote
+from wellkept.observe.session.observations import ObservationNote
 
 MAX_PROMPT_CHARS = 16_000
 MAX_FILES = 40
@@ -38,7 +38,6 @@ def observation_draft(note: ObservationNote, *, ref: EventRef) -> MemoryDraft:
     return MemoryDraft(
         content=observation_text(observed),
         type=MemoryType.OBSERVATION,
-        key=f"work:{ref.session_id[:200]}:{note.key}" if note.key else None,
         tags=(observed.kind, *((f"agent:{observed.agent}"[:100],) if observed.agent else ())),
         files=_paths(observed.files_modified),
         importance=note.importance,
@@ -48,7 +47,7 @@ def observation_draft(note: ObservationNote, *, ref: EventRef) -> MemoryDraft:
         seq=ref.seq,
         commit_sha=observed.commit,
         evidence=tuple(evidence),
-        work_tokens=note.earlier_tokens + note.tokens,
+        work_tokens=note.tokens,
         payload=observed,
         valid_from=ref.at,
     )

@@ -1,22 +1,20 @@
-"""Describe an edit by names: definitions, headings and keys instead of lines.
+"""Name what an edit changed: definitions, headings and keys instead of lines.
 
 An edit is often a fragment inside a function; the current file, if readable, tells which one.
-Invariant: it never fails; at worst it names only the file.
+Invariant: it never fails; at worst it names nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from difflib import SequenceMatcher
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
-from wellkept.core.records import record, replace
+from wellkept.core.records import record
 from wellkept.core.session.events import Edit
 from wellkept.observe.session.definitions import definitions, enclosing, own_text
-from wellkept.observe.session.state import FileChange, joined
 
 FileKind: TypeAlias = Literal["code", "test", "config", "document", "other"]
 ReadFile: TypeAlias = Callable[[str], "str | None"]
@@ -45,9 +43,8 @@ _TABLE = re.compile(r"^\s*\[+([\w.\-\"]+)\]+")
 _NOT_TELLING = re.compile(
     r"^\s*(?:(?:from\s+\S+\s+)?import\b|use\s|#include|require\b|//|#|/?\*|$|[\]})\[({,;]*$)"
 )
-_SAME_BODY = 0.6
-_MAX_NAMES = 24
-_MOST_PAIRS = 64
+_MAX_NAMES = 12
+_SIGNS = (("+", "added"), ("~", "changed"), ("-", "removed"))
 
 
 @record
@@ -70,52 +67,31 @@ def file_kind(path: str) -> FileKind:
     return "document" if suffix in _DOCUMENT_SUFFIXES else "other"
 
 
-def read_edit(edit: Edit, *, path: str, step: int, tokens: int, read_file: ReadFile) -> FileChange:
-    """The change that one edit made; `path` is relative to the project."""
+def changed_names(edit: Edit, *, path: str, is_known: bool, read_file: ReadFile) -> tuple[str, ...]:
+    """The names that an edit added (+), changed (~) or removed (-); `path` is relative to the
+    project. Of a file that was seen before clients do not always send the old text."""
     kind = file_kind(path)
     before, after = _named(edit.before, path, kind), _named(edit.after, path, kind)
     added = [n for n in after.texts if n not in before.texts]
     removed = [n for n in before.texts if n not in after.texts]
     changed = [n for n in after.texts if n in before.texts and after.texts[n] != before.texts[n]]
-    renamed = _renamed(before, after, removed, added)
     if not edit.before.strip():
         added = [name for name in added if "." not in name] or added
+        added, changed = ([], added) if is_known else (added, changed)
     elif after.loose != before.loose:
         changed += [n for n in _around(edit, path, kind, read_file) if n not in (*changed, *added)]
-    return FileChange(
-        path=path,
-        kind=kind,
-        created=not edit.before.strip() and bool(edit.after.strip()),
-        added=tuple(added[:_MAX_NAMES]),
-        changed=tuple(changed[:_MAX_NAMES]),
-        removed=tuple(removed[:_MAX_NAMES]),
-        renamed=renamed,
-        lines=_changed_lines(edit),
-        tokens=tokens,
-        first_step=step,
-        step=step,
-    )
+    marked = (("+", added), ("~", changed), ("-", removed))
+    return tuple(f"{sign}{name}" for sign, names in marked for name in names)[:_MAX_NAMES]
 
 
-def combined(first: FileChange, then: FileChange) -> FileChange:
-    """Two changes to one file as one."""
-    added = joined(tuple(n for n in first.added if n not in then.removed), then.added)
-    gone = tuple(n for n in then.removed if n not in first.added)
-    return replace(
-        then,
-        created=first.created,
-        deleted=then.deleted,
-        moved_from=first.moved_from or then.moved_from,
-        added=added,
-        changed=tuple(
-            n for n in joined(first.changed, then.changed) if n not in (*added, *then.removed)
-        ),
-        removed=tuple(n for n in joined(first.removed, gone) if n not in added),
-        renamed=joined(first.renamed, then.renamed),
-        lines=first.lines + then.lines,
-        tokens=first.tokens + then.tokens,
-        first_step=first.first_step,
-    )
+def change_fact(path: str, names: Sequence[str], *, is_new: bool) -> str:
+    """A change as a record: the file, and every name."""
+    parts = [
+        f"{verb} {', '.join(found)}"
+        for sign, verb in _SIGNS
+        if (found := [name[1:] for name in names if name[0] == sign])
+    ]
+    return ": ".join(filter(None, (path, "; ".join((*(("new file",) if is_new else ()), *parts)))))
 
 
 # -- Names in a piece of text ---------------------------------------------------------------------
@@ -165,28 +141,6 @@ def _keys(text: str, path: str) -> _Named:
     return _Named(texts, "")
 
 
-def _renamed(
-    before: _Named, after: _Named, removed: list[str], added: list[str]
-) -> tuple[str, ...]:
-    """Pairs "old -> new" of names whose text stayed; they leave both lists."""
-    pairs: list[str] = []
-    if len(removed) * len(added) > _MOST_PAIRS:
-        return ()
-    for old in list(removed):
-        short = old.rsplit(".", 1)[-1]
-        for new in list(added):
-            text = after.texts[new].replace(new.rsplit(".", 1)[-1], short)
-            similarity = SequenceMatcher(
-                None, before.texts[old].splitlines(), text.splitlines(), autojunk=False
-            )
-            if text.strip() and similarity.ratio() > _SAME_BODY:
-                pairs.append(f"{old} -> {new}")
-                removed.remove(old)
-                added.remove(new)
-                break
-    return tuple(pairs)
-
-
 def _around(edit: Edit, path: str, kind: FileKind, read_file: ReadFile) -> list[str]:
     """The definition or heading that a fragment lies in, looked up in the file as it is now."""
     text = read_file(edit.path)
@@ -204,9 +158,3 @@ def _around(edit: Edit, path: str, kind: FileKind, read_file: ReadFile) -> list[
 def _first_difference(edit: Edit) -> int:
     pairs = zip(edit.before.splitlines(), edit.after.splitlines(), strict=False)
     return next((n for n, (old, new) in enumerate(pairs) if old != new), 0)
-
-
-def _changed_lines(edit: Edit) -> int:
-    """How many lines are new or gone; one that was written anew counts once."""
-    old, new = set(edit.before.splitlines()), set(edit.after.splitlines())
-    return max(len(new - old), len(old - new))

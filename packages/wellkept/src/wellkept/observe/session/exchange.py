@@ -26,6 +26,8 @@ _FIRM = re.compile(
     r"|seulement|debe|deben|nunca|siempre|solo)\b|必须|必須|不要|不能|只|都|なければ|必ず|ない",
     re.IGNORECASE,
 )
+_SHOWN = re.compile(r"^\s*(?:```|~~~|\|.*\|)", re.MULTILINE)
+"""Code or a table: something is shown, nothing settled."""
 _AMENDS = re.compile(
     r"\bamend(?:s|ed|ing|ment)?\b|\bsupersed(?:e|es|ed|ing)\b"
     r"|\b(?:rule|policy|decision) (?:has |was )?changed\b"
@@ -83,7 +85,7 @@ def answered(exchange: Exchange, message: str) -> tuple[Exchange, Settlement | N
     text = message.strip()
     is_open = text.endswith(("?", "？")) or len(text) > MAX_TEXT_CHARS
     covered = len(set(_stems(text)) & set(exchange.firm))
-    if is_open or covered < MIN_COVERED:
+    if is_open or covered < MIN_COVERED or _SHOWN.search(text):
         return after, None
     amends = exchange.amends or _AMENDS.search(text) is not None
     return after, Settlement(text, after.words, exchange.number, amends)

@@ -1,196 +1,285 @@
-"""Turn steps into observations.
+"""Observations: what a turn, a commit or a decision left, as pure functions over the step log.
 
-Reads and searches are context for the next observation. Edits wait until something says what they
-were for: a test that passes again, a commit, or the end of the turn.
-Invariant: a pure function of state and step, so applying the same events again gives the same
-observations.
+A title is a quotation: the first sentence of the agent's report for that turn, the subject of the
+commit, the sentence that decides. Without a report it is the files, or the line that failed with
+its error. Facts are records. Every observation takes the tokens and files read since the boundary
+before it, so together they account for the work of a session once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import PurePosixPath
+from typing import Literal, TypeAlias
 
-from wellkept.core.records import replace
-from wellkept.core.session.events import Edit, ToolKind
+from wellkept.core.payloads import Observation
+from wellkept.core.records import record, replace
+from wellkept.core.session.sessions import SessionRecord
+from wellkept.core.session.steps import SessionStep
 from wellkept.core.text import shorten
-from wellkept.observe.session.edits import combined, file_kind, read_edit
-from wellkept.observe.session.failure_causes import tells_cause
-from wellkept.observe.session.failures import (
-    add_failure,
-    add_worked,
-    close_failure,
-    verification,
+from wellkept.observe.session.edits import change_fact, file_kind
+from wellkept.observe.session.state import SessionState
+from wellkept.text.events.commit_messages import commit_points, says_something
+from wellkept.text.events.prompt_rules import next_steps, plain, tells
+from wellkept.text.reports import cut, sentences
+
+Kind: TypeAlias = Literal["decision", "bugfix", "feature", "refactor", "discovery", "change"]
+MAX_TITLE_CHARS = 99
+_MAX_FILES, _MAX_FACTS, _SHOWN_FILES = 40, 12, 3
+_NARRATIVE_TOKENS = 150
+_MIN_LOOKS = 2
+_TELLING = ("test", "check", "install", "migrate")
+_INTENTS: dict[str, Kind] = {"fix": "bugfix", "feature": "feature", "refactor": "refactor"}
+_COMMIT_KINDS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (re.compile(r"^(?:fix|bugfix|hotfix)\b|\bfix(?:es|ed)?\b", re.I), "bugfix"),
+    (
+        re.compile(r"^(?:feat|feature)\b|^(?:add|implement|introduce|support|allow)\b", re.I),
+        "feature",
+    ),
+    (
+        re.compile(
+            r"^(?:refactor|perf|style)\b|^(?:rename|move|extract|simplif|split|clean|tidy|inline)",
+            re.I,
+        ),
+        "refactor",
+    ),
 )
-from wellkept.observe.session.observation_rules import (
-    ObservationNote,
-    PromptContext,
-    change_notes,
-    commit_note,
-    install_note,
-    migration_note,
-    unsolved_note,
+
+
+@record
+class ObservationNote:
+    """An observation to store, its cost in tokens and its importance."""
+
+    observation: Observation
+    tokens: int
+    importance: float = 0.5
+
+
+def open_work(steps: Sequence[SessionStep], agent: str | None) -> tuple[SessionStep, ...]:
+    """The calls of an agent since its last report or commit."""
+    found: list[SessionStep] = []
+    for one in reversed(steps):
+        if one.agent != agent:
+            continue
+        if one.kind == "report" or one.is_commit:
+            break
+        if one.is_act or one.kind in ("read", "look"):
+            found.append(one)
+    return tuple(reversed(found))
+
+
+def open_agents(steps: Sequence[SessionStep]) -> list[str | None]:
+    """Agents whose work nothing has closed yet."""
+    named = dict.fromkeys(one.agent for one in steps)
+    return [agent for agent in named if open_work(steps, agent)]
+
+
+def turn_note(
+    session: SessionRecord, state: SessionState, agent: str | None, *, said: str = ""
+) -> ObservationNote | None:
+    """The observation of a turn that ends with these words; None when nothing was done."""
+    work = open_work(state.steps, agent)
+    told = sentences(said)
+    head = next((one for one in told if tells(plain(one)) and not next_steps(one)), "")
+    edits = [one for one in work if one.is_edit]
+    failing = _failing(work)
+    if edits:
+        kind, title = _edit_kind(work, state), head or _files_title(edits)
+    elif failing:
+        kind, title = "discovery", head or f"{failing[-1].typed}: {failing[-1].error}"
+    elif done := [one for one in work if one.ok and one.purpose in ("install", "migrate")]:
+        kind, title = "change", head or done[-1].typed
+    elif head and len(work) >= _MIN_LOOKS and not plain(head).endswith("?"):
+        kind, title = "discovery", head
+    else:
+        return None
+    rest = told[told.index(head) + 1 :] if head else []
+    note = _note(
+        session, work, agent,
+        kind=kind, title=plain(title), subtitle=_request(session, state),
+        facts=[*_change_facts(edits), *_check_facts(work)],
+        narrative=cut(rest, tokens=_NARRATIVE_TOKENS) or None,
+    )  # fmt: skip
+    return replace(note, importance=0.5 if edits else 0.45)
+
+
+def commit_note(
+    session: SessionRecord, state: SessionState, commit: SessionStep
+) -> ObservationNote:
+    """A commit: the best evidence of what was done. The state is that before it."""
+    work = (*open_work(state.steps, commit.agent), commit)
+    subject, _, body = commit.said.partition("\n")
+    edits = [one for one in work if one.is_edit]
+    note = _note(
+        replace(session, branch=commit.mark or session.branch), work, commit.agent,
+        kind=commit_kind(subject), title=subject,
+        subtitle=f"Commit {commit.sha}" if commit.sha else "Commit",
+        facts=[*commit_points(body)[:6], *_change_facts(edits), *_check_facts(work)],
+        files=commit.files, sha=commit.sha,
+    )  # fmt: skip
+    return replace(note, importance=0.65 if says_something(subject, body) else 0.3)
+
+
+def decision_note(
+    session: SessionRecord, sentence: str, *, agent: str | None, said_by: str
+) -> ObservationNote:
+    """A decision, in its original words."""
+    note = _note(
+        session, (), agent,
+        kind="decision", title=sentence, subtitle=f"Said by {said_by}",
+        facts=[shorten(sentence, limit=400)],
+    )  # fmt: skip
+    return replace(note, importance=0.6)
+
+
+def commit_kind(subject: str) -> Kind:
+    """The kind of change that a commit message describes."""
+    found: list[Kind] = [kind for rule, kind in _COMMIT_KINDS if rule.search(subject)]
+    return found[0] if found else "change"
+
+
+# -- Parts ----------------------------------------------------------------------------------------
+
+
+def _note(
+    session: SessionRecord,
+    work: Sequence[SessionStep],
+    agent: str | None,
+    *,
+    kind: Kind,
+    title: str,
+    subtitle: str | None,
+    facts: Sequence[str],
+    narrative: str | None = None,
+    files: tuple[str, ...] = (),
+    sha: str | None = None,
+) -> ObservationNote:
+    edited = files or tuple(dict.fromkeys(one.what for one in work if one.is_edit))
+    read = dict.fromkeys(one.what for one in work if one.kind == "read" and one.ok)
+    names = " ".join(name[1:] for one in work if one.is_edit for name in one.names)
+    observation = Observation(
+        kind=kind,
+        title=shorten(" ".join(title.split()), limit=MAX_TITLE_CHARS),
+        subtitle=shorten(subtitle, limit=160) if subtitle else None,
+        facts=tuple(shorten(" ".join(f.split()), limit=300) for f in facts[:_MAX_FACTS]),
+        narrative=narrative,
+        concepts=concepts_of(f"{title} {names}", edited),
+        files_read=tuple(read)[-_MAX_FILES:],
+        files_modified=edited[:_MAX_FILES],
+        prompt_number=session.prompt_count or None,
+        branch=session.branch,
+        commit=sha,
+        agent=agent,
+    )
+    return ObservationNote(observation, sum(one.tokens for one in work))
+
+
+def _request(session: SessionRecord, state: SessionState) -> str | None:
+    """What a person asked for: the last request that tells of work."""
+    return next((one for one in reversed(state.requests) if tells(one)), session.title)
+
+
+def _edit_kind(work: Sequence[SessionStep], state: SessionState) -> Kind:
+    code = [one for one in work if one.is_edit and file_kind(one.what) in ("code", "test")]
+    if not code:
+        return "change"
+    if asked := _INTENTS.get(state.intent):
+        return asked
+    failed = {one.typed for one in work if one.kind == "run" and not one.ok and one.error}
+    if any(one.ok and one.typed in failed for one in work if one.kind == "run"):
+        return "bugfix"
+    is_new = any(one.kind == "create" or any(n[0] == "+" for n in one.names) for one in code)
+    return "feature" if is_new else "change"
+
+
+def _failing(work: Sequence[SessionStep]) -> list[SessionStep]:
+    """Tests, checks and installations that failed and did not pass since, and named an error."""
+    last = {one.typed: one for one in work if one.kind == "run" and one.purpose in _TELLING}
+    passed = {one.purpose for one in last.values() if one.ok}
+    return [one for one in last.values() if not one.ok and one.error and one.purpose not in passed]
+
+
+def _files_title(edits: Sequence[SessionStep]) -> str:
+    """The files, code first; of many the folder that holds them all."""
+    kinds = ("code", "config", "other", "test", "document")
+    names = sorted(
+        dict.fromkeys(one.what for one in edits), key=lambda path: kinds.index(file_kind(path))
+    )
+    if len(names) <= _SHOWN_FILES:
+        return ", ".join(names)
+    parents = [PurePosixPath(path).parent.parts for path in names]
+    levels = takewhile(lambda parts: len(set(parts)) == 1, zip(*parents, strict=False))
+    shared = "/".join(parts[0] for parts in levels)
+    return f"{len(names)} files in {shared}" if shared else f"{len(names)} files"
+
+
+def _change_facts(edits: Sequence[SessionStep]) -> list[str]:
+    by_file: dict[str, list[SessionStep]] = {}
+    for one in edits:
+        by_file.setdefault(one.what, []).append(one)
+    return [
+        change_fact(
+            path,
+            tuple(dict.fromkeys(name for one in some for name in one.names)),
+            is_new=some[0].kind == "create",
+        )
+        for path, some in by_file.items()
+    ]
+
+
+def _check_facts(work: Sequence[SessionStep]) -> list[str]:
+    """How each test, check, installation or migration ended the last time it ran."""
+    last = {one.typed: one for one in work if one.kind == "run" and one.purpose in _TELLING}
+    facts: list[str] = []
+    for typed, one in last.items():
+        failed = "; ".join(filter(None, (one.error, *one.names[:4])))
+        facts.append(f"`{typed}`: passed" if one.ok else f"`{typed}`: failed: {failed}")
+    return facts
+
+
+MAX_CONCEPTS = 8
+_GENERIC_FOLDERS = frozenset({"src", "lib", "app", "tests", "test", ".", ".."})
+
+
+def _for_lower_case(pattern: str) -> re.Pattern[str]:
+    """The pattern, with `\\b` before a letter written as a look back from that letter.
+
+    Case-insensitive patterns, and those that may start anywhere, are several times slower.
+    """
+    return re.compile(re.sub(r"(^|\|)\\b(\w)", r"\1\2(?<!\\w\2)", pattern))
+
+
+_TOPICS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (topic, _for_lower_case(pattern))
+    for topic, pattern in (
+        ("testing", r"\btests?\b|test_|_test\b|\bspec\b|flaky"),
+        ("authentication", r"auth|login|logout|password|session[_-]?cookie|jwt|oauth"),
+        ("caching", r"cache|memoi[sz]e"),
+        ("database", r"migrat|schema|\bsql|database|\bdb\b|query|queries|postgres|sqlite"),
+        ("api", r"\bapi\b|endpoint|route|handler|request|response|graphql|webhook"),
+        ("user interface", r"\bui\b|component|\.css|\.tsx|\.vue|button|layout|render"),
+        ("infrastructure", r"docker|workflows/|\bci\b|deploy|terraform|kubernetes|helm"),
+        ("performance", r"perf\b|slow|faster|speed|optimi[sz]|latency"),
+        ("concurrency", r"async|await|thread|\block|race|deadlock|mutex|worker"),
+        ("logging", r"\blog(?:s|ger|ging)?\b|telemetry|tracing"),
+        ("security", r"secur|secret|redact|sanitiz|escape|csrf|xss|permission"),
+        ("documentation", r"readme|\bdocs?\b|\.md\b|changelog"),
+        ("configuration", r"config|settings|\.toml|\.ya?ml|\.env|\.ini"),
+        ("dependencies", r"dependenc|install|package\.json|requirements|lockfile|upgrade"),
+        ("error handling", r"error|exception|retry|fallback|timeout|\bfail"),
+        ("parsing", r"pars(?:e|er|ing)|tokeni[sz]|lexer|decode"),
+        ("dates and times", r"date|\btime|timezone|clock|calendar"),
+        ("types", r"\btyp(?:e|es|ing)\b|ts\d{4}|mypy|pyright"),
+    )
 )
-from wellkept.observe.session.state import FileChange, SessionState, joined
-from wellkept.text.events.tool_steps import ToolStep
-from wellkept.text.shell.environment import ToolContext
-from wellkept.text.shell.purpose import Purpose
-from wellkept.text.shell.reader import (
-    ShellCommand,
-    files_written,
-    installed_packages,
-    read_commit,
-)
-
-MAX_CHANGES = 30
 
 
-class StepObserver:
-    """Observes the steps of one agent. `state` and `notes` are the result."""
-
-    def __init__(self, state: SessionState, agent: str | None, *, prompt: PromptContext) -> None:
-        self.state = state
-        self.notes: list[ObservationNote] = []
-        self._work = state.work_of(agent)
-        self._failures = state.failures
-        self._prompt = prompt
-
-    def step(self, step: ToolStep, *, context: ToolContext) -> None:
-        """Observe one step."""
-        call = step.call
-        if step.edits:
-            self._edits(step, context)
-        else:
-            self._work = replace(
-                self._work,
-                tokens=self._work.tokens + step.tokens,
-                files_read=joined(self._work.files_read, step.files_read),
-            )
-        if call.kind in (ToolKind.SEARCH, ToolKind.WEB) and call.query:
-            searches = joined(self._work.searches, (shorten(call.query, limit=80),))
-            self._work = replace(self._work, searches=searches)
-        elif step.failure is not None:
-            self._failures = add_failure(
-                self._failures, step.failure, agent=step.agent, step=step.number
-            )
-            self._work = replace(self._work, verified_by=None)
-        elif step.main is not None and step.ok:
-            self._worked(step, context)
-        self._save()
-
-    def finish(self) -> None:
-        """Report what is still open: at the end of a turn or session, or at the next prompt."""
-        self._report(self._work.changes)
-        agent = self._work.agent
-        for failure in self._failures:
-            is_open = failure.agent == agent and not failure.reported
-            if is_open and tells_cause(failure):
-                self._work, note = unsolved_note(self._work, failure, prompt=self._prompt)
-                self.notes.append(note)
-        self._failures = tuple(
-            replace(f, reported=True) if f.agent == agent else f for f in self._failures
-        )
-        self._work = replace(self._work, verified_by=None)
-        self._save()
-
-    def _save(self) -> None:
-        self.state = replace(self.state, failures=self._failures).with_work(self._work)
-
-    def _report(self, changes: Sequence[FileChange]) -> None:
-        self._work, notes = change_notes(self._work, changes, prompt=self._prompt)
-        self.notes += notes
-
-    # -- Edits ------------------------------------------------------------------------------------
-
-    def _edits(self, step: ToolStep, context: ToolContext) -> None:
-        edited = max(1, len(step.call.edits or step.call.files))
-        changes = [
-            read_edit(
-                edit,
-                path=name,
-                step=step.number,
-                tokens=step.tokens // edited,
-                read_file=context.read_file,
-            )
-            for name, edit in step.edits
-        ]
-        self._add_changes([self._not_new(change, context) for change in changes])
-
-    def _not_new(self, change: FileChange, context: ToolContext) -> FileChange:
-        """A file that was seen before is not created; clients do not always send its old text."""
-        if not change.created:
-            return change
-        known = next((one for one in self._work.changes if one.path == change.path), None)
-        if known.created if known else not context.is_known(change.path):
-            return change
-        return replace(change, created=False, added=(), changed=change.added)
-
-    def _add_changes(self, changes: Sequence[FileChange]) -> None:
-        by_path = {change.path: change for change in self._work.changes}
-        for change in changes:
-            before = by_path.pop(change.path, None)
-            by_path[change.path] = combined(before, change) if before else change
-        self._work = replace(self._work, changes=tuple(by_path.values()), verified_by=None)
-        if len(by_path) > MAX_CHANGES:
-            self._report(self._work.changes[: MAX_CHANGES // 2])
-
-    # -- Commands ---------------------------------------------------------------------------------
-
-    def _worked(self, step: ToolStep, context: ToolContext) -> None:
-        written = [
-            self._written(path, text, step.number, context)
-            for path, text in files_written(step.commands)
-        ]
-        if changes := [change for change in written if change]:
-            self._add_changes(changes)
-        for command in step.commands:
-            if command.purpose is not Purpose.LOOK:
-                self._command_worked(step, command, context)
-
-    def _command_worked(self, step: ToolStep, command: ShellCommand, context: ToolContext) -> None:
-        self._failures, self._work, closed = close_failure(
-            self._failures, self._work, command, step.tests, prompt=self._prompt
-        )
-        self.notes += closed
-        self._failures = add_worked(self._failures, command, agent=self._work.agent)
-        match command.purpose:
-            case Purpose.TEST:
-                self._work = replace(self._work, verified_by=verification(command, step.tests))
-            case Purpose.COMMIT:
-                self._commit(step, context)
-            case Purpose.INSTALL if names := installed_packages(command):
-                self._work, note = install_note(self._work, command, names, prompt=self._prompt)
-                self.notes.append(note)
-            case Purpose.MIGRATE:
-                self._work, note = migration_note(self._work, command, prompt=self._prompt)
-                self.notes.append(note)
-            case _:
-                pass
-
-    def _commit(self, step: ToolStep, context: ToolContext) -> None:
-        commit = read_commit(step.commands, step.call.output)
-        if commit is None:
-            return
-        files = context.commit_files(commit.sha) if commit.sha else ()
-        self._work, note = commit_note(self._work, commit, files=files, prompt=self._prompt)
-        self.notes.append(note)
-
-    def _written(
-        self, path: str, text: str, number: int, context: ToolContext
-    ) -> FileChange | None:
-        """A file written by a heredoc; whether it existed before is unknown."""
-        name = context.relative(path)
-        if name is None or file_kind(name) == "other":
-            return None
-        return read_edit(
-            Edit(path, "", text),
-            path=name,
-            step=number,
-            tokens=len(text) // 4,
-            read_file=context.read_file,
-        )
-
-
-def open_agents(state: SessionState) -> list[str | None]:
-    """Agents with unreported work or failures."""
-    named = [work.agent for work in state.agents] + [f.agent for f in state.failures]
-    return list(dict.fromkeys(named))
+def concepts_of(text: str, paths: Sequence[str]) -> tuple[str, ...]:
+    """The topics of a text and of file paths, and the modules that the files belong to."""
+    whole = f"{text} {' '.join(paths)}".lower()
+    topics = [topic for topic, pattern in _TOPICS if pattern.search(whole)]
+    folders = (PurePosixPath(path).parent.name for path in paths)
+    modules = [name for name in folders if name and name not in _GENERIC_FOLDERS]
+    return tuple(dict.fromkeys((*topics, *modules)))[:MAX_CONCEPTS]

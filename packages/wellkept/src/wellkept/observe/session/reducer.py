@@ -1,13 +1,13 @@
 """The reducer: applies events to one session state, each once, in order.
 
-A tool call is parsed once into a step (`reading.tool_steps`); observations, signals and the step
-log all read that step. Invariant: nothing outside is changed; the result is the updated session and
-what to store. Events may come late, twice or for an unknown session; none of that is an error.
+Every event becomes entries of the step log; observations, digest and signals are folds over it.
+Invariant: nothing outside is changed; the result is the updated session and what to store. Events
+may come late, twice or for an unknown session; none of that is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -17,6 +17,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.session.events import (
     Compacted,
     ContextInjected,
+    Edit,
     Event,
     Origin,
     PromptSubmitted,
@@ -26,38 +27,42 @@ from wellkept.core.session.events import (
     SubagentStarted,
     TokenUsage,
     ToolCalled,
+    ToolKind,
     ToolStarting,
     TurnEnded,
 )
 from wellkept.core.session.scratchpad import Scratchpad
 from wellkept.core.session.sessions import SessionRecord
-from wellkept.core.session.steps import with_step
+from wellkept.core.session.steps import MAX_NAME_CHARS, SessionStep, StepKind
 from wellkept.core.text import shorten
 from wellkept.observe.failures.command_records import CommandRun, runs_of_step
 from wellkept.observe.failures.episodes import Before, looked, way_outs_of
 from wellkept.observe.failures.way_out import WayOut
+from wellkept.observe.session.digest import summarize
 from wellkept.observe.session.drafts import EventRef, observation_draft, prompt_draft, summary_draft
+from wellkept.observe.session.edits import changed_names, file_kind
 from wellkept.observe.session.exchange import Settlement, answered, heard
-from wellkept.observe.session.observation_rules import (
+from wellkept.observe.session.observations import (
     ObservationNote,
-    PromptContext,
+    commit_note,
     decision_note,
+    open_agents,
+    open_work,
+    turn_note,
 )
-from wellkept.observe.session.observations import StepObserver, open_agents
-from wellkept.observe.session.state import (
-    MAX_MESSAGES,
-    AgentMessage,
-    MadeCommit,
-    SessionState,
-    dump_state,
-    joined,
-    load_state,
-)
-from wellkept.observe.session.summary import summarize
-from wellkept.observe.signals.collector import SignalCollector
+from wellkept.observe.session.state import SessionState, dump_state, load_state
+from wellkept.observe.signals.dead_ends import abandoned_in_text
+from wellkept.observe.signals.fold import scratchpad_of
+from wellkept.observe.signals.todo_plan import plan_entry
 from wellkept.text.events.prompt_rules import intent_of, request_of, tells
 from wellkept.text.events.sanitize import cleaned, cleaned_call
-from wellkept.text.events.tool_steps import call_tokens, needs_output, read_step
+from wellkept.text.events.tool_steps import (
+    ToolStep,
+    call_tokens,
+    needs_output,
+    read_step,
+    short_hash,
+)
 from wellkept.text.own_words import agent_task, own_words, slash_command
 from wellkept.text.shell.environment import (
     Environment,
@@ -66,7 +71,7 @@ from wellkept.text.shell.environment import (
     relative,
     relative_folder,
 )
-from wellkept.text.shell.reader import parse_command
+from wellkept.text.shell.reader import files_written, parse_command
 from wellkept.text.speech import decisions_in
 
 Trigger: TypeAlias = Literal["turns", "compaction", "end", "idle"]
@@ -74,6 +79,7 @@ TURNS_BETWEEN_SUMMARIES = 3
 _MAX_CALL_IDS = 200
 _LABEL_CHARS = 300
 _MESSAGE_CHARS = 4_000
+_PAGE_CHARS = 400
 _OWN_TOOLS = "wellkept"
 
 
@@ -100,10 +106,10 @@ class SessionUpdate:
     summary: MemoryDraft | None = None
     trigger: Trigger | None = None
     said: tuple[Said, ...] = ()
-    pad: Scratchpad | None = None
     way_outs: tuple[tuple[WayOut, datetime], ...] = ()
     runs: tuple[CommandRun, ...] = ()
     settled: tuple[tuple[Settlement, datetime], ...] = ()
+    pad: Scratchpad | None = None
 
 
 def apply_events(
@@ -116,10 +122,10 @@ def apply_events(
 ) -> SessionUpdate:
     """Apply the events of one session in order; `pad` is its scratchpad."""
     begun = session or _new_session(events[0].origin, environment)
-    reducer = _Reducer(begun, environment=environment, turns_between=turns_between, pad=pad)
+    reducer = _Reducer(begun, environment=environment, turns_between=turns_between)
     for event in events:
         reducer.apply(event)
-    return reducer.result()
+    return reducer.result(pad)
 
 
 def close_idle(session: SessionRecord, *, environment: Environment) -> SessionUpdate:
@@ -152,12 +158,7 @@ class _Reducer:
     """Applies events to one session."""
 
     def __init__(
-        self,
-        session: SessionRecord,
-        *,
-        environment: Environment,
-        turns_between: int,
-        pad: Scratchpad | None = None,
+        self, session: SessionRecord, *, environment: Environment, turns_between: int
     ) -> None:
         self._session = session
         self._state = load_state(session.work)
@@ -173,33 +174,29 @@ class _Reducer:
         self._stood: str | None = None
         self._event_id = session.id
         self._at = session.last_event_at
-        self._pad = pad or Scratchpad(
-            session_id=session.id, project=session.project, updated_at=session.last_event_at
-        )
-        self._signals = SignalCollector(
-            self._pad, self._state.signals, step=max(self._state.step, self._pad.step)
-        )
 
-    def result(self) -> SessionUpdate:
+    def result(self, pad: Scratchpad | None = None) -> SessionUpdate:
         """The session as it is now, and everything to store."""
+        reviewed = pad or Scratchpad(
+            session_id=self._session.id, project=self._session.project, updated_at=self._at
+        )
+        folded = scratchpad_of(self._state.steps, reviewed)
         summary = self._summary() if self._trigger or self._has_turned else None
-        state = replace(self._state, signals=self._signals.state)
-        session = replace(self._session, work=dump_state(state))
+        session = replace(self._session, work=dump_state(self._state))
         if self._trigger:
             session = replace(
                 session, summarised_at=session.last_event_at, summarised_turn=session.turn_count
             )
-        pad = self._signals.result()
         return SessionUpdate(
             session,
             tuple(self._drafts),
             summary,
             self._trigger,
             tuple(self._said),
-            pad if pad is not self._pad else None,
             tuple(self._way_outs),
             tuple(self._runs),
             tuple(self._settled),
+            None if folded is reviewed else folded,
         )
 
     def close(self, trigger: Trigger) -> None:
@@ -211,10 +208,7 @@ class _Reducer:
         """Apply one event. Only its cleaned form is read from here on."""
         self._arrive(event.origin)
         if isinstance(event, ToolCalled):
-            # Its cost and plan are only known before cleaning removes the input and output.
-            tokens = call_tokens(event)
-            self._signals.raw_call(event)
-            self._call(cleaned_call(event, with_output=needs_output(event)), tokens=tokens)
+            self._call(event)
             return
         match cleaned(event):
             case SessionStarted() as start:
@@ -228,7 +222,7 @@ class _Reducer:
                 self._compacted(compacted)
             case SubagentStarted() as begun:
                 self._put(agent_count=self._session.agent_count + 1)
-                self._summarise(agents=(shorten(begun.agent_type, limit=80),))
+                self._log("agent", shorten(begun.agent_type, limit=80))
             case SubagentEnded() as done:
                 self._subagent_end(done)
             case SessionEnded() as end:
@@ -271,77 +265,87 @@ class _Reducer:
         request = request_of(slash_command(event.text) or text)
         if request is None:
             return
-        self._signals.prompt(text, request=request, at=self._at)
         self._put(title=_better_title(self._session.title, shorten(request, limit=100)))
-        if tells(request):
-            # "yes, do it" goes on with the work before it.
-            self._state = replace(self._state, intent=intent_of(text))
-        self._summarise(requests=(request,))
+        # "yes, do it" goes on with the work before it.
+        self._log("prompt", request, mark=intent_of(text) if tells(request) else "")
         self._drafts.append(prompt_draft(text, number=number, ref=self._next_ref()))
-        self._said.append(Said(replace(event, text=text), self._state.summary.last_message))
+        self._said.append(Said(replace(event, text=text), self._state.last_message))
         self._observe_decisions(text, agent=None, said_by="the person")
         self._state = replace(self._state, exchange=heard(self._state.exchange, text))
 
-    def _call(self, call: ToolCalled, *, tokens: int) -> None:
-        state = self._state
-        if call.call_id is not None:
-            if call.call_id in state.calls:
+    def _call(self, raw: ToolCalled) -> None:
+        if raw.call_id is not None:
+            if raw.call_id in self._state.calls:
                 return
-            calls = (*state.calls, call.call_id)[-_MAX_CALL_IDS:]
-            state = self._state = replace(state, calls=calls)
+            calls = (*self._state.calls, raw.call_id)[-_MAX_CALL_IDS:]
+            self._state = replace(self._state, calls=calls)
+        # Cost, plan and page are only known before cleaning removes the input and output.
+        tokens = call_tokens(raw)
+        plan = plan_entry(raw, self._entry("plan", ""), self._state.steps)
+        page = short_hash(raw.input[:_PAGE_CHARS]) if raw.kind is ToolKind.READ else ""
+        call = cleaned_call(raw, with_output=needs_output(raw))
         self._put(
             tool_count=self._session.tool_count + 1,
             error_count=self._session.error_count + (call.error is not None),
         )
         if _OWN_TOOLS in call.name.lower():
             return
+        if plan is not None:
+            self._state = self._state.logged(plan)
         if call.answers and call.origin.agent is None:
-            self._said.append(Said(call, self._state.summary.last_message))
+            self._said.append(Said(call, self._state.last_message))
         context = self._tool_context(self._folder_before(call))
-        number = max(state.step, self._pad.step) + 1
+        number = self._state.step + 1
         step = read_step(
             call,
             number=number,
             tokens=tokens,
             prompt=self._session.prompt_count,
             context=context,
+            page=page,
         )
-        self._signals.step(step, log=state.steps, context=context)
-        observer = StepObserver(state, step.agent, prompt=self._prompt_context())
-        observer.step(step, context=context)
-        log = state.steps
-        requests = state.summary.requests
-        if look := looked(step, log):
-            before = Before(log=log, roots=state.roots)
-            self._way_outs += [(one, self._at) for one in way_outs_of(look, before)]
-        for entry in step.log:
-            before = Before(log=log, roots=state.roots, said=requests[-1] if requests else "")
-            self._way_outs += [(one, self._at) for one in way_outs_of(entry, before)]
-            log = with_step(log, entry)
+        self._end_failures(step)
         self._runs += runs_of_step(step)
-        self._state = replace(observer.state, step=number, steps=log)
-        if step.files_read or call.query:
-            work = self._state.work_of(step.agent)
-            self._summarise(files_read=step.files_read, searches=work.searches)
-        self._keep(observer.notes)
+        self._state = replace(self._state, step=number)
+        for entry in _entries(step, context):
+            if entry.is_commit:
+                self._commit(entry)
+            self._state = self._state.logged(entry)
+
+    def _end_failures(self, step: ToolStep) -> None:
+        """The failures that a call brought to an end."""
+        log, roots = self._state.steps, self._state.roots
+        requests = self._state.requests
+        looks = [look] if (look := looked(step, log)) else []
+        for entry in (*looks, *step.log):
+            said = requests[-1] if requests and entry not in looks else ""
+            found = way_outs_of(entry, Before(log=log, roots=roots, said=said))
+            self._way_outs += [(one, self._at) for one in found]
+
+    def _commit(self, entry: SessionStep) -> None:
+        self._keep(commit_note(self._session, self._state, entry))
+        if entry.sha:
+            self._put(commit_sha=entry.sha, branch=entry.mark or self._session.branch)
 
     def _turn_end(self, event: TurnEnded) -> None:
         if event.origin.agent is None:
             self._put(turn_count=self._session.turn_count + 1)
             self._read_git(event.origin)
         self._count_tokens(event.usage)
-        self._finish(event.origin.agent)
+        self._finish(event.origin.agent, said=event.last_message or "")
         if event.last_message and event.origin.agent is None:
             exchange, settled = answered(self._state.exchange, event.last_message)
             self._state = replace(self._state, exchange=exchange)
-            self._settled += [(settled, self._at)] if settled else []
+            asked = [step.number for step in self._state.steps if step.kind == "prompt"]
+            # Where a tool ran since the prompt, the message is a report of work.
+            if settled and asked and self._state.step == asked[-1]:
+                self._settled.append((settled, self._at))
         if event.last_message:
             self._observe_decisions(
                 event.last_message, agent=event.origin.agent, said_by="the agent"
             )
-            self._signals.message(event.last_message, at=self._at)
-            if event.origin.agent is None:
-                self._add_message(event.last_message)
+            for approach, why in abandoned_in_text(event.last_message):
+                self._log("dead_end", approach, agent=event.origin.agent, said=why)
         self._has_turned = True
         since = self._session.turn_count - self._session.summarised_turn
         if since >= self._turns_between:
@@ -349,18 +353,13 @@ class _Reducer:
 
     def _compacted(self, event: Compacted) -> None:
         self._finish_all()
-        self._signals.compacted()
-        if event.summary:
-            at, text = to_ms(self._at), shorten(event.summary, limit=_MESSAGE_CHARS)
-            summary = replace(self._state.summary, compaction=text, compacted_at_ms=at)
-            self._state = replace(self._state, summary=summary)
+        self._log("compaction", "", said=shorten(event.summary or "", limit=_MESSAGE_CHARS))
         self._trigger = "compaction"
 
     def _subagent_end(self, event: SubagentEnded) -> None:
-        self._finish(event.origin.agent)
-        said = request_of(event.last_message or "")
-        if said:
-            self._summarise(agents=(shorten(f"{event.agent_type}: {said}", limit=160),))
+        self._finish(event.origin.agent, said=event.last_message or "")
+        if said := request_of(event.last_message or ""):
+            self._log("agent", shorten(f"{event.agent_type}: {said}", limit=160))
 
     def _count_tokens(self, usage: TokenUsage | None) -> None:
         """Reports are totals, so the largest holds, in whatever order they come."""
@@ -386,34 +385,22 @@ class _Reducer:
     def _put(self, **changes: object) -> None:
         self._session = replace(self._session, **changes)  # type: ignore[arg-type]
 
-    def _summarise(
-        self,
-        *,
-        requests: tuple[str, ...] = (),
-        files_read: tuple[str, ...] = (),
-        searches: tuple[str, ...] = (),
-        agents: tuple[str, ...] = (),
-    ) -> None:
-        """Add to what the summary is written from."""
-        old = self._state.summary
-        summary = replace(
-            old,
-            requests=(*old.requests[:1], *joined(old.requests[1:], requests, limit=11)),
-            files_read=joined(old.files_read, files_read),
-            searches=joined(old.searches, searches, limit=12),
-            agents=joined(old.agents, agents, limit=12),
-        )
-        self._state = replace(self._state, summary=summary)
+    def _log(self, kind: StepKind, what: str, *, agent: str | None = None, **rest: str) -> None:
+        """Add to the log what is no tool call."""
+        self._state = self._state.logged(self._entry(kind, what, agent=agent, **rest))
 
-    def _add_message(self, text: str) -> None:
-        old = self._state.summary
-        message = AgentMessage(
-            shorten(text, limit=_MESSAGE_CHARS),
+    def _entry(
+        self, kind: StepKind, what: str, *, agent: str | None = None, **rest: str
+    ) -> SessionStep:
+        return SessionStep(
+            kind,
+            shorten(what, limit=MAX_NAME_CHARS),
+            prompt=self._session.prompt_count,
+            number=self._state.step,
+            agent=agent,
             at_ms=to_ms(self._at),
-            asked=next(reversed(old.requests), ""),
+            **rest,  # type: ignore[arg-type]
         )
-        messages = (*old.messages, message)[-MAX_MESSAGES:]
-        self._state = replace(self._state, summary=replace(old, messages=messages))
 
     def _summary(self) -> MemoryDraft | None:
         summary = summarize(self._session, self._state)
@@ -437,63 +424,32 @@ class _Reducer:
             self._put(branch=git.branch, commit_sha=git.commit)
 
     def _finish_all(self) -> None:
-        for agent in open_agents(self._state):
+        for agent in open_agents(self._state.steps):
             self._finish(agent)
 
-    def _finish(self, agent: str | None) -> None:
-        observer = StepObserver(self._state, agent, prompt=self._prompt_context())
-        observer.finish()
-        self._state = observer.state
-        self._keep(observer.notes)
+    def _finish(self, agent: str | None, *, said: str = "") -> None:
+        """Close an agent's work with its report: at the end of a turn, or at the next prompt."""
+        if note := turn_note(self._session, self._state, agent, said=said):
+            self._keep(note)
+        if said or open_work(self._state.steps, agent):
+            self._log("report", "", agent=agent, said=shorten(said, limit=_MESSAGE_CHARS))
 
     def _observe_decisions(self, text: str, *, agent: str | None, said_by: str) -> None:
         for sentence in decisions_in(text):
-            work, note = decision_note(
-                self._state.work_of(agent), sentence, said_by=said_by, prompt=self._prompt_context()
-            )
-            self._state = self._state.with_work(work)
-            self._keep([note])
+            self._keep(decision_note(self._session, sentence, agent=agent, said_by=said_by))
+            self._log("decision", sentence, agent=agent)
 
-    def _keep(self, notes: Sequence[ObservationNote]) -> None:
-        for note in notes:
-            self._drafts.append(observation_draft(note, ref=self._next_ref()))
-            self._add_to_summary(note)
-            self._put(
-                observation_count=self._session.observation_count + (note.earlier_title is None),
-                discovery_tokens=self._session.discovery_tokens + note.tokens,
-            )
-
-    def _add_to_summary(self, note: ObservationNote) -> None:
-        observed, old = note.observation, self._state.summary
-        is_commit = (observed.subtitle or "").startswith("Commit")
-        commits = (MadeCommit(observed.title, observed.commit),) if is_commit else ()
-        decided = (observed.title,) if observed.kind == "decision" else ()
-        found = (observed.title,) if observed.kind == "discovery" else ()
-        summary = replace(
-            old,
-            files_modified=joined(old.files_modified, observed.files_modified),
-            commits=joined(old.commits, commits, limit=20),
-            decided=joined(old.decided, decided, limit=20),
-            found=joined(old.found, found, limit=20),
+    def _keep(self, note: ObservationNote) -> None:
+        self._drafts.append(observation_draft(note, ref=self._next_ref()))
+        self._put(
+            observation_count=self._session.observation_count + 1,
+            discovery_tokens=self._session.discovery_tokens + note.tokens,
         )
-        self._state = replace(self._state, summary=summary)
-        if is_commit and observed.commit:
-            self._put(commit_sha=observed.commit, branch=observed.branch or self._session.branch)
 
     def _next_ref(self) -> EventRef:
         seq = self._state.next_seq
         self._state = replace(self._state, next_seq=seq + 1)
         return EventRef(self._session.id, self._event_id, self._at, seq)
-
-    def _prompt_context(self) -> PromptContext:
-        requests = self._state.summary.requests
-        return PromptContext(
-            intent=self._state.intent,
-            prompt_number=self._session.prompt_count,
-            request=next((one for one in reversed(requests) if tells(one)), self._session.title),
-            branch=self._session.branch,
-            commit=None,
-        )
 
     def _folder_before(self, call: ToolCalled) -> str | None:
         """Where a call was typed. Clients name the folder after it: what the line's own `cd` led to
@@ -510,15 +466,44 @@ class _Reducer:
     def _tool_context(self, cwd: str | None) -> ToolContext:
         roots = self._state.roots
         root = roots[0] if roots else cwd
-        environment, seen = self._environment, self._state.summary
+        environment, steps = self._environment, self._state.steps
 
         def commit_files(sha: str) -> tuple[str, ...]:
             return environment.commit_files(root, sha) if root else ()
 
         return ToolContext(
-            is_known=lambda name: name in seen.files_read or name in seen.files_modified,
+            is_known=lambda name: any(
+                one.what == name and one.ok and (one.is_edit or one.kind == "read") for one in steps
+            ),
             relative=lambda path: relative(path, cwd=cwd, roots=roots),
             folder=lambda folder: relative_folder(folder, cwd=cwd, roots=roots),
             read_file=lambda path: environment.read_file(absolute(path, cwd=cwd)),
             commit_files=commit_files,
         )
+
+
+def _entries(step: ToolStep, context: ToolContext) -> Iterator[SessionStep]:
+    """The log entries of a call: edits with the names that they changed, and files that a line
+    wrote by itself."""
+    edits = iter(step.edits)
+    for entry in step.log:
+        yield _named(entry, next(edits)[1], context) if entry.is_edit else entry
+    if not step.ok or step.main is None:
+        return
+    for path, text in files_written(step.commands):
+        name = context.relative(path)
+        if name is not None and file_kind(name) != "other":
+            kind = "edit" if context.is_known(name) else "create"
+            origin = step.log[-1]
+            written = SessionStep(
+                kind, name, prompt=origin.prompt, number=origin.number, agent=origin.agent,
+                at_ms=origin.at_ms, mark=f"{short_hash('')}>{short_hash(text)}",
+            )  # fmt: skip
+            yield _named(written, Edit(path, "", text), context)
+
+
+def _named(entry: SessionStep, edit: Edit, context: ToolContext) -> SessionStep:
+    known = context.is_known(entry.what)
+    names = changed_names(edit, path=entry.what, is_known=known, read_file=context.read_file)
+    # A file that was seen before is not created; clients do not always send its old text.
+    return replace(entry, names=names, kind="edit" if known else entry.kind)

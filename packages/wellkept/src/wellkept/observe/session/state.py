@@ -1,4 +1,4 @@
-"""Session state carried between events. Serialised with the session.
+"""The state of a session between events: its step log, and what tells events apart.
 
 The only state of the reducer: any process can continue where another stopped. It is written in the
 same transaction as what the events made. Everything in it comes from cleaned events and is bounded.
@@ -6,126 +6,17 @@ same transaction as what the events made. Everything in it comes from cleaned ev
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar, cast
+from typing import cast
 
 from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import UsageError
-from wellkept.core.records import record, replace
-from wellkept.core.session.steps import SessionStep
+from wellkept.core.records import fields, record, replace
+from wellkept.core.session.steps import SessionStep, with_step
 from wellkept.observe.session.exchange import Exchange
-from wellkept.observe.signals.state import SignalState
+from wellkept.text.events.prompt_rules import Intent
 
-MAX_LISTED = 40
-MAX_MESSAGES = 3
-MAX_AGENTS = 40
-_Item = TypeVar("_Item")
-
-
-@record
-class FileChange:
-    """Unreported changes to one file. `first_step` and `step` are the first and last edit."""
-
-    path: str
-    kind: Literal["code", "test", "config", "document", "other"]
-    created: bool = False
-    deleted: bool = False
-    moved_from: str | None = None
-    added: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    renamed: tuple[str, ...] = ()
-    lines: int = 0
-    tokens: int = 0
-    first_step: int = 0
-    step: int = 0
-
-
-@record
-class ReportedChange:
-    """A change that has an observation under `key`; further changes soon after extend it.
-
-    `prompt_number` is the prompt of the first of them.
-    """
-
-    key: str
-    title: str
-    kind: str
-    prompt_number: int
-    change: FileChange
-    tokens: int
-    files_read: tuple[str, ...] = ()
-
-
-@record
-class OpenFailure:
-    """A command that failed and has not worked since.
-
-    `step` is its first failure. `commands_since` are commands that worked meanwhile. `reported`
-    when it needs no observation of its own.
-    """
-
-    agent: str | None
-    subject: str
-    command: str
-    is_test: bool
-    step: int
-    names: tuple[str, ...] = ()
-    error: str | None = None
-    attempts: int = 1
-    commands_since: tuple[str, ...] = ()
-    reported: bool = False
-
-
-@record
-class AgentWork:
-    """The work of the main agent, or of one sub-agent, since its last observation."""
-
-    agent: str | None = None
-    tokens: int = 0
-    files_read: tuple[str, ...] = ()
-    searches: tuple[str, ...] = ()
-    changes: tuple[FileChange, ...] = ()
-    reported: tuple[ReportedChange, ...] = ()
-    verified_by: str | None = None
-
-
-@record
-class AgentMessage:
-    """What the agent said at the end of a turn, and the request that it answers."""
-
-    text: str
-    at_ms: int = 0
-    asked: str = ""
-
-
-@record
-class MadeCommit:
-    """A commit that a session made; the hash when git printed it."""
-
-    subject: str
-    sha: str | None = None
-
-
-@record
-class SummaryInput:
-    """What a session's digest quotes. `messages` are the agent's last ones."""
-
-    requests: tuple[str, ...] = ()
-    files_read: tuple[str, ...] = ()
-    files_modified: tuple[str, ...] = ()
-    searches: tuple[str, ...] = ()
-    commits: tuple[MadeCommit, ...] = ()
-    decided: tuple[str, ...] = ()
-    found: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
-    messages: tuple[AgentMessage, ...] = ()
-    compaction: str | None = None
-    compacted_at_ms: int = 0
-
-    @property
-    def last_message(self) -> str | None:
-        """What the agent said last."""
-        return self.messages[-1].text if self.messages else None
+_LATEST_REPORTS = 3
+_OLD_REPORT_CHARS = 300
 
 
 @record
@@ -133,7 +24,7 @@ class SessionState:
     """The whole state of one session.
 
     `cwd` is where the main agent stood after the last event. `step` counts tool calls; `steps` is
-    the step log. `captured_from` is the time of the first
+    the step log. `calls` are the ids of the latest calls. `captured_from` is the time of the first
     event that a hook captured: a transcript is not imported from there on. `imported` when a
     transcript was imported.
     """
@@ -141,40 +32,99 @@ class SessionState:
     roots: tuple[str, ...] = ()
     cwd: str | None = None
     next_seq: int = 0
-    intent: Literal["fix", "feature", "refactor", "other"] = "other"
     step: int = 0
     steps: tuple[SessionStep, ...] = ()
-    failures: tuple[OpenFailure, ...] = ()
-    agents: tuple[AgentWork, ...] = ()
-    summary: SummaryInput = SummaryInput()
-    signals: SignalState = SignalState()
     calls: tuple[str, ...] = ()
     exchange: Exchange = Exchange()
     model_failures: int = 0
     captured_from: str | None = None
     imported: bool = False
 
-    def work_of(self, agent: str | None) -> AgentWork:
-        """The work of an agent, new if need be."""
-        return next((work for work in self.agents if work.agent == agent), AgentWork(agent))
+    def logged(self, *entries: SessionStep) -> SessionState:
+        """The state with more steps; of older reports only the beginning is kept, of older plans
+        the item under way."""
+        steps = self.steps
+        for entry in entries:
+            if entry.kind == "plan":
+                steps = tuple(
+                    replace(one, said="") if one.kind == "plan" and one.said else one
+                    for one in steps
+                )
+            steps = with_step(steps, entry)
+        if any(entry.kind == "report" for entry in entries):
+            said = [one for one in steps if one.kind == "report" and one.said]
+            latest = {id(one) for one in said[-_LATEST_REPORTS:]}
+            steps = tuple(
+                one
+                if one.kind != "report" or id(one) in latest or len(one.said) <= _OLD_REPORT_CHARS
+                else replace(one, said=one.said[:_OLD_REPORT_CHARS])
+                for one in steps
+            )
+        return replace(self, steps=steps)
 
-    def with_work(self, work: AgentWork) -> SessionState:
-        """The state with one agent's work replaced; a sub-agent without open work is dropped."""
-        others = tuple(one for one in self.agents if one.agent != work.agent)
-        is_open = work.agent is None or work.changes or work.tokens
-        agents = (*others, work) if is_open else others
-        if len(agents) > MAX_AGENTS:
-            oldest = next(one for one in agents if one.agent is not None)
-            agents = tuple(one for one in agents if one is not oldest)
-        return replace(self, agents=agents)
+    def whats(self, kind: str) -> tuple[str, ...]:
+        """What the steps of a kind are about, each once, in the order of their last mention."""
+        found = [one.what for one in reversed(self.steps) if one.kind == kind and one.ok]
+        return tuple(dict.fromkeys(found))[::-1]
+
+    @property
+    def requests(self) -> tuple[str, ...]:
+        """What a person asked for, the first one first."""
+        prompts = [one.what for one in self.steps if one.kind == "prompt"]
+        return tuple(dict.fromkeys(prompts))
+
+    @property
+    def intent(self) -> Intent:
+        """What the last prompt that tells of work is after."""
+        found = [one.mark for one in self.steps if one.kind == "prompt" and one.mark]
+        return cast("Intent", found[-1]) if found else "other"
+
+    @property
+    def reports(self) -> list[tuple[SessionStep, str]]:
+        """The main agent's latest messages, each with the request that it answers."""
+        asked, found = "", list[tuple[SessionStep, str]]()
+        for one in self.steps:
+            if one.kind == "prompt":
+                asked = one.what
+            elif one.kind == "report" and one.said and one.agent is None:
+                found.append((one, asked))
+        return found[-_LATEST_REPORTS:]
+
+    @property
+    def last_message(self) -> str | None:
+        """What the agent said last."""
+        reports = self.reports
+        return reports[-1][0].said if reports else None
+
+    @property
+    def compaction(self) -> SessionStep | None:
+        """The client's own summary."""
+        found = [one for one in self.steps if one.kind == "compaction" and one.said]
+        return found[-1] if found else None
+
+    @property
+    def files_modified(self) -> tuple[str, ...]:
+        """Every file that was edited or committed, the last one last."""
+        named = [
+            path
+            for one in reversed(self.steps)
+            if one.is_edit or one.is_commit
+            for path in ((one.what,) if one.is_edit else one.files[::-1])
+        ]
+        return tuple(dict.fromkeys(named))[::-1]
+
+    @property
+    def commits(self) -> tuple[SessionStep, ...]:
+        """The commits that the session made."""
+        return tuple(one for one in self.steps if one.is_commit)
 
 
 def load_state(work: Json) -> SessionState:
-    """The state from JSON; an empty one when it was written by another version."""
+    """The state from JSON; one that another version wrote begins anew in its place."""
     if not isinstance(work, dict):
         return SessionState()
     try:
-        return record_from_json(SessionState, cast("dict[str, Json]", work))
+        return record_from_json(SessionState, work)
     except UsageError:
         # Sequence numbers must go on, or observations would be sorted wrongly.
         seq = work.get("next_seq")
@@ -182,13 +132,19 @@ def load_state(work: Json) -> SessionState:
 
 
 def dump_state(state: SessionState) -> Json:
-    """The state as JSON."""
-    return cast("Json", record_to_json(state))
+    """The state as JSON; of the steps only what is not the default."""
+    whole = record_to_json(replace(state, steps=()))
+    whole["steps"] = [_dumped(one) for one in state.steps]
+    return whole
 
 
-def joined(
-    old: tuple[_Item, ...], new: tuple[_Item, ...], *, limit: int = MAX_LISTED
-) -> tuple[_Item, ...]:
-    """Both lists without duplicates, the later mention counting; the latest are kept."""
-    fresh = tuple(dict.fromkeys(new))
-    return (*(item for item in old if item not in fresh), *fresh)[-limit:]
+_DEFAULTS = {one.name: getattr(SessionStep("read", ""), one.name) for one in fields(SessionStep)}
+
+
+def _dumped(step: SessionStep) -> Json:
+    told: dict[str, Json] = {"kind": step.kind, "what": step.what}
+    for name, usual in _DEFAULTS.items():
+        value: Json | tuple[str, ...] = getattr(step, name)
+        if value != usual:
+            told[name] = list(value) if isinstance(value, tuple) else value
+    return told

@@ -1,5 +1,4 @@
-"""Collect signals on a session's scratchpad: file use, errors, backtracks, dead ends, validations.
+"""Signals of a session, folded from its step log: file use, errors, backtracks, dead ends, tests.
 
-Open `collector.py` first; its state is part of the session state. `scratchpad.py` bounds what is
-kept. What several sessions show is learned in `observe.learning`.
+Open `fold.py` first. What several sessions show is learned in `observe.learning`.
 """

@@ -17,6 +17,7 @@ from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import with_retries
 from wellkept.observe.session.state import load_state
+from wellkept.observe.signals.fold import task_names
 from wellkept.observe.thresholds import MAX_NOTES
 from wellkept.text.events.sanitize import safe_text
 
@@ -45,7 +46,8 @@ def add_note(
         note = AgentNote(
             engine.new_id(), text, type.value, pad.step, to_ms(engine.clock()), tuple(files)
         )
-        noted = _with_note(pad, note, task=load_state(session.work).signals.task)
+        names = task_names(load_state(session.work).steps)
+        noted = _with_note(pad, note, task=names[-1] if names else None)
         if noted is None:
             return None
         engine.store.apply([PutScratchpad(replace(noted, updated_at=engine.clock()))])

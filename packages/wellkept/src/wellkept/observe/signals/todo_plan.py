@@ -8,15 +8,19 @@ plan so far is an argument.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import cast
 
+from wellkept.core.codec import record_from_json, record_to_json
 from wellkept.core.records import record, replace
 from wellkept.core.session.events import ToolCalled
+from wellkept.core.session.steps import SessionStep
 from wellkept.core.text import shorten
 from wellkept.text.events.sanitize import safe_text
 
 _LIST_TOOLS = ("todowrite", "todo_write", "update_plan", "write_todos", "todo")
 _ONE_MORE, _ONE_CHANGED = "taskcreate", "taskupdate"
+_TOOLS = (*_LIST_TOOLS, _ONE_MORE, _ONE_CHANGED)
 _LISTS = ("todos", "plan", "items", "tasks")
 _WORDS = ("content", "step", "subject", "description", "title", "text")
 _DONE = ("completed", "complete", "done")
@@ -64,6 +68,26 @@ class Plan:
         return next(under_way, "") or None
 
 
+def plan_in(steps: Sequence[SessionStep]) -> Plan:
+    """The plan as the last step that wrote one left it."""
+    for one in reversed(steps):
+        if one.kind == "plan" and one.said:
+            return record_from_json(Plan, json.loads(one.said))
+    return Plan()
+
+
+def plan_entry(
+    call: ToolCalled, origin: SessionStep, steps: Sequence[SessionStep]
+) -> SessionStep | None:
+    """The log entry of a call that changes the plan; None for another call. `origin` has its time
+    and number."""
+    plan = read_plan(call, plan_in(steps)) if call.name.lower() in _TOOLS else None
+    if plan is None:
+        return None
+    said = json.dumps(record_to_json(plan), ensure_ascii=False)
+    return replace(origin, kind="plan", what=plan.current or "", said=said)
+
+
 def read_plan(call: ToolCalled, before: Plan) -> Plan | None:
     """The plan after a call; None for a call that tells of none. Takes the call as it came, and
     gives only safe words."""
@@ -89,8 +113,7 @@ def _is_over(items: tuple[PlanItem, ...]) -> bool:
 
 def _after(call: ToolCalled, items: tuple[PlanItem, ...]) -> tuple[PlanItem, ...] | None:
     tool = call.name.lower()
-    known = (*_LIST_TOOLS, _ONE_MORE, _ONE_CHANGED)
-    if tool not in known or not 0 < len(call.input) <= _LONGEST:
+    if tool not in _TOOLS or not 0 < len(call.input) <= _LONGEST:
         return None
     try:
         told = cast("object", json.loads(call.input))

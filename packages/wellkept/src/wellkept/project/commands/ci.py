@@ -20,6 +20,7 @@ MAX_TOLD = 6
 _GITHUB = r"\.github/workflows/[\w .-]+\.ya?ml"
 _GITLAB = r"\.gitlab-ci\.ya?ml"
 _RELEASES = re.compile(r"releas|publish|deploy|\bcd\b|ship", re.IGNORECASE)
+_SITE = re.compile(r"\bdocs?\b|documentation|website|\bpages\b|\bsite\b", re.IGNORECASE)
 _PUBLISHES = re.compile(
     r"pypi-publish|action-gh-release|release-action|create-release|semantic-release|changesets/action"
     r"|goreleaser|release-please|npm-publish|cargo-release|release-gem|trusted-publish"
@@ -27,7 +28,16 @@ _PUBLISHES = re.compile(
     re.IGNORECASE,
 )
 _NO_WORK = re.compile(r"^(?:echo|cd|ls|cat|set|export|git|sudo|curl|if|fi|for|done|mkdir|rm|cp)\b")
-_EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
+_NOT_TYPED = re.compile(r"\$|`|%\w+%|<<|::")
+"""Parts of a step that only its runner can fill in."""
+_TOLD_OF_CI = (
+    Purpose.TEST,
+    Purpose.LINT,
+    Purpose.FORMAT,
+    Purpose.TYPES,
+    Purpose.BUILD,
+    Purpose.DOCS,
+)
 _GITLAB_WORDS = frozenset(
     "stages variables image services before_script after_script default workflow include cache"
     " pages".split()
@@ -50,7 +60,8 @@ class Workflow:
     def is_release(self) -> bool:
         """Whether it publishes a version."""
         named = bool(_RELEASES.search(f"{self.path} {self.name}"))
-        return "docs" not in self.path.lower() and (named or self.publishes)
+        is_site = _SITE.search(f"{self.path} {self.name}") is not None
+        return not is_site and (named or self.publishes)
 
     @property
     def publishes(self) -> bool:
@@ -89,12 +100,13 @@ def workflows(files: ProjectFiles) -> list[Workflow]:
 
 
 def ci_commands(found: Sequence[Workflow]) -> Iterator[ProjectCommand]:
-    """The steps of workflows that have a purpose; they come after what a project names itself."""
+    """The steps of workflows that can be typed as they stand; they come after everything that a
+    project says itself. What CI installs or publishes is its own."""
     for workflow in found:
         for command in workflow.commands:
             purpose = purpose_of_words(command)
-            if purpose is not None and "$" not in command and "<<" not in command:
-                yield ProjectCommand(purpose=purpose, command=command, source=workflow.path, rank=2)
+            if purpose is not None and purpose in _TOLD_OF_CI and "&&" not in command:
+                yield ProjectCommand(purpose=purpose, command=command, source=workflow.path, rank=5)
 
 
 def _github(files: ProjectFiles, path: str) -> Workflow | None:
@@ -107,8 +119,8 @@ def _github(files: ProjectFiles, path: str) -> Workflow | None:
     versions: dict[str, None] = {}
     for job in jobs.values():
         for step in listed(job, "steps"):
-            for command in _lines(at(step, "run")):
-                commands[command] = None
+            if at(step, "working-directory") is None:
+                commands |= dict.fromkeys(_lines(at(step, "run")))
             used = string(step, "uses")
             if used and _PUBLISHES.search(used):
                 actions[used] = None
@@ -185,10 +197,11 @@ def _gitlab(files: ProjectFiles, path: str) -> Workflow | None:
 
 
 def _lines(run: object) -> Iterator[str]:
-    """The command lines of a step, without those that only look or prepare."""
+    """The command lines of a step that a person could type, without those that only prepare."""
     if not isinstance(run, str):
         return
     for line in run.replace("\\\n", " ").splitlines():
-        command = one_line(_EXPRESSION.sub("", line))
-        if command and not _NO_WORK.match(command) and not command.startswith(("-", "}", "{")):
+        command = one_line(line)
+        is_typed = command and not _NOT_TYPED.search(command)
+        if is_typed and not _NO_WORK.match(command) and not command.startswith(("-", "}", "{")):
             yield command

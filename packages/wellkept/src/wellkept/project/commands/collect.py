@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
 from wellkept.project.commands.ci import Workflow, ci_commands, workflows
 from wellkept.project.commands.command import ProjectCommand, Purpose
 from wellkept.project.commands.compiled_tools import compiled_commands
 from wellkept.project.commands.containers import container_commands
+from wellkept.project.commands.documented import documented_commands
 from wellkept.project.commands.javascript_tools import javascript_commands
 from wellkept.project.commands.one_test import one_test_commands
 from wellkept.project.commands.python_tools import python_commands
@@ -19,8 +20,15 @@ from wellkept.project.repository.project_files import ProjectFiles
 from wellkept.project.repository.statement import Statement
 
 _MAX_OTHERS = 4
+_BUILD_FILES = (
+    r"pyproject\.toml|setup\.py|package\.json|Cargo\.toml|go\.mod|pom\.xml|(?:build|settings)\.gradle"
+    r"(?:\.kts)?|Gemfile|composer\.json|mix\.exs|CMakeLists\.txt|Makefile|justfile|meson\.build"
+)
 _MAX_RUNS_CHARS = 160
-_SAID = {
+_NOT_THE_PROJECT = frozenset(
+    ("examples", "example", "docs", "doc", "website", "site", "samples", "demo", "bench", ".github")
+)
+SAID = {
     Purpose.SETUP: "How to set up for development: dependencies are installed with",
     Purpose.TEST: "How to run the tests: all tests are run with",
     Purpose.TEST_ONE: "How to run one test file: a single test file is run with",
@@ -52,22 +60,44 @@ class ProjectCommands:
 def read_commands(files: ProjectFiles) -> ProjectCommands:
     """Every command that the project's files declare."""
     found_workflows = workflows(files)
-    every = [
-        *task_commands(files),
-        *python_commands(files),
-        *javascript_commands(files),
-        *compiled_commands(files),
-        *scripting_commands(files),
-        *ci_commands(found_workflows),
-        *container_commands(files),
-    ]
-    every += one_test_commands(files, [one for one in every if one.purpose is Purpose.TEST])
+    every = [*_of_files(files), *_below(files), *ci_commands(found_workflows)]
     grouped: dict[Purpose, list[ProjectCommand]] = {}
     for one in sorted(every, key=lambda command: command.rank):
         known = grouped.setdefault(one.purpose, [])
         if all(one.command != other.command for other in known):
             known.append(one)
     return ProjectCommands(by_purpose=grouped, workflows=tuple(found_workflows))
+
+
+def _of_files(files: ProjectFiles) -> list[ProjectCommand]:
+    """What task runners, pages, build files and container files of a folder say."""
+    every = [
+        *task_commands(files),
+        *documented_commands(files),
+        *python_commands(files),
+        *javascript_commands(files),
+        *compiled_commands(files),
+        *scripting_commands(files),
+        *container_commands(files),
+    ]
+    return every + list(
+        one_test_commands(files, [one for one in every if one.purpose is Purpose.TEST])
+    )
+
+
+def _below(files: ProjectFiles) -> Iterator[ProjectCommand]:
+    """The commands of the one folder that is built, where the root has nothing to build."""
+    built = files.matching(rf"(?:[\w.-]+/)?(?:{_BUILD_FILES})")
+    folders = {name.rpartition("/")[0] for name in built} - _NOT_THE_PROJECT
+    if len(folders) != 1 or "" in folders:
+        return
+    (folder,) = folders
+    inner = [
+        name.removeprefix(f"{folder}/") for name in files.names if name.startswith(f"{folder}/")
+    ]
+    for one in _of_files(ProjectFiles(files.root / folder, inner)):
+        source = f"{folder}/{one.source}"
+        yield replace(one, command=f"cd {folder} && {one.command}", source=source)
 
 
 def command_statements(commands: ProjectCommands) -> Iterator[Statement]:
@@ -105,7 +135,7 @@ def _statement(
     purpose: Purpose, found: Sequence[ProjectCommand], releases: Sequence[Workflow]
 ) -> Statement:
     best, others = found[0], found[1:]
-    text = f"{_SAID[purpose]} {_told(best)}."
+    text = f"{SAID[purpose]} {_told(best)}."
     if best.note:
         text += f" {best.note[0].upper()}{best.note[1:]}."
     # A usual default says nothing beside what the project names itself.

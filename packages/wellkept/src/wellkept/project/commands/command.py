@@ -30,7 +30,8 @@ class ProjectCommand:
     """A command as it is typed in the root, and the file that declares it.
 
     `runs` is what stands behind a named task. `rank` orders commands of one purpose: 0 is a task
-    that the project names for it, 1 a tool that it configures, 2 a step of CI, 3 a usual default.
+    that the project names or documents for it, 1 a tool that it configures or a variant of a task,
+    2 and 3 what its build files make possible, 4 a container, 5 a step of CI.
     """
 
     purpose: Purpose
@@ -42,7 +43,7 @@ class ProjectCommand:
 
 
 _NAMES: tuple[tuple[Purpose, str], ...] = (
-    (Purpose.RELEASE, r"release|publish|deploy|ship|prepublish\w*|upload"),
+    (Purpose.RELEASE, r"release|publish|ship"),
     (Purpose.TYPES, r"type-?check|types?|mypy|pyright|tsc|check[-:_]types|types?[-:_]check"),
     (
         Purpose.FORMAT,
@@ -53,7 +54,7 @@ _NAMES: tuple[tuple[Purpose, str], ...] = (
         r"lint\w*|eslint|clippy|flake8|ruff|style|checkstyle|rubocop|standard|stan|phpstan|cs|vet"
         r"|static-?analysis|spotless|golangci-lint|lint[-:_](?:check|all|js|ts|py)",
     ),
-    (Purpose.TEST, r"tests?|check|unit|spec|ci|verify|cibuild|test[-:_](?:all|unit|ci)|all"),
+    (Purpose.TEST, r"tests?|check|unit|spec|ci|verify|cibuild|test[-:_](?:all|unit|ci)"),
     (
         Purpose.BUILD,
         r"build|compile|dist|package|bundle|make|assemble|wheel|build[-:_](?:all|prod)",
@@ -87,7 +88,7 @@ _WORDS: tuple[tuple[Purpose, str], ...] = (
     ),
     (
         Purpose.FORMAT,
-        r"black\b|isort|ruff format|prettier\b|cargo fmt|rustfmt|gofmt|gofumpt|goimports"
+        r"black\b|isort|ruff format|prettier\b|mix format|cargo fmt|rustfmt|gofmt|gofumpt|goimports"
         r"|spotless\w*Apply|biome format|dprint|rubocop -[aA]|php-cs-fixer fix|yapf|autopep8"
         r"|blacken-docs|cog\b",
     ),
@@ -95,7 +96,7 @@ _WORDS: tuple[tuple[Purpose, str], ...] = (
         Purpose.LINT,
         r"ruff check|ruff\b|flake8|pylint|eslint|standard\b|neostandard|biome (?:lint|check|ci)"
         r"|oxlint|cargo clippy|golangci-lint|go vet|staticcheck|rubocop|checkstyle|spotless\w*Check"
-        r"|shellcheck|codespell|pre-commit run|markdownlint|phpcs|xo\b|actionlint|vale\b",
+        r"|mix credo|shellcheck|codespell|pre-commit run|markdownlint|phpcs|xo\b|actionlint|vale\b",
     ),
     (
         Purpose.TEST,
@@ -106,12 +107,13 @@ _WORDS: tuple[tuple[Purpose, str], ...] = (
         r"|check)\b"
         r"|rspec|rake (?:test|spec)|rake$|cucumber|minitest|phpunit|pest\b|ctest|dotnet test"
         r"|mix test"
-        r"|swift test|coverage run|playwright test|cypress run|bats\b",
+        r"|swift test|zig build test|stack test|cabal test|dart test|flutter test|coverage run"
+        r"|playwright test|cypress run|bats\b",
     ),
     (
         Purpose.DOCS,
         r"mkdocs|sphinx-build|sphinx-autobuild|mdbook|docusaurus|typedoc|cargo doc|javadoc"
-        r"|yard\b|jekyll (?:build|serve)"
+        r"|yard\b|mix docs|jekyll (?:build|serve)"
         r"|make(?: -C \S+)? (?:html|livehtml|docs)|vitepress|hugo\b",
     ),
     (
@@ -121,7 +123,7 @@ _WORDS: tuple[tuple[Purpose, str], ...] = (
         r"|make$|make build|npm run build"
         r"|pnpm (?:run )?build|yarn (?:run )?build|bun run build|gem build|dotnet build"
         r"|docker build|hatch build"
-        r"|poetry build|flit build|uv build",
+        r"|poetry build|flit build|uv build|mix compile|zig build",
     ),
     (
         Purpose.SETUP,
@@ -133,7 +135,11 @@ _WORDS: tuple[tuple[Purpose, str], ...] = (
     ),
 )  # fmt: skip
 _BEFORE = r"(?:\S+ (?:run|exec|dlx) |npx |bunx |uvx |\S+=\S+ )*"
-_BY_WORDS = tuple((purpose, re.compile(f"{_BEFORE}(?:{words})")) for purpose, words in _WORDS)
+# `mix test.setup` and `npm run test:types` are other tasks than `mix test` and `npm run test`.
+_BY_WORDS = tuple(
+    (purpose, re.compile(rf"{_BEFORE}(?:{words})(?![\w.:-])")) for purpose, words in _WORDS
+)
+_PREPARES = re.compile(r"(?:cd|mkdir|rm|export|set|echo|cp|source|\.)\s")
 
 _NO_WORK = re.compile(r"--(?:version|help)\b|@latest\b")
 
@@ -147,7 +153,14 @@ def purpose_of_name(name: str) -> Purpose | None:
     if last != name and (narrow := purpose_of_name(last)) in (Purpose.TYPES, Purpose.DOCS):
         return narrow
     prefixed = _PREFIXED.match(name) if not name.endswith((":", "watch")) else None
-    return purpose_of_name(prefixed["first"]) if prefixed else None
+    purpose = purpose_of_name(prefixed["first"]) if prefixed else None
+    # `run_benchmarks` runs something else than the program.
+    return purpose if purpose is not Purpose.RUN else None
+
+
+def names_a_purpose(name: str) -> bool:
+    """Whether a task is called like a purpose as a whole: `test`, not `test-fonts`."""
+    return any(pattern.fullmatch(name) for _, pattern in _BY_NAME)
 
 
 def rank_of_name(name: str) -> int:
@@ -158,15 +171,13 @@ def rank_of_name(name: str) -> int:
 
 
 def purpose_of_words(command: str) -> Purpose | None:
-    """What a command line is for, by its first program."""
+    """What a command line is for, by its first program that does more than prepare."""
     text = " ".join(command.split())
     if _NO_WORK.search(text):
         return None
-    for part in re.split(r"\s*(?:&&|;|\|\|)\s*", text):
-        for purpose, pattern in _BY_WORDS:
-            if pattern.match(part):
-                return purpose
-    return None
+    parts = re.split(r"\s*(?:&&|;|\|\|)\s*", text)
+    first = next((part for part in parts if not _PREPARES.match(part)), "")
+    return next((purpose for purpose, pattern in _BY_WORDS if pattern.match(first)), None)
 
 
 def one_line(command: str) -> str:

@@ -1,12 +1,12 @@
-"""Commands of Rust, Go, Java, Kotlin and .NET projects: what their build files make possible."""
+"""Commands of Rust, Go, Java, Kotlin, .NET and CMake projects: what build files make possible."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from wellkept.project.commands.command import ProjectCommand, Purpose
-from wellkept.project.repository.project_files import ProjectFiles, listed, string, table
+from wellkept.project.commands.command import ProjectCommand, Purpose, purpose_of_name
+from wellkept.project.repository.project_files import ProjectFiles, listed, string, table, texts
 
 _MAIN = re.compile(r"^package main\b", re.MULTILINE)
 _APPLICATION = re.compile(
@@ -24,6 +24,7 @@ def compiled_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
     yield from _maven(files)
     yield from _gradle(files)
     yield from _dotnet(files)
+    yield from _cmake(files)
 
 
 def _cargo(files: ProjectFiles) -> Iterator[ProjectCommand]:
@@ -44,9 +45,13 @@ def _cargo(files: ProjectFiles) -> Iterator[ProjectCommand]:
         note = f"it starts at `{start}`" if start else ""
         command = f"cargo run --bin {named[0]} --" if len(named) > 1 else "cargo run --"
         yield ProjectCommand(purpose=Purpose.RUN, command=command, source=name, rank=2, note=note)
-    for alias, runs in table(files.toml(".cargo/config.toml"), "alias").items():
-        if alias == "xtask" and isinstance(runs, str):
-            yield _default(Purpose.BUILD, f"cargo {alias}", ".cargo/config.toml")
+    aliases = ".cargo/config.toml"
+    for alias, runs in table(files.toml(aliases), "alias").items():
+        if (purpose := purpose_of_name(alias)) is not None:
+            said = "cargo " + " ".join(texts(runs))
+            yield ProjectCommand(
+                purpose=purpose, command=f"cargo {alias}", source=aliases, rank=1, runs=said
+            )
 
 
 def _go(files: ProjectFiles) -> Iterator[ProjectCommand]:
@@ -138,6 +143,27 @@ def _dotnet(files: ProjectFiles) -> Iterator[ProjectCommand]:
     for name in found:
         yield _default(Purpose.TEST, "dotnet test", name)
         yield _default(Purpose.BUILD, "dotnet build", name)
+
+
+def _cmake(files: ProjectFiles) -> Iterator[ProjectCommand]:
+    name = "CMakeLists.txt"
+    text = files.text(name)
+    if not re.search(r"^\s*project\s*\(", text, re.MULTILINE | re.IGNORECASE):
+        return
+    yield _default(Purpose.BUILD, "cmake -B build && cmake --build build", name)
+    if _has_tests(text):
+        yield _default(Purpose.TEST, "ctest --test-dir build", name)
+
+
+def _has_tests(text: str) -> bool:
+    """Whether a plain configuration has tests: they are not switched on by an option."""
+    depth = 0
+    for line in text.splitlines():
+        word = line.strip().lower()
+        depth += word.startswith("if") - word.startswith("endif")
+        if depth == 0 and re.match(r"enable_testing\s*\(|include\s*\(\s*ctest\s*\)", word):
+            return True
+    return False
 
 
 def _default(purpose: Purpose, command: str, source: str) -> ProjectCommand:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from wellkept.core.records import replace
 from wellkept.core.text import shorten
 from wellkept.project.commands.command import (
     MAX_COMMAND_CHARS,
@@ -33,6 +34,12 @@ _INSTALL = {
     "yarn": "yarn install",
     "bun": "bun install",
 }
+_OTHER_LANGUAGES = (
+    "pyproject.toml", "Cargo.toml", "go.mod", "Gemfile", "composer.json", "mix.exs", "pom.xml",
+    "build.gradle", "build.gradle.kts", "CMakeLists.txt",
+)  # fmt: skip
+"""Where one of these stands, package.json is for a part of the project only."""
+_LIFECYCLE = re.compile(r"(?:pre|post)[a-z]|install$")
 _SHORT = frozenset({"test", "start"})
 _WRITES = re.compile(r"--write|--fix|\bformat\b(?!.*--check)")
 
@@ -43,13 +50,14 @@ def javascript_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
     document = files.json(name)
     if document:
         manager, lock = package_manager(files)
-        main = not files.first("pyproject.toml", "Cargo.toml", "go.mod", "Gemfile", "composer.json")
+        main = is_main(files)
         yield ProjectCommand(
             purpose=Purpose.SETUP, command=_INSTALL[manager], source=lock, rank=0 if main else 1
         )
         for script, runs in table(document, "scripts").items():
-            if isinstance(runs, str) and not re.match(r"(?:pre|post)[a-z]", script):
-                yield from _script(manager, script, " ".join(runs.split()))
+            if isinstance(runs, str) and not _LIFECYCLE.match(script):
+                for one in _script(manager, script, " ".join(runs.split())):
+                    yield one if main else replace(one, rank=one.rank + 3)
     for name in ("deno.json", "deno.jsonc"):
         for task, runs in table(files.json(name), "tasks").items():
             purpose = purpose_of_name(task)
@@ -57,6 +65,11 @@ def javascript_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
                 yield ProjectCommand(
                     purpose=purpose, command=f"deno task {task}", source=name, runs=runs, rank=1
                 )
+
+
+def is_main(files: ProjectFiles) -> bool:
+    """Whether package.json stands for the whole project."""
+    return files.has("package.json") and not files.first(*_OTHER_LANGUAGES)
 
 
 def package_manager(files: ProjectFiles) -> tuple[str, str]:

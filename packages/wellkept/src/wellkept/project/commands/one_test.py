@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from wellkept.core.records import replace
 from wellkept.project.commands.command import ProjectCommand, Purpose
-from wellkept.project.commands.javascript_tools import execute
+from wellkept.project.commands.javascript_tools import execute, is_main
 from wellkept.project.commands.python_tools import runner, uses_pytest
 from wellkept.project.repository.project_files import ProjectFiles, table
 
@@ -30,12 +31,14 @@ def one_test_commands(
 ) -> Iterator[ProjectCommand]:
     """One command for each test runner, the main language first."""
     yield from _python(files)
-    yield from _javascript(files, tests)
+    every = _javascript(files, tests)
+    yield from (one if is_main(files) else replace(one, rank=3) for one in every)
     yield from _go(files)
     yield from _rust(files)
     yield from _java(files)
     yield from _ruby(files)
     yield from _php(files)
+    yield from _elixir(files)
 
 
 def _command(command: str, source: str, note: str) -> ProjectCommand:
@@ -57,9 +60,7 @@ def _javascript(files: ProjectFiles, tests: Sequence[ProjectCommand]) -> Iterato
     document = files.json("package.json")
     needs = {**table(document, "devDependencies"), **table(document, "dependencies")}
     shape = r"(?:[\w.@-]+/)*[\w.@-]+[.-](?:test|spec)\.[cm]?[jt]sx?"
-    path = _plainest(files.matching(shape)) or _plainest(
-        files.matching(r"(?:test|tests|__tests__)/(?:[\w.-]+/)*[\w.-]+\.[cm]?[jt]sx?")
-    )
+    path = _plainest(files.matching(shape))
     if not path or not document:
         return
     said = " ".join(one.runs for one in tests if one.source == "package.json")
@@ -70,10 +71,11 @@ def _javascript(files: ProjectFiles, tests: Sequence[ProjectCommand]) -> Iterato
         option = {"vitest": " -t NAME", "jest": " -t NAME", "mocha": " -g NAME"}.get(name, "")
         line = execute(files) + command.format(path=path)
         yield _command(line, "package.json", f"one test: `{line}{option}`" if option else "")
-    elif "bun test" in said:
-        yield _command(f"bun test {path}", "package.json", "")
     else:
-        yield _command(f"node --test {path}", "package.json", "")
+        for start in ("bun test", "node --test"):
+            if start in said:
+                yield _command(f"{start} {path}", "package.json", "")
+                return
 
 
 def _go(files: ProjectFiles) -> Iterator[ProjectCommand]:
@@ -92,7 +94,8 @@ def _go(files: ProjectFiles) -> Iterator[ProjectCommand]:
 def _rust(files: ProjectFiles) -> Iterator[ProjectCommand]:
     if not files.has("Cargo.toml"):
         return
-    whole = files.matching(r"(?:[\w.-]+/)*tests/[\w-]+\.rs")
+    found = files.matching(r"(?:[\w.-]+/)*tests/[\w-]+\.rs", limit=30)
+    whole = [path for path in found if "#[test" in files.text(path)]
     named = table(files.toml("Cargo.toml"), "test")
     if whole and not named:
         path = next((p for p in whole if p.endswith(("/lib.rs", "/tests.rs"))), whole[0])
@@ -133,7 +136,8 @@ def _ruby(files: ProjectFiles) -> Iterator[ProjectCommand]:
         yield _command(
             f"bundle exec rspec {spec}", spec, f"one test: `bundle exec rspec {spec}:LINE`"
         )
-    path = _plainest(files.matching(r"test/(?:[\w.-]+/)*(?:[\w-]+_test|test_[\w-]+)\.rb"))
+    tests = files.matching(r"test/(?:[\w.-]+/)*(?:[\w-]+_test|test_[\w-]+)\.rb")
+    path = _plainest([one for one in tests if not one.endswith("_helper.rb")])
     if path and not spec:
         note = "one test: add `-n /NAME/`"
         yield _command(f"bundle exec ruby -Ilib:test {path}", path, note)
@@ -149,6 +153,12 @@ def _php(files: ProjectFiles) -> Iterator[ProjectCommand]:
         source = files.first("phpunit.xml", "phpunit.xml.dist") or "composer.json"
         note = "one test: add `--filter NAME`"
         yield _command(f"vendor/bin/{tool} {path}", source, note)
+
+
+def _elixir(files: ProjectFiles) -> Iterator[ProjectCommand]:
+    path = _plainest(files.matching(r"test/(?:[\w.-]+/)*[\w-]+_test\.exs"))
+    if path and files.has("mix.exs"):
+        yield _command(f"mix test {path}", path, f"one test: `mix test {path}:LINE`")
 
 
 def _plainest(paths: Sequence[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Commands of Ruby and PHP projects: Gemfile, Rakefile, composer scripts, their test runners."""
+"""Commands of Ruby, PHP and Elixir projects: Gemfile, Rakefile, composer scripts, mix."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ from wellkept.project.commands.command import (
 from wellkept.project.repository.project_files import ProjectFiles, string, table, texts
 
 _RAKE_TASK = re.compile(
-    r"^\s*(?:task|multitask)\s*\(?:?[\"']?(?P<name>[a-z][\w:-]*)[\"']?|"
-    r"(?:TestTask|RakeTask|RuboCop::RakeTask)\.(?:new|create)(?:\(?\s*:(?P<made>\w+))?",
+    r"^(?:task|multitask)\s*\(?:?[\"']?(?P<name>[a-z][\w:-]*)[\"']?|"
+    r"^[\w:]*(?:TestTask|RakeTask)\.(?:new|create)(?:\(?\s*[:\"'](?P<made>\w+))?",
     re.MULTILINE,
 )
+"""Only tasks that stand outside of namespaces: the names of others are longer."""
+_MIX_ALIASES = re.compile(r"^\s*defp? aliases\b.*?^\s*\[(?P<body>.*?)^\s*\]", re.S | re.M)
+_MIX_ALIAS = re.compile(r"^\s*\"?(?P<name>[a-z][\w.]*)\"?: *(?P<runs>.+?),?$", re.M)
 
 
 def scripting_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
-    """Commands of a Ruby or PHP project in the root."""
+    """Commands of a Ruby, PHP or Elixir project in the root."""
     yield from _ruby(files)
     yield from _php(files)
+    yield from _mix(files)
 
 
 def _ruby(files: ProjectFiles) -> Iterator[ProjectCommand]:
@@ -37,7 +41,7 @@ def _ruby(files: ProjectFiles) -> Iterator[ProjectCommand]:
     tasks = set[str]()
     for path in [
         one
-        for one in ("Rakefile", *files.matching(r"(?:rake|lib/tasks)/\w+\.rake"))
+        for one in ("Rakefile", *files.matching(r"(?:rake|rakelib|tasks|lib/tasks)/\w+\.rake"))
         if files.has(one)
     ]:
         for found in _RAKE_TASK.finditer(files.text(path)):
@@ -55,11 +59,6 @@ def _ruby(files: ProjectFiles) -> Iterator[ProjectCommand]:
     if files.has(".rspec") or files.matching(r"spec/.*_spec\.rb", limit=1):
         source = files.first(".rspec") or "Gemfile"
         yield ProjectCommand(purpose=Purpose.TEST, command=f"{bundle}rspec", source=source, rank=1)
-    elif "test" not in tasks and files.matching(r"test/.*(?:_test|/test_\w+)\.rb", limit=1):
-        source = files.first("Rakefile", "Gemfile") or "Gemfile"
-        yield ProjectCommand(
-            purpose=Purpose.TEST, command=f"{bundle}rake test", source=source, rank=3
-        )
     if files.has(".rubocop.yml"):
         for purpose, option in ((Purpose.LINT, ""), (Purpose.FORMAT, " -a")):
             yield ProjectCommand(
@@ -99,4 +98,34 @@ def _php(files: ProjectFiles) -> Iterator[ProjectCommand]:
         ("squizlabs/php_codesniffer", Purpose.LINT, "vendor/bin/phpcs"),
     ):
         if string(needs, package):
+            yield ProjectCommand(purpose=purpose, command=command, source=name, rank=1)
+
+
+def _mix(files: ProjectFiles) -> Iterator[ProjectCommand]:
+    name = "mix.exs"
+    text = files.text(name)
+    if not text:
+        return
+    found = _MIX_ALIASES.search(text)
+    for alias in _MIX_ALIAS.finditer(found["body"]) if found else ():
+        # `test.setup` is a step of its own, whatever its name begins with.
+        purpose = purpose_of_name(alias["name"]) if "." not in alias["name"] else None
+        if purpose is not None:
+            runs = " && ".join(re.findall(r"\"([^\"]+)\"", alias["runs"]))
+            yield ProjectCommand(
+                purpose=purpose, command=f"mix {alias['name']}", source=name, runs=one_line(runs)
+            )
+    yield ProjectCommand(purpose=Purpose.SETUP, command="mix deps.get", source=name, rank=2)
+    yield ProjectCommand(purpose=Purpose.BUILD, command="mix compile", source=name, rank=2)
+    if files.matching(r"(?:[\w.-]+/)*test/test_helper\.exs", limit=1):
+        yield ProjectCommand(purpose=Purpose.TEST, command="mix test", source=name, rank=2)
+    if files.has(".formatter.exs"):
+        yield ProjectCommand(
+            purpose=Purpose.FORMAT, command="mix format", source=".formatter.exs", rank=1
+        )
+    for package, purpose, command in (
+        (":credo", Purpose.LINT, "mix credo"),
+        (":dialyxir", Purpose.TYPES, "mix dialyzer"),
+    ):
+        if f"{{{package}," in text:
             yield ProjectCommand(purpose=purpose, command=command, source=name, rank=1)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from wellkept.project.commands.command import (
     ProjectCommand,
     Purpose,
+    names_a_purpose,
     one_line,
     purpose_of_name,
     purpose_of_words,
@@ -23,7 +24,7 @@ _JUST_RECIPE = re.compile(
 )
 _VARIABLE = re.compile(r"\$[({](?P<name>\w+)[)}]")
 _ASSIGNED = re.compile(r"^(?:export\s+)?(?P<name>\w+)\s*[:?]?=\s*(?P<value>[^\n#]*)$", re.M)
-_SCRIPT = re.compile(r"(?:scripts?|bin|tools|dev|ci)/(?P<name>[\w-]+)(?:\.(?:sh|py|rb|js))?")
+_SCRIPT = re.compile(r"(?:scripts?|bin|dev)/(?P<name>[\w-]+)(?:\.(?:sh|py|rb|js))?")
 _QUIET = re.compile(r"^[@\-+]+\s*")
 _MAX_STEPS = 4
 _WHOLE = frozenset({"cibuild", "ci", "check", "install", "bootstrap", "package"})
@@ -102,10 +103,18 @@ def _task(
     if purpose is None or (not steps and not needs.strip()):
         return
     # A task named like a check may run other tasks only; what it runs decides in doubt.
-    if name in ("check", "ci", "all", "fix") and by_words is not None:
+    if name in ("check", "ci", "fix") and by_words is not None:
         purpose = by_words
     rank = rank_of_name(name)
-    if name == "install" and by_words is Purpose.SETUP:
+    if not names_a_purpose(name):
+        # `check-fonts` checks a part, and one step among several is not what the task is for.
+        if len(steps) != 1:
+            return
+        rank = 3
+    if name == "install":
+        # It installs the program, unless it installs what the program needs.
+        if by_words is not Purpose.SETUP:
+            return
         rank = 0
     yield ProjectCommand(purpose=purpose, command=command, source=source, rank=rank, runs=runs)
 

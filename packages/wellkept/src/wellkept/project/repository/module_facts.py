@@ -23,6 +23,10 @@ from wellkept.project.repository.ownership import FilePast, who
 from wellkept.project.repository.project_files import ProjectFiles
 from wellkept.project.repository.statement import Statement
 
+MODULE_LABEL = "Where things are: "
+LAYOUT_LABEL = "Layout, how the code is laid out and organised, the structure of its folders:"
+LAYOUT_KEY = "layout:all"
+MAX_LAYOUT = 16
 MAX_MODULES = 30
 MAX_FILES = 60
 _MAX_LANGUAGE_FILES = 6_000
@@ -135,23 +139,52 @@ def module_statements(places: Places, pasts: Mapping[str, FilePast]) -> Iterator
         busy = sorted(
             paths, key=lambda p: (not is_tests and is_test(p), -_weight(places, pasts, p), p)
         )
-        purpose = purpose_of(files.root, folder, busy)[0] if folder else ""
+        purpose, read_from = purpose_of(files.root, folder, busy) if folder else ("", ())
         told = [_with_names(places, path, folder) for path in busy[:_MAX_MODULE_FILES]]
         where = f"{folder}/" if folder else "the root folder"
         share = sum(map(places.lines, paths)) / total
-        said = f"Where things are: {where}"
+        said = f"{MODULE_LABEL}{where}"
         said += f": {_ended(shorten(purpose, limit=_LEAD_CHARS))}" if purpose else "."
-        said += f" Its {'main ' * (len(paths) > len(told))}files: {', '.join(told)}."
+        said += f"\nIts {'main ' * (len(paths) > len(told))}files: {', '.join(told)}."
         yield Statement(
             key=f"module:{folder or '.'}",
             text=shorten(said, limit=1_000),
-            read_from=folder or ".",
+            read_from=read_from[0] if read_from else folder or ".",
             type=MemoryType.MODULE_INSIGHT,
             importance=0.3 if is_tests else 0.45 + round(0.15 * share, 3),
             tags=("module",),
             files=tuple(busy[:5]),
             module=folder or ".",
         )
+
+
+def layout_text(modules: Sequence[tuple[str, str]]) -> str:
+    """The layout of a project as one text: its folders, each with what it says about itself."""
+    told = "\n".join(f"- {folder}/{f': {line}' if line else ''}" for folder, line in modules)
+    return f"{LAYOUT_LABEL}\n{told}"
+
+
+def layout_statement(modules: Sequence[Statement]) -> Iterator[Statement]:
+    """How the code is laid out: the folders that hold code, tests last."""
+    named = [(str(one.module), module_line(one.text, str(one.module))) for one in modules]
+    named = [one for one in named if one[0] != "."]
+    if named:
+        shown = sorted(named, key=lambda one: is_test(f"{one[0]}/x"))[:MAX_LAYOUT]
+        yield Statement(
+            key=LAYOUT_KEY,
+            text=layout_text(shown),
+            read_from=".",
+            type=MemoryType.MODULE_INSIGHT,
+            importance=0.7,
+            tags=("layout",),
+            files=tuple(one.read_from for one in modules if one.read_from != one.module),
+        )
+
+
+def module_line(text: str, folder: str) -> str:
+    """What a statement about a module says of it, without its label and its files."""
+    first = text.partition("\n")[0].removeprefix(MODULE_LABEL).removeprefix(f"{folder}/")
+    return first.removeprefix(":").strip() if first != "." else ""
 
 
 def _with_names(places: Places, path: str, folder: str) -> str:

@@ -31,6 +31,8 @@ _LICENSES = (
     ("CC0 1.0 Universal", "CC0 1.0"),
     ("unencumbered software released into the public domain", "Unlicense"),
 )  # fmt: skip
+_DESCRIPTION = re.compile(r"\b(?:description|summary)\s*[:=]\s*[\"']([^\"'\n]{10,300})[\"']")
+_OF_USERS = re.compile(r"install|usage|quick ?start|getting started|contents|sponsor|licen", re.I)
 _USUAL = (
     r"src/(?:main|lib)\.rs|(?:cmd/[\w-]+/)?main\.go|(?:src/)?[\w-]+/__main__\.py|src/index\.[jt]sx?"
     r"|index\.js|(?:bin|exe)/[\w-]+|config\.ru|manage\.py"
@@ -65,6 +67,7 @@ def _purpose(places: Places) -> Iterator[Statement]:
     told = [
         (string(files.toml("pyproject.toml"), "project", "description"), "pyproject.toml"),
         (string(files.toml("pyproject.toml"), "tool", "poetry", "description"), "pyproject.toml"),
+        *(_written(files, name) for name in ("mix.exs", *files.matching(r"[\w.-]+\.gemspec"))),
         (string(files.json("package.json"), "description"), "package.json"),
         (string(files.toml("Cargo.toml"), "package", "description"), "Cargo.toml"),
         (string(files.json("composer.json"), "description"), "composer.json"),
@@ -78,7 +81,7 @@ def _purpose(places: Places) -> Iterator[Statement]:
     if not short and not said:
         return
     begin = f"{short.rstrip('.')}. " if short else ""
-    text = f"What {files.root.name} is: {begin}{shorten(said, limit=400)}"
+    text = f"What this project, {files.root.name}, is: {begin}{shorten(said, limit=400)}"
     text = " ".join(text.split())
     if main:
         text += f" Source files: {main}."
@@ -87,9 +90,17 @@ def _purpose(places: Places) -> Iterator[Statement]:
     )
 
 
+def _written(files: ProjectFiles, name: str) -> tuple[str, str]:
+    """The description that a file of code sets as a plain text, and the file."""
+    found = _DESCRIPTION.search(files.text(name))
+    return (found[1] if found else ""), name
+
+
 def _first_words(path: str, text: str) -> str:
     """The first prose of a read-me."""
-    leads = (digest(one).lead for one in document_sections(path, text[:16_000])[:4])
+    sections = document_sections(path, text[:16_000])[:6]
+    about = [one for one in sections if not _OF_USERS.search(" ".join(one.titles[-1:]))]
+    leads = (digest(one).lead for one in about)
     return next((one for one in leads if len(one.split()) > 3), "")
 
 

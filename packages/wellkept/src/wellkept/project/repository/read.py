@@ -19,7 +19,12 @@ from wellkept.project.commands.collect import (
 from wellkept.project.repository.conventions import convention_statements
 from wellkept.project.repository.documents import document_statements, is_document
 from wellkept.project.repository.history import history_statements
-from wellkept.project.repository.module_facts import Places, file_statements, module_statements
+from wellkept.project.repository.module_facts import (
+    Places,
+    file_statements,
+    layout_statement,
+    module_statements,
+)
 from wellkept.project.repository.ownership import file_pasts, people_statements
 from wellkept.project.repository.project_facts import about_statements
 from wellkept.project.repository.project_files import ProjectFiles
@@ -61,7 +66,9 @@ def read_project(
         yield from convention_statements(places)
         _say(on_stage, "places")
         pasts = file_pasts(commits)
-        yield from module_statements(places, pasts)
+        modules = list(module_statements(places, pasts))
+        yield from modules
+        yield from layout_statement(modules)
         yield from file_statements(places, pasts, links)
         _say(on_stage, "history")
         yield from people_statements(files, commits, pasts)

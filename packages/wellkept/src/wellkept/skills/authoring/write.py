@@ -64,25 +64,37 @@ def create_skill(
     return path
 
 
-def edit_skill(
-    skill: Skill, changes: Mapping[str, FieldValue | None], *, body: str | None = None
-) -> Path:
-    """Change fields of a skill's file; everything else stays byte for byte. A change that adds an
-    error is refused."""
+def document_of(skill: Skill) -> str:
+    """The text of a skill's file, to be changed; a ConflictError when it is not what was read."""
     path = editable_file(skill)
-    data, status = read_file(str(path), limit_bytes=MAX_DOCUMENT_BYTES)
+    data = read_file(str(path), limit_bytes=MAX_DOCUMENT_BYTES)[0]
     if sha256(data).hexdigest() != skill.sha256:
         raise ConflictError(f"{path} was changed by another process.", hint="Try again.")
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not UTF-8.", hint="Save it as UTF-8 first.") from None
-    new = edit_document(text, changes, body=body).encode()
+
+
+def edit_skill(
+    skill: Skill,
+    changes: Mapping[str, FieldValue | None],
+    *,
+    body: str | None = None,
+    text: str | None = None,
+) -> Path:
+    """Change fields of a skill's file; everything else stays byte for byte. `text` is a whole new
+    document first. A change that adds an error is refused."""
+    path, old = editable_file(skill), document_of(skill)
+    whole = old if text is None else text
+    if changes or body is not None:
+        whole = edit_document(whole, changes, body=body)
+    new = whole.encode()
     if len(new) > MAX_DOCUMENT_BYTES:
         raise UsageError("A skill has at most 1 MiB.", hint="Put long material into other files.")
     _require_no_new_error(skill, new, path)
     # Resolved, so that a link stays a link.
-    write_atomically(path.resolve(), new, mode=status.st_mode & 0o7777)
+    write_atomically(path.resolve(), new, mode=path.stat().st_mode & 0o7777)
     return path
 
 

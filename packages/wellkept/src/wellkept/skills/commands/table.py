@@ -155,7 +155,7 @@ class CommandTable:
     def _nearest(self, name: str, by: Invoker) -> str:
         known = [alias for one in self.listed(by) for alias in (one.name, *one.aliases)]
         close = get_close_matches(name.strip().removeprefix("/")[:80], known, n=1)
-        return f"Did you mean /{close[0]}?" if close else "See `wellkept skill commands`."
+        return f"Did you mean /{close[0]}?" if close else "See `wellkept skill list --commands`."
 
 
 def _is_command(skill: Skill) -> bool:

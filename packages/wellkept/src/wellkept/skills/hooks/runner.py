@@ -181,7 +181,7 @@ class SkillHooks:
         for name, skill in found:
             if skill is None or not skill.hooks:
                 raise UsageError(
-                    f"No skill {name!r} with hooks.", hint="See `wellkept skill hooks`."
+                    f"No skill {name!r} with hooks.", hint="See `wellkept skill trust --dry-run`."
                 )
         return [skill for _, skill in found if skill is not None]
 
@@ -345,8 +345,8 @@ def _refused(skill: Skill, hook: SkillHook, state: HookState) -> HookResult:
         skill=skill.name,
         hook=hook,
         status=HookStatus.NOT_TRUSTED,
-        message=f"The skill {skill.name} {why}: list them with `wellkept skill hooks`, and "
-        f"allow them here with `wellkept skill trust {skill.name}`.",
+        message=f"The skill {skill.name} {why}: list them with `wellkept skill trust --dry-run`, "
+        f"and allow them here with `wellkept skill trust {skill.name}`.",
     )
 
 

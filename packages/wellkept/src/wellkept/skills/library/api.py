@@ -313,17 +313,28 @@ class Skills:
         )
         return self._at(path)
 
+    def document(self, name: str) -> str:
+        """The whole text of a skill that may be changed."""
+        skill = self.get(name)
+        stored = self.library.text_of(skill) if self._stored is self.library else None
+        return write.document_of(skill) if stored is None else stored
+
     def edit(
-        self, name: str, changes: Mapping[str, FieldValue | None], *, body: str | None = None
+        self,
+        name: str,
+        changes: Mapping[str, FieldValue | None],
+        *,
+        body: str | None = None,
+        text: str | None = None,
     ) -> Skill:
-        """Set fields of a skill's document (None removes one); the rest stays byte for byte."""
+        """Set fields of a skill's document (None removes one); the rest stays byte for byte. `text`
+        is a whole new document."""
         skill = self.get(name)
         if skill.source.kind is SkillKind.GENERATED and self._stored is self.library:
-            self.library.rewrite(
-                skill.name, self.library.edit_document(skill.name, changes, body=body)
-            )
+            new = text or self.library.edit_document(skill.name, changes, body=body)
+            self.library.rewrite(skill.name, new)
             return self.get(skill.name)
-        return self._at(write.edit_skill(skill, changes, body=body))
+        return self._at(write.edit_skill(skill, changes, body=body, text=text))
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[Path]:
         """Remove a skill from disk permanently; returns what is (or would be) removed."""

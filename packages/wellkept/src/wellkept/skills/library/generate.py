@@ -8,6 +8,7 @@ session or a valid document is, is decided in `wellkept.skills`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from wellkept.skills.generation.session_history import SessionHistory
 
 RECENT_SESSIONS: Final = 30
+SUGGESTION_PAUSE: Final = timedelta(days=7)
 
 
 @record(kw_only=True)
@@ -107,6 +109,17 @@ class SkillGenerator:
             ]
         return GenerationReport(made=tuple(made), passed=tuple(skipped), dry_run=dry_run)
 
+    def suggest(self, session: str) -> GenerationReport:
+        """Generate a skill from a session whose work was done before in another, unless one was
+        made within a week: people should not be asked for every prompt."""
+        now = self._services.clock()
+        if any(now - one.created_at < SUGGESTION_PAUSE for one in self._library.all()):
+            return GenerationReport()
+        tried = self.generate(session, dry_run=True, with_model=False)
+        if not any(len(self._similar_histories(one)) >= MIN_SESSIONS for one in tried.made):
+            return GenerationReport(passed=tried.passed)
+        return self.generate(session, with_model=False)
+
     def _stored(
         self, skill: GeneratedSkill, skipped: list[SkippedSession]
     ) -> GeneratedSkill | None:
@@ -166,7 +179,7 @@ class SkillGenerator:
         own = [one for one in found if one is not None and one.project == self._services.project]
         if len(own) != 1:
             what = "matches several sessions" if own else "is not a session of this project"
-            raise NotFoundError(f"{name!r} {what}.", hint="Run `wellkept sessions`.")
+            raise NotFoundError(f"{name!r} {what}.", hint="Run `wellkept session list`.")
         return own[0]
 
     def _from_session(

@@ -43,7 +43,7 @@ def learn_from(
             continue
         try:
             history = load_history(session, engine, idle_minutes=idle)
-            suggest = settings.skills_suggest == "on" and skip_reason(history) is None
+            suggest = settings.skills_generated != "off" and skip_reason(history) is None
             is_judged = skills_called(history) or engine.store.skill_runs(session_id=session.id)
             if suggest or is_judged:
                 with skills_of(session) as skills:

@@ -45,8 +45,10 @@ def load_history(session: SessionRecord, engine: Engine, *, idle_minutes: float)
         session_id=session.id,
         title=session.title,
         prompts=tuple(m.content for m in rows if m.type is MemoryType.PROMPT),
-        steps=tuple(replace(step, what=step.line, command="") for step in state.steps),
-        files_read=state.summary.files_read,
+        steps=tuple(
+            replace(step, what=step.line, command="") for step in state.steps if step.is_act
+        ),
+        files_read=state.whats("read"),
         tool_count=session.tool_count,
         is_open=not is_over(session, engine, idle_minutes=idle_minutes),
         commit_sha=commit,

@@ -25,13 +25,13 @@ class LearnReport:
 def judge_skills(
     skills: Skills, session: SessionRecord, history: SessionHistory, *, suggest: bool
 ) -> LearnReport:
-    """Judge the skills that a session of this project used; with `suggest` make new ones of it."""
+    """Judge the skills that a session of this project used; `suggest` may make one of it."""
     verdict = judge_session(history).verdict
     succeeded = None if verdict is SessionVerdict.UNPROVEN else verdict is SessionVerdict.SUCCESS
     off = skills.library.judge_runs(
         session.id, used=skills_called(history), used_by=session.client, succeeded=succeeded
     )
-    made = skills.generator.generate(session.id, with_model=False).made if suggest else ()
+    made = skills.generator.suggest(session.id).made if suggest else ()
     return LearnReport(
         made=tuple(skill.name for skill in made), switched_off=tuple(skill.name for skill in off)
     )

@@ -43,6 +43,8 @@ class SkillScorePart:
     weight: float
     detail: str = ""
 
+    also_shown = ("effect",)
+
     @property
     def effect(self) -> float:
         """The contribution to the score."""

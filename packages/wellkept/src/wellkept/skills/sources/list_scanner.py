@@ -105,7 +105,7 @@ class ListScanner:
     def _waiting(self, listed: ListedSkill) -> SkillFinding:
         message = (
             f"The listed skill {listed.name!r} was not fetched yet; "
-            f"run `wellkept skill add {listed.url}`."
+            f"run `wellkept skill new --url {listed.url}`."
         )
         return replace(finding("remote-waiting", message), path=self._path)
 

@@ -33,11 +33,15 @@ class ToolDatabase:
         )
         return found.fetchone() is not None
 
-    def rows(self, table: str, *, order: str) -> Generator[dict[str, object], None, None]:
-        """Every row of a table, as far as it can be read."""
+    def rows(
+        self, table: str, *, order: str, where: tuple[str, str] | None = None
+    ) -> Generator[dict[str, object], None, None]:
+        """Every row of a table, or those with a value in a column, as far as it can be read."""
         columns = {row["name"] for row in self._connection.execute(f'PRAGMA table_info("{table}")')}
         by = f'"{order}"' if order in columns else "rowid"
-        for row in self._connection.execute(f'SELECT * FROM "{table}" ORDER BY {by}'):
+        only = f'WHERE "{where[0]}" = ?' if where else ""
+        given = where[1:] if where else ()
+        for row in self._connection.execute(f'SELECT * FROM "{table}" {only} ORDER BY {by}', given):
             yield {name: row[name] for name in row.keys()}  # noqa: SIM118 - a Row is no mapping
 
 

@@ -25,7 +25,6 @@ from wellkept.core.types import Severity
 from wellkept.store.sqlite.connection.database import (
     Connection,
     Database,
-    Durability,
     require_sqlite,
 )
 
@@ -44,7 +43,6 @@ def open_file(
     *,
     busy_timeout_ms: int,
     clock: Clock,
-    durability: Durability = "normal",
     read_only: bool = False,
     steps: Sequence[Migration] | None = None,
     application_id: int = APPLICATION_ID,
@@ -54,7 +52,7 @@ def open_file(
     if read_only or not _may_write(path):
         return _open_for_reading(path, busy_timeout_ms, steps, application_id)
     _make_folder(path)
-    database = Database(path, busy_timeout_ms=busy_timeout_ms, durability=durability)
+    database = Database(path, busy_timeout_ms=busy_timeout_ms)
     try:
         database.use_wal()
         _bring_up_to_date(database, steps, application_id, clock)
@@ -151,9 +149,7 @@ def _open_for_reading(
         raise StoreError(f"There is no database at {path}.", hint="Check the path.")
     refused: StoreError | None = None
     for query in _READING:
-        database = Database(
-            path, busy_timeout_ms=busy_timeout_ms, durability="normal", uri_query=query
-        )
+        database = Database(path, busy_timeout_ms=busy_timeout_ms, uri_query=query)
         try:
             with database.reading() as db:
                 is_older = _has_pending(db, steps, application_id)

@@ -2,48 +2,100 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from wellkept.core.clock import Clock
-from wellkept.store.sqlite.connection.database import Database, Durability
-from wellkept.store.sqlite.maintenance.maintenance import SqliteMaintenance
+from wellkept.store.sqlite.connection.database import Component, Database
 from wellkept.store.sqlite.opening import open_file
-from wellkept.store.sqlite.search.candidates import CandidateReader
-from wellkept.store.sqlite.search.fulltext import ProjectSizes
-from wellkept.store.sqlite.search.index import SqliteSearch
+from wellkept.store.sqlite.search.fulltext import SqliteSearch
 from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.search.vectors import VectorSearch
-from wellkept.store.sqlite.tables.access_counts import AccessBuffer
-from wellkept.store.sqlite.tables.activity import SqliteActivityLog
-from wellkept.store.sqlite.tables.injections import SqliteInjections
 from wellkept.store.sqlite.tables.key_values import SqliteKeyValues
-from wellkept.store.sqlite.tables.memories import SqliteMemories
-from wellkept.store.sqlite.tables.projects import SqliteProjects
+from wellkept.store.sqlite.tables.memories import (
+    AccessBuffer,
+    SqliteMemories,
+    SqliteProjects,
+    SqliteVectors,
+)
 from wellkept.store.sqlite.tables.reports import FacetCounts, KeptCounts, SqliteReports
-from wellkept.store.sqlite.tables.scratchpads import SqliteScratchpads
-from wellkept.store.sqlite.tables.sessions import SqliteSessions
-from wellkept.store.sqlite.tables.shared_records import SqliteSharedRecords
-from wellkept.store.sqlite.tables.skills import SqliteGeneratedSkills, SqliteSkillUses
-from wellkept.store.sqlite.tables.undo import SqliteUndo
-from wellkept.store.sqlite.tables.vectors import SqliteVectors
+
+LATER: Final = {
+    "maintenance.maintenance:SqliteMaintenance": (
+        "check repair continue_upgrade backup compact_storage size_bytes describe"
+    ),
+    "tables.activity:SqliteActivityLog": "activity activity_range",
+    "tables.injections:SqliteInjections": (
+        "injections line_uses line_outcomes injection_totals silent_lines prune_injections"
+    ),
+    "tables.scratchpads:SqliteScratchpads": (
+        "scratchpad scratchpads signals count_signals explanations latest_explanations"
+        " drop_scratchpads"
+    ),
+    "tables.sessions:SqliteSessions": (
+        "get_session sessions resolve_session processed_events prune_processed_events"
+        " read_position delete_read_position"
+    ),
+    "tables.shared_records:SqliteSharedRecords": (
+        "shared_records shared_statements shared_changes shared_head put_shared_records"
+    ),
+    "tables.skills:SqliteGeneratedSkills": (
+        "generated_skills put_generated_skill delete_generated_skill skill_versions put_skill_run"
+        " skill_runs"
+    ),
+    "tables.skills:SqliteSkillUses": "record_skill_use skill_uses",
+    "tables.undo:SqliteUndo": (
+        "begin_undo finish_undo archive archived_by_rule undo_steps undo prune_undo"
+    ),
+}
+"""Parts that a question does not need, with their methods; imported at the first call of one."""
+
+if TYPE_CHECKING:
+    from wellkept.store.sqlite.maintenance.maintenance import SqliteMaintenance
+    from wellkept.store.sqlite.tables.activity import SqliteActivityLog
+    from wellkept.store.sqlite.tables.injections import SqliteInjections
+    from wellkept.store.sqlite.tables.scratchpads import SqliteScratchpads
+    from wellkept.store.sqlite.tables.sessions import SqliteSessions
+    from wellkept.store.sqlite.tables.shared_records import SqliteSharedRecords
+    from wellkept.store.sqlite.tables.skills import SqliteGeneratedSkills, SqliteSkillUses
+    from wellkept.store.sqlite.tables.undo import SqliteUndo
+
+    class _LaterParts(
+        SqliteMaintenance,
+        SqliteActivityLog,
+        SqliteInjections,
+        SqliteScratchpads,
+        SqliteSessions,
+        SqliteSharedRecords,
+        SqliteGeneratedSkills,
+        SqliteSkillUses,
+        SqliteUndo,
+    ): ...
+
+else:
+
+    class _LaterParts(Component):
+        def __getattr__(self, name):
+            for part, methods in LATER.items():
+                if name in methods.split():
+                    module, _, kind = part.partition(":")
+                    found = getattr(import_module(f"wellkept.store.sqlite.{module}"), kind)
+                    for own, value in vars(found).items():
+                        if not own.startswith("__"):
+                            setattr(SqliteStore, own, value)
+                    return getattr(self, name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 class SqliteStore(
     SqliteMemories,
     SqliteSearch,
-    SqliteVectors,
     SqliteProjects,
     SqliteKeyValues,
-    SqliteSessions,
-    SqliteActivityLog,
-    SqliteSkillUses,
-    SqliteScratchpads,
-    SqliteInjections,
     SqliteReports,
-    SqliteUndo,
-    SqliteSharedRecords,
-    SqliteGeneratedSkills,
-    SqliteMaintenance,
+    SqliteVectors,
+    _LaterParts,
 ):
     """A `Store` in one SQLite file."""
 
@@ -52,14 +104,11 @@ class SqliteStore(
         database: Database,
         *,
         clock: Clock,
-        candidates: CandidateReader | None = None,
         facet_counts: FacetCounts | None = None,
     ) -> None:
         super().__init__(database, clock=clock)
         self._accesses = AccessBuffer()
-        self._candidates = candidates or CandidateReader()
         self._term_cache = TermCache()
-        self._project_sizes = ProjectSizes()
         self._vector_search = VectorSearch()
         self._kept_counts = KeptCounts()
         self._facet_counts = facet_counts or FacetCounts()
@@ -70,21 +119,18 @@ class SqliteStore(
         path: Path,
         *,
         busy_timeout_ms: int,
-        durability: Durability,
         read_only: bool,
         clock: Clock,
-        candidates: CandidateReader | None = None,
         facet_counts: FacetCounts | None = None,
     ) -> SqliteStore:
         """Open a file for writing where possible, otherwise for reading."""
         database = open_file(
             path,
             busy_timeout_ms=busy_timeout_ms,
-            durability=durability,
             read_only=read_only,
             clock=clock,
         )
-        return cls(database, clock=clock, candidates=candidates, facet_counts=facet_counts)
+        return cls(database, clock=clock, facet_counts=facet_counts)
 
     def close(self) -> None:
         """Flush and close every connection."""
@@ -92,7 +138,6 @@ class SqliteStore(
             if not self._database.was_replaced:
                 self.flush()
             self._database.close()
-            self._candidates.clear()
             self._term_cache.clear()
             self._vector_search.clear()
             self._facet_counts.clear()

@@ -7,8 +7,10 @@ statement that may be replaced; `changes` compares the two.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
+from importlib import import_module
+from typing import Any
 
 from wellkept.core.records import record, replace
 from wellkept.text.contradictions.opposites import generic_words
@@ -24,7 +26,6 @@ from wellkept.text.contradictions.statement import (
     spelled_out,
     tokens,
 )
-from wellkept.text.required_literals import Prefilter
 
 # After these a value has ended: "to Postmark for mail".
 _VALUE_END = frozenset(
@@ -76,25 +77,30 @@ class Change:
 
 def former_words(statement: str) -> list[str]:
     """Words of what a statement says is no longer so, by which the older one can be found."""
-    values = (value_tokens(cue.old) for cue in read_change(statement).cues)
+    values = (value_tokens(cue.old) for cue in _clause(statement)[1])
     return list(dict.fromkeys(token for value in values for token in value if content([token])))
 
 
 def tells_change(statement: str) -> bool:
     """Whether a statement says that something is no longer as it was."""
-    return any(cue.kind not in ("denied", "contrast") for cue in read_change(statement).cues)
+    return any(cue.kind not in ("denied", "contrast") for cue in _clause(statement)[1])
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=512)
 def read_change(text: str) -> Change:
     """Find the signs of change in a statement."""
-    folded = spelled_out(main_clause(text)).replace("`", "")
-    clause = _WHEN.sub("", _AIM.sub("", folded)).strip(" ,")
-    cues = tuple(_cues(clause))
+    clause, cues = _clause(text)
     plain = clause
     for cue in sorted((c for c in cues if c.kind in SINCE and not c.new), key=lambda c: -c.start):
         plain = f"{plain[: cue.start]} {plain[cue.end :]}"
     return Change(cues, parse(" ".join(plain.split())), tuple(tokens(clause)), clause)
+
+
+@lru_cache(maxsize=512)
+def _clause(text: str) -> tuple[str, tuple[Cue, ...]]:
+    folded = spelled_out(main_clause(text)).replace("`", "")
+    clause = _WHEN.sub("", _AIM.sub("", folded)).strip(" ,")
+    return clause, tuple(_cues(clause))
 
 
 @lru_cache(maxsize=512)
@@ -116,7 +122,7 @@ def affirmed(text: str) -> Statement:
 @lru_cache(maxsize=512)
 def denied_words(text: str) -> frozenset[str]:
     """The words of what a statement says is not, or no longer, so."""
-    values = [value_tokens(cue.old) for cue in read_change(text).cues if cue.old]
+    values = [value_tokens(cue.old) for cue in _clause(text)[1] if cue.old]
     numbers = {token for value in values for token in value if is_number(token)}
     return frozenset({word for value in values for word in content(value)} | numbers)
 
@@ -164,8 +170,11 @@ def value_tokens(phrase: str) -> list[str]:
 
 def telling(found: Sequence[str]) -> list[str]:
     """The words that name a subject; where there are none, those that are not verbs of change."""
+    light = light_words()
+    if subject := [w for w in found if w not in light]:
+        return subject
     weak = lemmas("assigning") | lemmas("changing") | lemmas("modals")
-    return [w for w in found if w not in light_words()] or [w for w in found if w not in weak]
+    return [w for w in found if w not in weak]
 
 
 @cache
@@ -180,3 +189,70 @@ def light_words() -> frozenset[str]:
             *lemmas("modals"),
         }
     )
+
+
+# Looking for a literal is many times faster than trying an expression at every position: a text
+# that has none of those an expression needs is not searched. A necessary condition only.
+# The parser of `re` has no public name.
+codes: Any = import_module("re._constants")
+parser: Any = import_module("re._parser")
+_MOST = 64
+"""A longer list of literals is no quick check."""
+
+
+def required_literals(pattern: str) -> frozenset[str]:
+    """Literals of which every matching text has at least one; empty when there are none."""
+    parsed = parser.parse(pattern)
+    found = _needed(parsed)
+    is_quick = len(found) <= _MOST and not parsed.state.flags & re.IGNORECASE
+    return found if is_quick else frozenset()
+
+
+class Prefilter:
+    """Leaves out the patterns that cannot match a text."""
+
+    def __init__(self, patterns: Iterable[tuple[re.Pattern[str], str]]) -> None:
+        self._rows = [(*row, tuple(required_literals(row[0].pattern))) for row in patterns]
+        # Most texts are ASCII, and many literals cannot be in one.
+        self._ascii_rows = [
+            (pattern, kind, tuple(filter(str.isascii, needed)))
+            for pattern, kind, needed in self._rows
+            if not needed or any(map(str.isascii, needed))
+        ]
+
+    def possible(self, text: str) -> list[tuple[re.Pattern[str], str]]:
+        """The patterns that may match, in order, with what belongs to each."""
+        return [
+            (pattern, kind)
+            for pattern, kind, needed in (self._ascii_rows if text.isascii() else self._rows)
+            if not needed or any(map(text.__contains__, needed))
+        ]
+
+
+def _needed(items: Any) -> frozenset[str]:
+    """The best requirement of a sequence: the one whose shortest literal is longest."""
+    choices: list[frozenset[str]] = []
+    run = ""
+    for code, value in items:
+        if code is codes.LITERAL:
+            run += chr(value)
+            continue
+        choices.append(frozenset({run} if run else ()))
+        run = ""
+        choices.append(_needed_by(code, value))
+    choices.append(frozenset({run} if run else ()))
+    return max(choices, key=lambda one: min(map(len, one), default=0))
+
+
+def _needed_by(code: Any, value: Any) -> frozenset[str]:
+    if code is codes.SUBPATTERN:
+        return _needed(value[-1])
+    if code in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
+        least, _, inner = value
+        return _needed(inner) if least else frozenset()
+    if code is codes.ATOMIC_GROUP:
+        return _needed(value)
+    if code is codes.BRANCH:
+        branches = [_needed(branch) for branch in value[1]]
+        return frozenset[str]().union(*branches) if all(branches) else frozenset()
+    return frozenset()

@@ -23,6 +23,7 @@ _WORD = re.compile(
 _CJK_GENERIC = re.compile(
     "[我们們本项目專案这這里裡在用使不是的都要请請再也はをでここ使いますせん私たちのにがもこプロジェクト]+"
 )
+_MAX_CHARS = 2_000
 _MIGRATION = re.compile(
     r"\b(?:moved|switched|migrated|changed over|now use|no longer|from now on|going forward)\b",
     re.I,
@@ -31,6 +32,7 @@ _MIGRATION = re.compile(
 
 def opposes(old: str, new: str) -> bool:
     """Whether the new rule contradicts the old one about the same subject."""
+    old, new = old[:_MAX_CHARS], new[:_MAX_CHARS]
     old_words, new_words = _words(old), _words(new)
     denied = [_words(what) for what in _denied(new)]
     return _denies(old, old_words, new_words, denied) or _takes_another(
@@ -77,11 +79,14 @@ def _short_name(word: str, denied: list[str]) -> str:
 
 def _takes_another(old: list[str], new: list[str], *, is_change: bool) -> bool:
     """Whether both name one of a family, and not the same one, of the same subject."""
+    old_set, new_set = set(old), set(new)
     for members in _families():
-        one, other = members & set(old), members & set(new)
+        if members.isdisjoint(old_set):
+            continue
+        one, other = members & old_set, members & new_set
         if len(one) == 1 and len(other) == 1 and one != other:
-            rest_old = set(old) - members - generic_words()
-            rest_new = set(new) - members - generic_words()
+            rest_old = old_set - members - generic_words()
+            rest_new = new_set - members - generic_words()
             if rest_old == rest_new or (is_change and not rest_old - _topics()):
                 return True
     return False

@@ -18,6 +18,9 @@ from wellkept.text.rule_data import read_rules
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々"
 _KATAKANA = "\u30a1-\u30ff"
 _HIRAGANA = "\u3041-\u309f"
+_IS_HAN = re.compile(f"[{_HAN}]")
+_IS_HIRAGANA = re.compile(f"[{_HIRAGANA}]")
+_NO_WORD = re.compile(f"[{_HIRAGANA},;:、。，；]+")
 _TOKEN = re.compile(
     rf"[{_HAN}]+|[{_KATAKANA}]+|[{_HIRAGANA}]+|[、。，；]"
     rf"|[~%@#.]?[^\W{_HAN}{_KATAKANA}{_HIRAGANA}]"
@@ -90,6 +93,7 @@ class Statement:
         return (*self.subject, *self.rest)
 
 
+@lru_cache(maxsize=4096)
 def lemma(word: str) -> str:
     """The form under which a word is compared."""
     if word.endswith("ied"):
@@ -107,18 +111,23 @@ def spelled_out(text: str) -> str:
 
 def tokens(text: str) -> list[str]:
     """Words, numbers and commas in order, folded; Chinese is parted at its function words."""
+    return list(_tokens(text))
+
+
+# A new statement is compared with many old ones: each is read once.
+@lru_cache(maxsize=512)
+def _tokens(text: str) -> tuple[str, ...]:
     folded = spelled_out(text)
-    japanese = bool(re.search(f"[{_HIRAGANA}]", folded))
+    is_chinese = not folded.isascii() and not _IS_HIRAGANA.search(folded)
     found: list[str] = []
-    for match in _TOKEN.finditer(folded):
-        token = match.group()
-        if not japanese and re.match(f"[{_HAN}]", token):
+    for token in _TOKEN.findall(folded):
+        if is_chinese and _IS_HAN.match(token):
             found.extend(part for part in _chinese().split(token) if part)
-        elif measured := _MEASURED.fullmatch(token):
+        elif token[0].isdigit() and (measured := _MEASURED.fullmatch(token)):
             found.extend(measured.groups())
         else:
             found.append(token.removesuffix("'s"))
-    return found
+    return tuple(found)
 
 
 @lru_cache(maxsize=512)
@@ -141,8 +150,7 @@ def parse(text: str) -> Statement:
         measure=_measure(tail),
         tokens=tuple(found),
         is_order=not content(head) and start == 0,
-        is_passive=any(_IRREGULAR.get(t) == "be" for t in group)
-        or bool(re.search(f"[{_HIRAGANA}]", text)),
+        is_passive=any(_IRREGULAR.get(t) == "be" for t in group) or bool(_IS_HIRAGANA.search(text)),
     )
 
 
@@ -154,14 +162,11 @@ def main_clause(text: str) -> str:
 
 def content(found: list[str]) -> tuple[str, ...]:
     """The words that carry meaning, without numbers and verbs that only place a thing."""
-    skipped = STOP_WORDS | words("pronouns") | words("modals") | words("articles")
+    skipped = _skipped()
     return tuple(
         lemma(token)
         for token in found
-        if token not in skipped
-        and not is_number(token)
-        and token not in numerals()
-        and not re.fullmatch(f"[{_HIRAGANA},;:、。，；]+", token)
+        if token not in skipped and not is_number(token) and not _NO_WORD.fullmatch(token)
     )
 
 
@@ -303,6 +308,12 @@ def raw() -> dict[str, Any]:
 def words(name: str) -> frozenset[str]:
     """A list of words as written."""
     return frozenset(fold(raw()[name]).split())
+
+
+@cache
+def _skipped() -> frozenset[str]:
+    named = words("pronouns") | words("modals") | words("articles")
+    return STOP_WORDS | named | frozenset(numerals())
 
 
 @cache

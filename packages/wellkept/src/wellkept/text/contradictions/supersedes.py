@@ -45,7 +45,7 @@ from wellkept.text.contradictions.values import (
     is_quality,
     leading,
 )
-from wellkept.text.similarity import is_negated
+from wellkept.text.similarity import ENUMERATED, is_negated
 
 # A longer text is a document, not a statement.
 MAX_STATEMENT_CHARS = 400
@@ -53,8 +53,12 @@ MAX_STATEMENT_CHARS = 400
 _UNNAMED = (*SINCE, "denied", "contrast")
 _OR = re.compile(r" (?:and|or|et|ou|und|oder|y|o) ")
 _SAME_WORDS = 0.8
+# No change of the shipped pairs shares less, but for one of a known family for another.
+_LEAST_SHARED = 0.25
 # Sentences, and what is said of something else after a comma: "…, LocalStack was too flaky".
-_PARTS = re.compile(r"\s*;\s*|,\s+(?=(?:[\w.-]+ ){1,3}(?:is|are|was|were|has|have|had) )")
+_PARTS = re.compile(
+    r"\s*;\s*|,\s+(?=(?:[\w.-]+ ){1,3}(?:is|are|was|were|has|have|had) |(?:it|they) )"
+)
 
 
 def supersedes(old: str, new: str) -> bool:
@@ -63,7 +67,9 @@ def supersedes(old: str, new: str) -> bool:
         return False
     if comparison_key(old) == comparison_key(new):
         return False
-    if (denied_words(old) & denied_words(new)) - light_words():
+    if _shares_too_little(old, new):
+        return opposes(old, new)
+    if (denied := denied_words(new) - light_words()) and denied & denied_words(old):
         return False
     if _is_turned_round(old, new):
         return True
@@ -73,11 +79,17 @@ def supersedes(old: str, new: str) -> bool:
     )
 
 
+def _shares_too_little(old: str, new: str) -> bool:
+    """Whether few of the words of the one are in the other: so it is with most statements that a
+    common word finds, and it is the quickest to see."""
+    left, right = (set(content(tokens(text))) for text in (old, new))
+    return len(left & right) < _LEAST_SHARED * min(len(left), len(right))
+
+
 def _is_turned_round(old: str, new: str) -> bool:
     """Whether one word differs, and both are of a family of which one holds: on and off."""
-    left, right = (Counter(tokens(text)) for text in (old, new))
-    for skipped in words("articles"):
-        del left[skipped], right[skipped]
+    skipped = words("articles")
+    left, right = (Counter(t for t in tokens(text) if t not in skipped) for text in (old, new))
     gone, come = left - right, right - left
     if gone.total() != 1 or come.total() != 1:
         return False
@@ -86,6 +98,10 @@ def _is_turned_round(old: str, new: str) -> bool:
 
 def _supersedes(old: str, new: str) -> bool:
     before, change = affirmed(old), read_change(new)
+    if _needs_another_version(before, change.plain):
+        return True
+    if _is_of_another(before, change):
+        return False
     if any(_replaces(before, change, cue) for cue in change.cues if cue.old):
         return True
     if _is_exception(before, change):
@@ -103,7 +119,41 @@ def _supersedes(old: str, new: str) -> bool:
         return _denies(old, new, before, after) or any(
             _becomes(before, change, cue) for cue in since
         )
-    return not named and (_denies(old, new, before, after) or gives_another_value(before, after))
+    return not named and (
+        _denies(old, new, before, after)
+        or gives_another_value(before, after)
+        or _gives_otherwise(before, after)
+    )
+
+
+def _needs_another_version(before: Statement, after: Statement) -> bool:
+    """The version of what is needed differs and nothing else: "Node 18 is required"."""
+    old, new = (
+        (s.subject, s.verb, s.rest, s.numbers, len(s.subject_numbers)) for s in (before, after)
+    )
+    needed = (*before.rest[:1], before.verb)
+    return (
+        old == new
+        and len(before.subject) == len(before.subject_numbers) == 1
+        and before.subject_numbers != after.subject_numbers
+        and before.tokens[0] not in ENUMERATED
+        and not lemmas("needing").isdisjoint(needed)
+    )
+
+
+def _is_of_another(before: Statement, change: Change) -> bool:
+    """Whether it says of another subject, or of another act, that something is not so: "GET /users
+    is paginated" / "GET /events is not paginated", "may read" / "may not delete"."""
+    after = change.plain
+    if not change.cues or any(cue.kind != "denied" for cue in change.cues):
+        return False
+    numbers = before.subject_numbers, after.subject_numbers
+    acts = {before.verb, after.verb} - lemmas("modals") - lemmas("permitting") - {"", "be", "use"}
+    return (
+        (all(numbers) and numbers[0] != numbers[1])
+        or bool(set(before.subject) - set(after.words) and set(after.subject) - set(before.words))
+        or (len(acts) > 1 and bool(before.subject))
+    )
 
 
 def _is_exception(before: Statement, change: Change) -> bool:
@@ -293,6 +343,35 @@ def _is_renumbered(before: Statement, after: Statement) -> bool:
     words_old, words_new = (set(one.words) - light_words() for one in (before, after))
     old, new = (_numbered(one.tokens) for one in (before, after))
     return words_old == words_new and len(old) == 1 and old.keys() == new.keys() and old != new
+
+
+def _gives_otherwise(before: Statement, after: Statement) -> bool:
+    """The same words in whatever order with one other number, or another of a family of which one
+    holds: "at most 5 devices per account" / "an account can have 12 devices", "we bill monthly" /
+    "billing is yearly"."""
+    if before.measure != after.measure or before.subject_numbers or after.subject_numbers:
+        return False
+    old, new = (_told(one) for one in (before, after))
+    if len(before.numbers) == len(after.numbers) == 1 and before.numbers != after.numbers:
+        return old == new and (len(old) > 1 or (bool(old) and before.verb == after.verb))
+    gone, come = old - new, new - old
+    return (
+        before.numbers == after.numbers
+        and len(gone) == len(come) == 1
+        and bool(old & new)
+        and exclude_each_other(tuple(gone), tuple(come))
+        and is_negated(" ".join(before.tokens)) == is_negated(" ".join(after.tokens))
+    )
+
+
+def _told(statement: Statement) -> set[str]:
+    """What a statement tells of its subject, in whatever form: letters count as names."""
+    weak = lemmas("bounding") | lemmas("assigning") | {""}
+    return (
+        {w for w in statement.words if w not in weak and not is_measure(w)}
+        | {t for t in statement.tokens if len(t) == 1 and t.isalpha() and t != "a"}
+        | {statement.verb} - light_words() - lemmas("gathering") - weak
+    )
 
 
 def _numbered(found: tuple[str, ...]) -> dict[str, str]:

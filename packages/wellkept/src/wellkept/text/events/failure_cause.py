@@ -144,7 +144,7 @@ _NOTHING_RAN = re.compile(
 # In the output of a command whose exit code a pipe hides.
 _HIDDEN_FAILURE = re.compile(
     r"^\W*(?:\S+: )?(?:\S+: line \d+: )?(?:error|fatal|panic|traceback \(most recent call last\)"
-    r"|err_\w+|npm err!|failed)\b|command not found|error TS\d+:|^FAILED\b",
+    r"|err_\w+|npm err!|failed)\b|command not found|error TS\d+:|^\W*FAIL(?:ED|URE)?\b",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -162,7 +162,7 @@ _HINTS = (
     "rror",
     "RROR",
     "ailed",
-    "AILED",
+    "FAIL",
     "atal",
     "anic",
     "raceback",

@@ -27,6 +27,7 @@ from wellkept.text.shell.reader import (
     files_shown,
     main_command,
     parse_command,
+    read_commit,
 )
 from wellkept.text.shell.results import (
     TestResult,
@@ -43,6 +44,7 @@ MAX_CALL_TOKENS = 25_000
 _CALL_CHARS = 160
 _MESSAGE_CHARS = 160
 _HASH_BYTES = 4
+_MAX_TESTS, _MAX_COMMIT_FILES, _MAX_MESSAGE = 6, 40, 1_200
 _UNDOES_WORK = re.compile(r"\bgit\s+(?:-\S+\s+)*(?:stash|checkout|restore|reset|revert|clean)\b")
 
 
@@ -67,7 +69,7 @@ class ToolStep:
     """A tool call with what was parsed from it. Paths are relative to the project's root; `began`
     is the folder in which a command was typed.
 
-    `log` are the entries for the step log: none for looking around, several for several edits.
+    `log` are the entries for the step log, at least one: what was read, then what was done.
     """
 
     call: ToolCalled
@@ -91,10 +93,10 @@ class ToolStep:
 
 
 def read_step(
-    call: ToolCalled, *, number: int, tokens: int, prompt: int, context: ToolContext
+    call: ToolCalled, *, number: int, tokens: int, prompt: int, context: ToolContext, page: str = ""
 ) -> ToolStep:
-    """Parse a cleaned call."""
-    reader = _StepReader(call, number, tokens, prompt, context)
+    """Parse a cleaned call. `page` names the part of a file that a read asked for."""
+    reader = _StepReader(call, number, tokens, prompt, context, page)
     if call.kind is ToolKind.SHELL and call.command:
         return reader.shell(call.command)
     if call.kind in (ToolKind.EDIT, ToolKind.WRITE):
@@ -151,11 +153,12 @@ class _StepReader:
     tokens: int
     prompt: int
     context: ToolContext
+    page: str = ""
 
     def read(self) -> ToolStep:
         names = self._names(self.call.files)
         if self.call.error is None:
-            return self._step(files_read=names)
+            return self._step(files_read=names, log=self._reads(names))
         return self._step(log=tuple(self._failed("read", name) for name in names))
 
     def edit(self) -> ToolStep:
@@ -169,7 +172,7 @@ class _StepReader:
             self._entry(
                 "edit" if edit.before.strip() else "create",
                 name,
-                mark=f"{_hash(edit.before)}>{_hash(edit.after)}",
+                mark=f"{short_hash(edit.before)}>{short_hash(edit.after)}",
             )
             for name, edit in named
         )
@@ -201,8 +204,11 @@ class _StepReader:
             tests=tests,
             failure=failure,
             began=self.context.folder(""),
-            log=() if stopped else self._shell_log(line, commands, main, failed=failed),
+            log=() if stopped else self._shell_log(line, commands, main, failure, failed=failed),
         )
+
+    def _reads(self, names: Sequence[str]) -> tuple[SessionStep, ...]:
+        return tuple(self._entry("read", name, mark=self.page) for name in names)
 
     def _failure(
         self,
@@ -225,18 +231,39 @@ class _StepReader:
         line: str,
         commands: Sequence[ShellCommand],
         main: ShellCommand | None,
+        failure: CommandFailure | None,
         *,
         failed: bool,
     ) -> tuple[SessionStep, ...]:
-        """Lines that do something, lines that undo work, and failed looks that name an error."""
+        """Files shown, lines that do something or undo work, failed looks that name an error."""
         error = self._cause() if failed else None
+        shown = () if failed else self._reads(self._names(files_shown(commands)))
         if main is None:
             undoes = not failed and _UNDOES_WORK.search(line) is not None
             if not commands or not (undoes or error):
-                return ()
+                return shown
             kind = "run" if undoes else "read"
-            return (self._command_entry(kind, line, commands[-1], ok=not failed, error=error),)
-        return (self._command_entry("run", line, main, ok=not failed, error=error),)
+            return (
+                *shown,
+                self._command_entry(kind, line, commands[-1], ok=not failed, error=error),
+            )
+        entry = self._command_entry("run", line, main, ok=not failed, error=error)
+        if failure is not None:
+            return (replace(entry, names=failure.names[:_MAX_TESTS]),)
+        return (*shown, self._with_commit(entry, commands))
+
+    def _with_commit(self, entry: SessionStep, commands: Sequence[ShellCommand]) -> SessionStep:
+        """The entry with the commit that a line made, as git printed it."""
+        if all(one.purpose is not Purpose.COMMIT for one in commands):
+            return entry
+        made = read_commit(commands, self.call.output)
+        if made is None or not entry.ok:
+            return entry
+        files = self.context.commit_files(made.sha) if made.sha else made.files
+        said = shorten(f"{made.subject}\n{made.body}".strip(), limit=_MAX_MESSAGE)
+        return replace(
+            entry, sha=made.sha, said=said, mark=made.branch or "", files=files[:_MAX_COMMIT_FILES]
+        )
 
     def _command_entry(
         self, kind: str, line: str, command: ShellCommand, *, ok: bool, error: str | None
@@ -271,8 +298,10 @@ class _StepReader:
             at_ms=to_ms(origin.at),
         )
 
-    def _step(self, **parts: object) -> ToolStep:
+    def _step(self, *, log: tuple[SessionStep, ...] = (), **parts: object) -> ToolStep:
+        entries = log or (self._entry("look", self.call.query or self.call.name, ok=True),)
         return ToolStep(
+            log=(replace(entries[0], tokens=self.tokens), *entries[1:]),
             call=self.call,
             number=self.number,
             tokens=self.tokens,
@@ -284,5 +313,6 @@ class _StepReader:
         return tuple(name for path in paths if (name := self.context.relative(path)))
 
 
-def _hash(text: str) -> str:
+def short_hash(text: str) -> str:
+    """A short hash of a text."""
     return blake2b(text.encode("utf-8", errors="replace"), digest_size=_HASH_BYTES).hexdigest()

@@ -25,7 +25,7 @@ from wellkept.text.memory_commands.rules import (
     rules_for,
 )
 from wellkept.text.own_words import DOCUMENT_CHARS, Sentence, own_sentences, written_sentences
-from wellkept.text.speech import MAX_SENTENCE_CHARS, quotation_end, read_statement
+from wellkept.text.speech import quotation_end, read_statement
 
 _SLASH = re.compile(r"\s*/(remember|forget|recall|memories)(?:\s+(\S.*?))?\s*\Z", re.DOTALL)
 _TRAILING = re.compile(
@@ -88,29 +88,33 @@ def detect_commands(message: str, *, answers_to: str | None = None) -> list[Memo
     slash = _SLASH.match(message)
     if slash:
         return _slash_command(slash)
-    rules = rules_for(languages_of(message))
-    orders = [clause for one in written_sentences(message) for clause in _clauses(one, rules)]
-    found = list(_Detector(message, orders, rules).commands())
-    decided = typed_answer(message, answers_to) if answers_to and not found else None
+    found = list(_Detector(message, answers_to).commands())
+    is_plain = all(isinstance(one, Remember) and one.stated for one in found)
+    decided = typed_answer(message, answers_to) if answers_to and is_plain else None
     if decided is None:
         return found
     return [Remember(decided.content, MemoryType.DECISION, stated=True)]
+
+
+def clauses(message: str) -> list[Sentence]:
+    """The sentences that a person wrote, cut where a second command begins."""
+    rules = rules_for(languages_of(message))
+    return [clause for one in written_sentences(message) for clause in _clauses(one, rules)]
 
 
 def wants_wording(message: str) -> bool:
     """Whether a message lays something down in words that will not be understood later: "no, not
     like that, the way we did it in the importer"."""
     rules = rules_for(NO_LANGUAGE)
-    for one in own_sentences(message):
+    said = own_sentences(message)
+    for place, one in enumerate(said):
         text = rules.unopened(one.masked)
-        said_no = rules.contradiction.match(one.masked) is not None
-        if one.asks or one.supposes or one.bullet or len(text) > MAX_SENTENCE_CHARS:
+        if one.asks or one.supposes or one.bullet or _POINTS.search(text) is None:
             continue
-        found = read_statement(text, contradicts=said_no)
-        points = _POINTS.search(text) is not None
-        if found is not None and points and len(set(content_words(text))) <= _FEW_WORDS:
+        is_thin = len(set(content_words(text))) <= _FEW_WORDS
+        if is_thin and read_statement(said, place) is not None:
             return True
-        if found is None and said_no and points and _BY_EXAMPLE.search(text):
+        if rules.contradiction.match(one.masked) and _BY_EXAMPLE.search(text):
             return True
     return False
 
@@ -158,10 +162,11 @@ def _part(sentence: Sentence, begin: int, text: str) -> Sentence:
 class _Detector:
     """One pass over the sentences of a message; keeps what came before each."""
 
-    def __init__(self, message: str, said: Sequence[Sentence], rules: CommandRules) -> None:
+    def __init__(self, message: str, answers_to: str | None) -> None:
         self._message = message
-        self._said = said
-        self._rules = rules
+        self._rules = rules_for(languages_of(message))
+        self._said = said = clauses(message)
+        self._answers_to = answers_to
         self._tasks_before = 0
         self._contradicted = False
         self._material = False
@@ -193,36 +198,31 @@ class _Detector:
     def _stated(self, index: int) -> Remember | None:
         """A rule, correction or decision stated without a memory word, quoted whole."""
         sentence = self._said[index]
-        if self._material or self._introduced or sentence.asks or sentence.supposes:
-            return None
-        if sentence.start < self._quoted:
+        if self._material or self._introduced or sentence.start < self._quoted:
             return None
         if len(self._message) > DOCUMENT_CHARS and sentence.paragraph != self._said[0].paragraph:
             # The end of a pasted document reads like the person's own words.
             return None
         if (sentence.bullet and not self._listing) or not self._is_own(sentence):
             return None
+        if index + 1 < len(self._said) and self._pointed_back(index + 1):
+            return None
+        found = read_statement(self._said, index, answers_to=self._answers_to)
         skip = len(sentence.masked) - len(self._rules.unopened(sentence.masked))
-        text, opener = sentence.masked[skip:], sentence.masked[:skip]
-        said_no = self._rules.contradiction.match(opener) is not None
+        opener, text = sentence.masked[:skip], sentence.masked[skip:]
         here = _HERE.search(opener)
-        found = read_statement(
-            text,
-            contradicts=self._contradicted or said_no,
-            after_retraction=self._retracted == sentence.paragraph,
-            in_this_project=here is not None,
-        )
-        if found is None or self._passing(text) or self._is_put_in_question(sentence):
+        if self._retracted == sentence.paragraph:
+            found = MemoryType.CORRECTION
+        elif found is None and here and not (sentence.asks or sentence.supposes):
+            # "In this repo …" speaks of the project, unless it asks for work there.
+            found = None if self._rules.task.match(text) else MemoryType.FACT
+        if found is None or self._is_put_in_question(sentence):
             return None
-        if self._tasks_before and not said_no and self._specifies(text, found.type):
-            return None
+        if self._contradicted or self._rules.contradiction.match(opener):
+            found = MemoryType.CORRECTION
         begin = sentence.start + (here.start() if here else skip)
         end = self._quoted = quotation_end(sentence, self._said[index + 1 :])
-        return Remember(_tidy(self._message[begin:end]), found.type, stated=True)
-
-    def _specifies(self, text: str, kind: MemoryType) -> bool:
-        """Whether a sentence behind a request describes the thing to build."""
-        return kind is MemoryType.REQUIREMENT or self._rules.behaviour.match(text) is not None
+        return Remember(_tidy(self._message[begin:end]), found, stated=True)
 
     def _is_own(self, sentence: Sentence) -> bool:
         return any(start <= sentence.start and sentence.end <= end for start, end in self._own)

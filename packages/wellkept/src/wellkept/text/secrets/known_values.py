@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from wellkept.core.records import record
-from wellkept.text.secrets.spans import SecretSpan, WorkCount
+from wellkept.text.secrets.shape import SecretSpan, WorkCount
 
 SALT_BYTES = 16
 # Short enough that a hash fits many values, long enough that none fits by chance.

@@ -1,8 +1,8 @@
 """Redaction: removes `<private>` parts and replaces secrets.
 
 Invariants: `redact` is idempotent, and no character of a found secret is left. Findings name the
-rule and the position in the original text, never the secret. After an unclosed private tag
-everything is private. The rules are in `secret_rules`; this module applies them.
+rule and the position in the original text, never the secret. An unclosed private tag covers its
+paragraph. What a secret is says `detect`; this module applies it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from urllib.parse import unquote
 
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record, replace
 from wellkept.core.text import clean
+from wellkept.text.secrets.detect import LIKELY, SURE, find_secrets
 from wellkept.text.secrets.known_values import find_known, generation
-from wellkept.text.secrets.rules import find_secrets
-from wellkept.text.secrets.spans import SecretSpan, WorkCount
-from wellkept.text.secrets.values import MARK
+from wellkept.text.secrets.shape import MARK, SecretSpan, WorkCount
 
 PRIVATE = "private"
 MAX_JSON_DEPTH = 100
@@ -29,10 +29,14 @@ _PRIVATE_MARK = re.compile(
     r"(?:<|&lt;|\\u003c)(?P<close>/|\\/)?private(?![\w-])(?:[^<>&\\]{0,200}(?:>|&gt;|\\u003e))?",
     re.IGNORECASE,
 )
-_QUOTED_QUOTE = re.compile(r"'\\{1,8}''")
+_PARAGRAPH_END = re.compile(r"\r?\n[ \t]*\r?\n|\\n[ \t]*\\n")
 _MAX_PASSES = 8
 _LABEL_CHARS = 160
 _PAIR_FIELDS = 8
+_AROUND_CHARS = 600
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{8,64}")
+# What the judge calls a value that no word names, or no more than "session" or "openai".
+_GUESSED = frozenset({"high-entropy", "cookie", "provider-key"})
 
 
 @record
@@ -58,59 +62,70 @@ class Redacted:
         return bool(self.findings)
 
 
-def redact(text: str) -> Redacted:
-    """The text without private parts and secrets, and what was removed."""
-    return _redact_label(text, generation()) if len(text) <= _LABEL_CHARS else _redact(text)
+def redact(text: str, *, shown: bool = False) -> Redacted:
+    """The text without private parts and secrets, and what was removed.
+
+    With `shown`, what is only likely a secret goes too: for what is exported, shared and told."""
+    least = LIKELY if shown else SURE
+    if len(text) <= _LABEL_CHARS:
+        return _redact_label(text, least, generation())
+    return _redact(text, least)
 
 
 @lru_cache(maxsize=4096)
-def _redact_label(text: str, _generation: int) -> Redacted:
+def _redact_label(text: str, least: float, _generation: int) -> Redacted:
     """Cached: names, paths and titles repeat often."""
-    return _redact(text)
+    return _redact(text, least)
 
 
-def _redact(text: str) -> Redacted:
+def _redact(text: str, least: float) -> Redacted:
     work = WorkCount()
-    private = _merged(_private_spans(text)) if PRIVATE in text.casefold() else []
+    private = (
+        _merged(_private_spans(text))
+        if PRIVATE.encode() in text.encode("utf-8", "surrogatepass").lower()
+        else []
+    )
     # Most texts hold nothing to remove; they need no mapping of positions.
     cut = _Cut(text, private) if private else None
-    # Removing one secret can expose another, so repeat until nothing is found.
+    # Removing one secret can expose another beside it, so its neighbourhood is read again.
+    parts = [(0, len(text))] if cut is None else [(0, len(cut.text))]
     for _ in range(_MAX_PASSES):
         shown = cut.text if cut else text
-        found = [*find_secrets(shown, work), *find_known(shown, work)]
-        found += _requoted(shown, work)
+        found = [
+            one for start, end in parts for one in _found(shown[start:end], start, work, least)
+        ]
         if not found:
             break
         cut = cut or _Cut(text, ())
         cut = _Cut(text, _merged((*cut.findings, *map(cut.to_given, found))))
+        parts = cut.neighbourhoods()
     if cut is None:
         return Redacted(text, (), work.places)
     return Redacted(cut.text, tuple(cut.findings), work.places)
 
 
-def _requoted(text: str, work: WorkCount) -> list[SecretSpan]:
-    """Secrets in a text as it was before a shell quoted it again, with `'\\''` for each quote."""
-    if "\\''" not in text:
-        return []
-    pieces: list[str] = []
-    starts, given = [0], [0]
-    at = length = 0
-    for quote in _QUOTED_QUOTE.finditer(text):
-        pieces += (text[at : quote.start()], "'")
-        length += quote.start() - at + 1
-        at = quote.end()
-        starts.append(length)
-        given.append(at)
-    plain = "".join((*pieces, text[at:]))
+def _found(part: str, start: int, work: WorkCount, least: float) -> Iterator[SecretSpan]:
+    """The secrets in a part of a text that begins at `start`."""
+    known = find_known(part, work)
+    for one in (*find_secrets(part, work, least=least), *known):
+        yield replace(one, start=one.start + start, end=one.end + start)
 
-    def position(found: int) -> int:
-        index = bisect_right(starts, found) - 1
-        return given[index] + found - starts[index]
 
-    return [
-        replace(one, start=position(one.start), end=position(one.end - 1) + 1)
-        for one in find_secrets(plain, work)
-    ]
+def redact_name(name: str) -> str:
+    """A name without its secrets. The judge alone takes no name that is put together of words,
+    numbers and ids: two names would become one."""
+    done = redact(name)
+    is_name = all(
+        one.rule in _GUESSED and _is_name(name[one.start : one.end]) for one in done.findings
+    )
+    return name if is_name else done.text
+
+
+def _is_name(text: str) -> bool:
+    parts = re.split(r"[\s/:_#.%@=-]+", _ID.sub("", unquote(text)))
+    return (len(parts) > 1 or not parts[0]) and all(
+        len(part) <= 3 or part.isalpha() or part.isdigit() for part in parts
+    )
 
 
 def redact_json(value: Json, *, _depth: int = 0) -> Json:
@@ -198,6 +213,23 @@ class _Cut:
         _, end = self._piece(found.end - 1)
         return Finding(found.rule, start, end)
 
+    def neighbourhoods(self) -> list[tuple[int, int]]:
+        """The parts around the replaced spans, with whole lines. Reads the text once."""
+        parts: list[tuple[int, int]] = []
+        done = 0
+        for start, (_, _, kept) in zip(self._starts, self._given, strict=True):
+            if kept or start + _AROUND_CHARS <= done:
+                continue
+            first = self.text.rfind("\n", done, max(0, start - _AROUND_CHARS)) + 1
+            last = self.text.find("\n", start + _AROUND_CHARS)
+            last = last if last >= 0 else len(self.text)
+            if parts and first <= done:
+                parts[-1] = (parts[-1][0], last)
+            else:
+                parts.append((first, last))
+            done = last
+        return parts
+
     def _piece(self, position: int) -> tuple[int, int]:
         """The given span behind one character."""
         index = bisect_right(self._starts, position) - 1
@@ -228,7 +260,8 @@ def _private_spans(text: str) -> Iterator[Finding]:
         else:
             depth -= 1
     if depth:
-        yield Finding(PRIVATE, start, len(text))
+        end = _PARAGRAPH_END.search(text, start)
+        yield Finding(PRIVATE, start, end.start() if end else len(text))
 
 
 def _merged(findings: Iterable[Finding]) -> list[Finding]:

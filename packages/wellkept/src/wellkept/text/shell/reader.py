@@ -14,19 +14,21 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from wellkept.core.records import record
-from wellkept.text.shell.purpose import INSTALLS, Purpose, purpose_of
+from wellkept.text.shell.purpose import Purpose, purpose_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 MAX_PARSED_CHARS = 16_000
-# The parser takes quadratic time on long chains of these.
-_SLOW_SYNTAX = ("|", "=(", "${", "[[")
-_MAX_SLOW_SYNTAX = 300
+# The parser takes quadratic time on many of these, above all where they make no sense.
+_SLOW_SYNTAX = ("|", "=(", "${", "[", "@", "?", "<", ">", ":", ")", "`")
+_MAX_SLOW_SYNTAX = 1_000
+_MAX_IN_HEREDOCS = 3_000
 _MAX_DEPTH = 60
 _MAX_COMMANDS = 200
 
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)\n\s*\2\b", re.DOTALL)
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(?P<end>\w+)\1")
+_FIRST_WORD = re.compile(r"\s*(\w+)")
 _INTERPRETER = re.compile(r"(?:python|node|ruby|bash|sh|php|perl|deno|bun|tsx|ts-node)[\d.]*$")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _QUOTING = re.compile(
@@ -126,21 +128,6 @@ def main_command(commands: Sequence[ShellCommand]) -> ShellCommand | None:
     return doing[-1] if doing else None
 
 
-def installed_packages(command: ShellCommand) -> list[str]:
-    """The packages that an install command names; none when it installs from a list."""
-    match = INSTALLS.match(command.call)
-    words = match["rest"].split() if match else []
-    skip_next = False
-    names: list[str] = []
-    for word in words:
-        if skip_next or word.startswith("-"):
-            skip_next = word in ("-r", "-c", "-e", "--index-url", "-i", "--extra", "-f", "--group")
-            continue
-        if not word.startswith((".", "/")) and re.match(r"[@\w]", word):
-            names.append(word.strip("'\""))
-    return names
-
-
 def files_shown(commands: Sequence[ShellCommand]) -> list[str]:
     """Files that a line prints, as seen from where the line starts."""
     return [
@@ -218,10 +205,23 @@ def _parsed(source: str) -> tuple[ShellCommand, ...]:
 
 
 def _is_slow(source: str) -> bool:
-    if sum(map(source.count, _SLOW_SYNTAX)) <= _MAX_SLOW_SYNTAX:
-        return False
-    outside = _HEREDOC.sub("", source)
-    return sum(map(outside.count, _SLOW_SYNTAX)) > _MAX_SLOW_SYNTAX
+    marks = sum(map(source.count, _SLOW_SYNTAX))
+    if marks <= _MAX_SLOW_SYNTAX or marks > _MAX_IN_HEREDOCS:
+        return marks > _MAX_SLOW_SYNTAX
+    return sum(map(_outside_heredocs(source).count, _SLOW_SYNTAX)) > _MAX_SLOW_SYNTAX
+
+
+def _outside_heredocs(source: str) -> str:
+    """The lines that are no heredoc; all of them when a heredoc does not end."""
+    kept: list[str] = []
+    end = ""
+    for line in source.split("\n"):
+        if not end:
+            kept.append(line)
+            end = found["end"] if (found := _HEREDOC.search(line)) else ""
+        elif (word := _FIRST_WORD.match(line)) and word[1] == end:
+            end = ""
+    return source if end else "\n".join(kept)
 
 
 class _TreeReader:

@@ -105,8 +105,7 @@ def _position(words: list[str]) -> "tuple[dict[str, Any], str | None, int]":
             option = word if "value" in options.get(word, {}) else None
         elif node.get("commands"):
             inner: dict[str, dict[str, Any]] = node["commands"]
-            name: str = node.get("aliases", {}).get(word, word)
-            node = inner.get(name, _UNKNOWN)
+            node = inner.get(word, _UNKNOWN)
         else:
             place += 1
     return node, option, place

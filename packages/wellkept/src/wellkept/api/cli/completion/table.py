@@ -10,13 +10,13 @@ import click
 from wellkept.api.cli.names import Name
 
 
-def table_json(root: click.Group, aliases: dict[str, str]) -> str:
+def table_json(root: click.Group) -> str:
     """All commands, one a line, so that a change reads well in a diff."""
     context = click.Context(root, info_name="wellkept", **root.context_settings)
     whole = _node(root, context)
     commands: dict[str, Any] = whole.pop("commands")
     lines = [f"  {_dump(name)}: {_dump(one)}" for name, one in commands.items()]
-    rest = _dump({**whole, "aliases": aliases})[1:-1]
+    rest = _dump(whole)[1:-1]
     listed = ",\n".join(lines)
     return f'{{{rest},\n "commands": {{\n{listed}\n}}}}\n'
 

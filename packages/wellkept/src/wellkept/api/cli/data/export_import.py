@@ -65,7 +65,7 @@ def export(
         raise UsageError(
             "Standard output takes JSONL only, without --json.", hint="Pass a file name."
         )
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         if target == "-":
             wk.export(output.exact_stdout(), **filters)
             return
@@ -116,10 +116,10 @@ def import_(
 ) -> int:
     """Import transcripts, git history, other tools' data or an export.
 
-    SOURCE is claude-code, codex or gemini (transcripts), git (commits), instructions (CLAUDE.md,
-    AGENTS.md and similar files), claude-mem, mem0, basic-memory or mcp-memory-service (their data).
-    Files are found automatically unless PATH is given. Only transcripts of this project are
-    imported unless --all-projects or PATH is given; each is stored in its own project.
+    SOURCE is claude-code, codex, gemini or opencode (transcripts), git (commits), instructions
+    (CLAUDE.md, AGENTS.md and similar), client-notes (agents' memory files and plans), claude-mem,
+    mem0, basic-memory or mcp-memory-service. Files are found automatically unless PATH is given.
+    Only transcripts of this project are imported unless --all-projects or PATH is given.
 
     Any other name is a file or folder written by `wellkept export`; write ./git for a file of that
     name. A single - reads JSONL from standard input. Exits with 1 when part of the input was
@@ -128,7 +128,7 @@ def import_(
     Only the store is changed. A repeated or resumed import adds only new data.
     """
     from wellkept.api.cli.data.import_sources import NAMES, ImportRequest, import_from
-    from wellkept.api.server.caller import asking
+    from wellkept.core.team.caller import asking
 
     if source not in _OF_REPOSITORY:
         asking().require_person("Importing memories and transcripts")

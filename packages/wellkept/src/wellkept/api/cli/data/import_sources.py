@@ -125,7 +125,7 @@ def _print_transcripts(report: TranscriptReport, *, home: str) -> None:
         if project != home:
             output.note(f"{counted(count, 'session')} belong to project {project}.")
     if report.sessions and not report.dry_run:
-        output.note("List them with `wellkept sessions`, search them with `wellkept recall`.")
+        output.note("List them with `wellkept session list`, search them with `wellkept recall`.")
     _print_skipped_input(report)
     for unread in report.unread[:_SHOWN]:
         output.note(f"not read: {unread.path}: {unread.reason}")

@@ -21,13 +21,14 @@ _KINDS = {
     "page": "on documents",
     "changelog": "on documents",
     "decision": "on decisions",
-    "commit": "on decisions",
+    "commit": "commit messages",
     "convention": "on conventions",
     "module": "on where things are",
     "file": "on where things are",
     "owners": "on people",
     "people": "on people",
     "hot-spots": "on where things are",
+    "layout": "on where things are",
 }
 
 
@@ -66,19 +67,16 @@ def _build_graph(
     report: RepositoryReport, *, project: str | None, refresh: bool, as_json: bool
 ) -> None:
     """Build the code graph and store module summaries."""
-    from wellkept.api.cli.graph.group import build_progress, print_report
-    from wellkept.api.cli.graph.modules import print_summary_report
-
     with options.open_wellkept(project) as wk:
-        with build_progress() as on_progress:
+        with output.progress_bar("Reading code") as on_progress:
             built = wk.graph.build(progress=on_progress)
         with output.progress_bar("Summarising modules") as on_summary:
             summarised = wk.graph.summarise(again=refresh, progress=on_summary)
     if as_json:
         output.print_json({"intake": report, "graph": built, "modules": summarised})
         return
-    print_report(built)
-    print_summary_report(summarised)
+    click.echo(output.styled(built.as_text()))
+    click.echo(output.styled(summarised.as_text()))
 
 
 def print_import_report(report: RepositoryReport) -> None:

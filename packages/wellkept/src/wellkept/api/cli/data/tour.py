@@ -13,7 +13,6 @@ import click
 import wellkept
 from wellkept.api.cli import options, output
 from wellkept.api.cli.data.init import print_import_report
-from wellkept.api.cli.memory.recall import print_hit
 from wellkept.api.cli.system.maintenance import maintain_after_answer
 from wellkept.core.text import counted
 
@@ -79,7 +78,7 @@ def _summary(wk: wellkept.Wellkept) -> None:
 
 def _answer(wk: wellkept.Wellkept, question: str) -> None:
     found = wk.recall(question, limit=_HITS)
-    for number, hit in enumerate(found, start=1):
-        print_hit(hit, number=number, max_chars=400)
-    if not found.hits:
+    if found.hits:
+        click.echo(output.styled(found.as_text(chars=400)))
+    else:
         output.note("No memories about this yet.")

@@ -209,10 +209,7 @@ class _Replay:
             yield "Stop", {"last_assistant_message": text}
         elif kind == "keep":
             # What the agent keeps by itself, through the MCP tool.
-            from wellkept.api.operations.inputs import RememberInput
-            from wellkept.api.operations.memory import store
-
-            store(self.wk, RememberInput(content=text, type=more, files=[given], session=session))
+            self.wk.remember(text, type=more, files=[given], session=session)
         elif kind == "fail":
             fields = {"tool_input": {"command": text}, "error": f"Exit code 1\n{more}"}
             yield "PostToolUseFailure", {"tool_name": "Bash", "tool_use_id": call, **fields}

@@ -22,7 +22,7 @@ def ask(*, words: tuple[str, ...], no_model: bool, project: str | None, as_json:
     """
     from wellkept.api.views.chat import chat_model, notes, streamed_answer
 
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         question = output.read_input(words, what="question")
         model = None if no_model or as_json else chat_model(wk)
         if model is None:

@@ -81,7 +81,7 @@ def install(
     Adds hooks, the MCP server and slash commands to the client's settings; other settings stay
     unchanged. Running it again updates the installation.
     """
-    programs = client_programs(server=not no_mcp, commands=not no_commands)
+    programs = client_programs(server=not no_mcp, commands=not no_commands, build=not dry_run)
     if plugin is not None:
         if client != "claude-code" or scope is not None or dry_run:
             raise UsageError(
@@ -157,13 +157,14 @@ def make_installer(programs: Programs | None = None, *, folder: Path | None = No
     )
 
 
-def client_programs(*, server: bool = True, commands: bool = True) -> Programs:
-    """The programs that clients start, as absolute paths: a client may have another `PATH`."""
+def client_programs(*, server: bool = True, commands: bool = True, build: bool = False) -> Programs:
+    """The programs that clients start, as absolute paths: a client may have another `PATH`. With
+    `build` the native hook is built first, where there is a compiler."""
     python_module = (sys.executable, "-P", "-m", "wellkept.cli")
     script = Path(sys.executable).with_name("wellkept")
     wellkept = (str(script),) if script.is_file() else python_module
     return Programs(
-        hook=hook_command(),
+        hook=hook_command(build=build),
         server=(*python_module, "mcp") if server else (),
         wellkept=wellkept if commands else (),
         windows=sys.platform == "win32",
@@ -192,17 +193,20 @@ def record_drain_command(environment: Mapping[str, str]) -> None:
     record_command(str(state), (sys.executable, "-P", "-m", "wellkept.cli", "spool", "drain"))
 
 
-def hook_command() -> tuple[str, ...]:
-    """The hook command: the base interpreter, isolated and without `site`.
+def hook_command(*, build: bool = False) -> tuple[str, ...]:
+    """The hook command: the base interpreter, isolated and without `site`; before it the native
+    program where it is built, which starts that only when it has to.
 
     The interpreter of a virtual environment or a shim starts more slowly. The hook finds Wellkept
     from its own path.
     """
     import wellkept.clients
+    from wellkept.clients.install.native_hook import native_hook
 
     base = getattr(sys, "_base_executable", "") or sys.executable
     hook = Path(wellkept.clients.__path__[0], "hook.py").resolve()
-    return (os.path.realpath(base), "-I", "-S", str(hook))
+    native = native_hook(os.environ, build=build)
+    return (*([str(native)] if native else []), os.path.realpath(base), "-I", "-S", str(hook))
 
 
 def print_change(
@@ -218,11 +222,10 @@ def print_change(
         more = {"dry_run": dry_run, "diff": diff(change), "files": files, "notes": change.notes}
         output.print_json(shown | more)
         return
-    if dry_run and not change.is_unchanged:
-        click.echo(output.safe(diff(change)), nl=False)
-        return
     touched = [file.path for file in change.files if not file.is_unchanged]
-    for path in touched or [change.path]:
+    if dry_run and touched:
+        click.echo(output.safe(diff(change)), nl=False)
+    for path in () if dry_run and touched else touched or [change.path]:
         click.echo(f"Wellkept {status}: {output.one_line(str(path))}")
     for note in change.notes if not change.is_unchanged else ():
         output.note(note)

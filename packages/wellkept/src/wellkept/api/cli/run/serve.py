@@ -208,15 +208,12 @@ def _log_requests(*, verbose: bool, as_json: bool) -> None:
 
 def require_extra() -> None:
     """UsageError when the packages of the server are missing."""
-    missing = [
-        name
-        for name in ("fastapi", "uvicorn", "mcp", "prometheus_client")
-        if find_spec(name) is None
-    ]
+    needed = ("starlette", "uvicorn", "prometheus_client")
+    missing = [name for name in needed if find_spec(name) is None]
     if missing:
         raise UsageError(
             f"The server needs {', '.join(missing)}.",
-            hint="Run: pip install 'wellkept[server]'.",
+            hint="Run: pip install --upgrade wellkept.",
         )
 
 

@@ -10,10 +10,12 @@ import click
 from wellkept.api.cli import options, output
 from wellkept.api.cli.run.install import make_installer
 from wellkept.api.pause import Pauses
+from wellkept.api.plugins import AgentPlugin
 from wellkept.api.processes import running_processes
 from wellkept.clients.hook_spec import InstallPart, InstallScope
 from wellkept.clients.install.client_files import CLIENTS
 from wellkept.clients.install.installer import InstallState, InstallStatus
+from wellkept.core.doors import find_plugin
 from wellkept.observe.observer.spool_folder import SpoolFolder
 
 
@@ -47,6 +49,8 @@ def status(*, as_json: bool) -> None:
     for process in running:
         where = f" at {process.address}" if process.address else ""
         click.echo(f"wellkept {process.kind} running{where} (process {process.pid})")
+    if line := _agent_line():
+        click.echo(line)
     for pause in pauses:
         click.secho(output.safe(pause.text), fg="yellow")
     for status in found:
@@ -62,6 +66,15 @@ def status(*, as_json: bool) -> None:
         output.note(
             "Outdated entries start another Wellkept installation. Run `wellkept install` again."
         )
+
+
+def _agent_line() -> str:
+    """What the agent has counted in this project; empty without one."""
+    plugin: AgentPlugin | None = find_plugin("agent")
+    if plugin is None:
+        return ""
+    with options.open_wellkept(reads=True) as wk:
+        return plugin.usage_line(wk)
 
 
 def _file(status: InstallStatus) -> Path:

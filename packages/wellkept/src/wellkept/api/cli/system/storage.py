@@ -12,7 +12,7 @@ from wellkept.api.cli import options, output
 @options.json_option
 def storage(*, project: str | None, as_json: bool) -> None:
     """Show what fills the store, and what a prune would take."""
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         found = wk.storage()
     if as_json:
         output.print_json(found)

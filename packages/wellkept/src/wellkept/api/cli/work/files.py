@@ -1,4 +1,4 @@
-"""`wellkept observer related`, `prefetch` and `recipe`: learned data for a file or a task."""
+"""`wellkept observer recipe`."""
 
 from __future__ import annotations
 
@@ -6,54 +6,6 @@ import click
 
 from wellkept.api.cli import options, output
 from wellkept.core.text import counted
-
-
-@click.command()
-@click.argument("file")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500),
-              help="Maximum number of files.")  # fmt: skip
-@options.project_option
-@options.json_option
-def related(*, file: str, limit: int, project: str | None, as_json: bool) -> None:
-    """Show files used with FILE in commits and sessions."""
-    with options.open_wellkept(project) as wk:
-        found = wk.observer.related(file, limit=limit)
-    if as_json:
-        output.print_json({"file": file, "items": found})
-        return
-    rows = [
-        (
-            f"{item.weight:.2f}",
-            item.path,
-            str(item.commits),
-            str(item.sessions),
-            item.opened_first or "",
-        )
-        for item in found
-    ]
-    output.print_table(("weight", "file", "commits", "sessions", "opened first"), rows)
-    if not found:
-        output.note("No related files known yet. Import the git history with `wellkept init`.")
-
-
-@click.command()
-@click.argument("files", nargs=-1, metavar="[FILE]...")
-@options.project_option
-@options.json_option
-def prefetch(*, files: tuple[str, ...], project: str | None, as_json: bool) -> None:
-    """Show the files usually read when working on FILEs, or on the latest files."""
-    with options.open_wellkept(project) as wk:
-        found = wk.observer.prefetch(files)
-    if as_json:
-        output.print_json({"items": found})
-        return
-    for item in found:
-        click.echo(f"### {output.safe(item.path)}")
-        click.echo(output.safe(item.text.rstrip("\n")))
-        if item.is_cut:
-            click.echo("[…]")
-    if not found:
-        output.note("No usual files known yet.")
 
 
 @click.command()

@@ -106,25 +106,3 @@ def use(*, id: str, project_file: bool, as_json: bool) -> None:
     output.note(f"{one.title} is set in {path}")
     if known.methodology != one.id:
         output.note(f"Overridden by {known.origin('methodology')}.")
-
-
-@methodology.command()
-@click.argument("stage")
-@click.option(
-    "--unit", "units", multiple=True, help="Only this work unit, outermost first. Repeatable."
-)
-@options.project_option
-@options.json_option
-def relay(*, stage: str, units: tuple[str, ...], project: str | None, as_json: bool) -> None:
-    """Show what earlier stages pass to STAGE."""
-    from wellkept.core.memory import WorkUnitRef
-
-    with options.open_wellkept(project) as wk:
-        unit = WorkUnitRef(wk.methodology.active.id, units, units[-1]) if units else None
-        memories, text = wk.methodology.relay(stage, unit=unit)
-    if as_json:
-        output.print_json({"text": text, "items": memories})
-    elif text:
-        click.echo(output.safe(text))
-    else:
-        output.note("Nothing to pass on.")

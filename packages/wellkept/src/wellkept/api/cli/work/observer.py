@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING
 
 import click
 
 from wellkept.api.cli import options, output
 from wellkept.api.cli.groups import Group
-from wellkept.api.cli.names import SESSION
-from wellkept.api.cli.work.files import prefetch, recipe, related
+from wellkept.api.cli.work.files import recipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +30,7 @@ def observer() -> None:
 @options.json_option
 def status(*, limit: int, project: str | None, as_json: bool) -> None:
     """Show open scratchpads, signal counts, the latest conclusions and statistics."""
-    with options.open_wellkept(project) as wk:
+    with options.open_wellkept(project, reads=True) as wk:
         status = wk.observer.status(limit=limit)
     if as_json:
         output.print_json(status)
@@ -46,73 +45,6 @@ def status(*, limit: int, project: str | None, as_json: bool) -> None:
         click.echo(_explanation_line(explanation))
     for line in _statistic_lines(status.statistics, limit):
         click.echo(output.one_line(line))
-
-
-@observer.command()
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500),
-              help="Maximum number of commands.")  # fmt: skip
-@options.project_option
-@options.json_option
-def commands(*, limit: int, project: str | None, as_json: bool) -> None:
-    """Show the commands that worked here last, as they were typed."""
-    with options.open_wellkept(project) as wk:
-        found = wk.observer.commands(limit=limit)
-    if as_json:
-        output.print_json({"items": found})
-        return
-    if not found:
-        output.note("No commands yet. A command is listed once a session ran it with success.")
-    for one in found:
-        click.echo(f"{one.purpose:8} {output.one_line(one.text)}")
-
-
-@observer.command()
-@click.argument("session", type=SESSION)
-@click.argument("word", metavar="passed|failed", type=click.Choice(["passed", "failed"]))
-@click.option("--task", help="One sub-task. Default: all work of the session.")
-@click.option("--detail", default="", help="What was checked, and how.")
-@click.option(
-    "--complexity",
-    type=click.Choice(["trivial", "standard", "complex"]),
-    help="Size of the work. Default: derived from the session.",
-)
-@options.project_option
-@options.json_option
-def verdict(
-    *,
-    session: str,
-    word: str,
-    task: str | None,
-    detail: str,
-    complexity: str | None,
-    project: str | None,
-    as_json: bool,
-) -> None:
-    """Report whether the work of SESSION passed; its findings are then promoted or discarded."""
-    from wellkept.context.start.session_view import find_session
-
-    with options.open_wellkept(project) as wk:
-        found = find_session(wk.engine.store, session)
-        result = wk.observer.verdict(
-            found.id,
-            cast("Literal['passed', 'failed']", word),
-            task=task,
-            detail=detail,
-            complexity=complexity,
-        )
-    if as_json:
-        output.print_json(result)
-        return
-    report = result.report
-    if report is None:
-        output.note(result.note)
-        return
-    click.echo(
-        f"{len(report.promoted)} memories promoted, {len(report.confirmed)} confirmed,"
-        f" {report.discarded} sub-tasks discarded."
-    )
-    for skipped in report.skipped:
-        output.note(f"Not promoted ({skipped.rule}): {skipped.reason}")
 
 
 def _session_line(session: ObservedSession) -> str:
@@ -139,8 +71,10 @@ def _statistic_lines(known: ProjectStatistics, limit: int) -> Iterator[str]:
         )
     for usual in known.prefetch[:limit]:
         yield f"reads  {usual.module_trigger}: {', '.join(usual.always_read_files)}"
-    for file in known.confusing[:limit]:
-        yield f"unclear  {file.path}: read {file.reads} times in {file.sessions} sessions"
+    found = (("unclear", known.confusing), ("failed", known.errors), ("redone", known.redone))
+    for label, one in ((label, one) for label, some in found for one in some[:limit]):
+        times = f"{one.count} times in {one.sessions} sessions"
+        yield output.one_line(f"{label}  {one.what}: {times} {one.cause}")
 
 
 def _explanation_line(explanation: Explanation) -> str:
@@ -153,5 +87,4 @@ def _explanation_line(explanation: Explanation) -> str:
     )
 
 
-for _command in (related, prefetch, recipe):
-    observer.add_command(_command)
+observer.add_command(recipe)

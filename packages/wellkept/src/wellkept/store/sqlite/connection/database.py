@@ -2,13 +2,12 @@
 
 A connection serves one thread at a time but is tied to none, so threads read in parallel; a forked
 child opens its own. Writes are short `BEGIN IMMEDIATE` transactions: threads queue on a lock, other
-processes on SQLite's busy time-out. Invariant: a pooled connection is outside any transaction.
+processes ask again until the time-out. Invariant: a pooled connection is outside any transaction.
 
 A file that was replaced or removed is not used any further: writes would be lost, and its WAL would
 be applied to the new file.
 
-Durability: in WAL mode a commit survives the death of the process with synchronous NORMAL, and
-a power loss with FULL.
+Durability: in WAL mode with synchronous FULL a commit survives a power cut.
 """
 
 from __future__ import annotations
@@ -19,15 +18,127 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
-from typing import Literal, TypeAlias
+from time import monotonic, sleep
+from typing import TypeAlias
 
 from wellkept.core.clock import Clock
-from wellkept.core.errors import StoreError, StoreReadOnlyError, UsageError
+from wellkept.core.errors import (
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
+    UsageError,
+)
 from wellkept.core.ids import is_full_id, short_id
-from wellkept.store.sqlite.connection.errors import translated
 
-Durability: TypeAlias = Literal["normal", "full"]
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# SQLite makes the file that readers share in steps of 32 KiB.
+_NO_ROOM_BYTES = 128 << 10
+_RESTORE = "Run `wellkept doctor`; if it cannot repair it, `wellkept restore` a backup."
+_DEEP = "Run `wellkept doctor --deep`: it names the record."
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 for errors of the driver itself."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def translate(error: sqlite3.Error, path: Path) -> StoreError | UsageError:
+    """The Wellkept error for an SQLite error."""
+    code = primary_code(error)
+    if code in _BUSY:
+        return StoreBusyError(
+            f"The database {path} is locked by another process.",
+            hint="Try again, end the process that holds it, or raise the busy time-out.",
+        )
+    # An existing file that cannot be opened lacks permission for its WAL files.
+    if code == sqlite3.SQLITE_READONLY or (code == sqlite3.SQLITE_CANTOPEN and path.is_file()):
+        return StoreReadOnlyError(
+            f"The database {path} cannot be written.",
+            hint="Check the permissions of the file and of its folder.",
+        )
+    if code == sqlite3.SQLITE_FULL or _hit_a_size_limit(error) or _is_full(code, path):
+        return StoreFullError(
+            f"No disk space left to write {path}; nothing of this change was stored.",
+            hint="Free some disk space and try again.",
+        )
+    if code in _DAMAGED:
+        return StoreCorruptError(
+            f"{path} is damaged or is not a Wellkept database ({error}).", hint=_RESTORE
+        )
+    if "Could not decode to UTF-8" in str(error):
+        # SQLite's message would quote the text.
+        return StoreCorruptError(f"A text in {path} is damaged.", hint=_DEEP)
+    return _less_common(error, code, path)
+
+
+def _less_common(error: sqlite3.Error, code: int, path: Path) -> StoreError | UsageError:
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return StoreError(
+            f"The database {path} cannot be opened.",
+            hint="Check that its folder exists and that you may use it.",
+        )
+    if code == sqlite3.SQLITE_TOOBIG:
+        return UsageError("The text is too large to be stored.", hint="Split it.")
+    return StoreError(
+        f"The database {path} reported an error: {error}.", hint="Run `wellkept doctor`."
+    )
+
+
+def _hit_a_size_limit(error: sqlite3.Error) -> bool:
+    """A file-size limit shows as a failed write, not as a full disk."""
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_WRITE
+
+
+def _is_full(code: int, path: Path) -> bool:
+    """No room for the files beside the database shows as an error of input or output."""
+    if code != sqlite3.SQLITE_IOERR:
+        return False
+    from shutil import disk_usage
+
+    try:
+        return disk_usage(path.parent).free < _NO_ROOM_BYTES
+    except OSError:
+        return False
+
+
+@contextmanager
+def translated(path: Path) -> Generator[None, None, None]:
+    """Translate SQLite errors raised inside the block."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        # Whoever writes something that may break a rule handles it; this one was not to be.
+        raise StoreCorruptError(f"A record in {path} is damaged ({error}).", hint=_DEEP) from error
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    except UnicodeDecodeError as error:
+        # The names in SQLite's own message are damaged.
+        raise StoreCorruptError(f"{path} is damaged.", hint=_RESTORE) from error
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"A text contains a character that cannot be stored: {error.reason}.",
+            hint="Clean it with wellkept.core.text.clean first.",
+        ) from error
+    except OverflowError as error:
+        raise UsageError("A number is too large to be stored.") from error
+
+
+@contextmanager
+def readable_index(path: Path) -> Generator[None, None, None]:
+    """Report values of a search index that cannot be: a damaged page gives nonsense, not an
+    error of SQLite."""
+    try:
+        yield
+    except (ArithmeticError, IndexError, ValueError, TypeError) as error:
+        raise StoreCorruptError(
+            f"The search index in {path} is damaged.",
+            hint="Run `wellkept doctor --repair`: it makes the index anew from the memories.",
+        ) from error
+
+
 SqlValue: TypeAlias = str | int | float | bytes | None
 Connection: TypeAlias = sqlite3.Connection
 _FileId: TypeAlias = tuple[int, int]
@@ -43,6 +154,7 @@ _MAX_LOG_BYTES = 64 * 1024 * 1024
 # Readers keep the log from being reused. Wait so long for them, and try so often.
 _CHECKPOINT_WAIT_MS = 100
 _CHECKPOINT_EVERY_S = 1.0
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.001, 0.02
 _MAX_LIMIT = 2**62
 
 
@@ -59,12 +171,9 @@ def require_sqlite(version: tuple[int, int, int]) -> None:
 class Database:
     """A pool of connections to one file."""
 
-    def __init__(
-        self, path: Path, *, busy_timeout_ms: int, durability: Durability, uri_query: str = ""
-    ) -> None:
+    def __init__(self, path: Path, *, busy_timeout_ms: int, uri_query: str = "") -> None:
         self.path = path
         self._busy_timeout_ms = busy_timeout_ms
-        self._durability = durability
         self._uri_query = uri_query
         self._idle: list[Connection] = []
         self._idle_lock = threading.Lock()
@@ -75,6 +184,7 @@ class Database:
         self._file: _FileId | None = None
         self._next_checkpoint_s = 0.0
         self._mapping: Connection | None = None
+        self._shared = threading.local()
 
     @property
     def read_only(self) -> bool:
@@ -110,12 +220,35 @@ class Database:
     def alone(self) -> Generator[Connection, None, None]:
         """A connection for work that cannot run inside a transaction."""
         self._require_writable()
-        with self._write_lock, self.reading() as db:
+        with self._write_lock, self._borrowed() as db:
             yield db
 
     @contextmanager
     def reading(self) -> Generator[Connection, None, None]:
         """A connection for queries; each statement sees one consistent state."""
+        shared: Connection | None = getattr(self._shared, "connection", None)
+        if shared is not None:
+            with translated(self.path):
+                yield shared
+            return
+        with self._borrowed() as db:
+            yield db
+
+    @contextmanager
+    def one_read(self) -> Generator[None, None, None]:
+        """Inside the block all queries of this thread see one state, through one connection."""
+        if getattr(self._shared, "connection", None) is not None:
+            yield
+            return
+        with self.snapshot() as db:
+            self._shared.connection = db
+            try:
+                yield
+            finally:
+                self._shared.connection = None
+
+    @contextmanager
+    def _borrowed(self) -> Generator[Connection, None, None]:
         with translated(self.path):
             connection = self._borrow()
             try:
@@ -127,6 +260,9 @@ class Database:
     def snapshot(self) -> Generator[Connection, None, None]:
         """A connection whose queries all see the same state."""
         with self.reading() as db:
+            if db.in_transaction:  # inside `one_read`
+                yield db
+                return
             db.execute("BEGIN")
             try:
                 yield db
@@ -141,14 +277,14 @@ class Database:
         Waits for other processes up to the store's busy time-out, or up to its own.
         """
         self._require_writable()
-        with self._write_lock, self.reading() as db:
-            if busy_timeout_ms is not None:
-                db.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
+        patience_ms = self._busy_timeout_ms if busy_timeout_ms is None else busy_timeout_ms
+        with self._write_lock, self._borrowed() as db:
+            db.execute("PRAGMA busy_timeout = 0")
             try:
-                yield from _transaction(db)
+                _begin(db, patience_s=patience_ms / 1000)
             finally:
-                if busy_timeout_ms is not None:
-                    db.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
+                db.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
+            yield from _transaction(db)
             self._bound_log(db)
 
     def _bound_log(self, db: Connection) -> None:
@@ -211,7 +347,7 @@ class Database:
     def _set_up(self, connection: Connection) -> None:
         install_functions(connection)
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
+        connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")
         with self._idle_lock:
@@ -284,8 +420,24 @@ def _short_of(full_id: str) -> str | None:
     return short_id(full_id) if is_full_id(full_id) else None
 
 
+def _begin(db: Connection, *, patience_s: float) -> None:
+    """Begin to write. Whoever waited longer asks more often; SQLite's own waiting asks ever more
+    seldom, so that some starve."""
+    end_s = monotonic() + patience_s
+    while True:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            left_s = end_s - monotonic()
+            if primary_code(error) != sqlite3.SQLITE_BUSY or left_s <= 0:
+                raise
+            waited_s = patience_s - left_s
+            sleep(max(_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S * (1 - waited_s)))
+        else:
+            return
+
+
 def _transaction(db: Connection) -> Generator[Connection, None, None]:
-    db.execute("BEGIN IMMEDIATE")
     try:
         yield db
         db.execute("COMMIT")

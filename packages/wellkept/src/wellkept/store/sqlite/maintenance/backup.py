@@ -16,8 +16,8 @@ from pathlib import Path
 from time import time
 
 from wellkept.core.errors import StoreError, StoreFullError
-from wellkept.store.sqlite.connection.database import Connection
-from wellkept.store.sqlite.connection.errors import translated
+from wellkept.store.spool import sync_folder
+from wellkept.store.sqlite.connection.database import Connection, translated
 
 _PAGES = 2_048
 # A suffix nobody else uses, so such files may be removed.
@@ -36,6 +36,7 @@ def copy_database(
         with translated(target), closing(sqlite3.connect(partial)) as copy:
             db.backup(copy, pages=_PAGES, progress=progress)
         partial.replace(target)
+        sync_folder(str(target.parent))
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
@@ -52,6 +53,7 @@ def copy_bytes(source: Path, target: Path) -> None:
             written.flush()
             os.fsync(written.fileno())
         partial.replace(target)
+        sync_folder(str(target.parent))
     except OSError as error:
         partial.unlink(missing_ok=True)
         kind = StoreFullError if error.errno in _NO_ROOM else StoreError

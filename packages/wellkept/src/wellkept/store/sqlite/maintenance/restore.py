@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from wellkept.core.clock import Clock, from_ms
 from wellkept.core.errors import StoreBusyError, StoreCorruptError, StoreError, UsageError
 from wellkept.core.query import StoreContents
-from wellkept.store.sqlite.connection.database import Connection, Database, Durability
+from wellkept.store.sqlite.connection.database import Connection, Database
 from wellkept.store.sqlite.maintenance.backup import copy_bytes, copy_database, staging_name
 from wellkept.store.sqlite.migrations import APPLICATION_ID, pending, schema_version
 from wellkept.store.sqlite.opening import open_file
@@ -64,7 +64,6 @@ def restore(
     path: Path,
     *,
     busy_timeout_ms: int,
-    durability: Durability,
     clock: Clock,
     progress: Progress | None = None,
 ) -> ReplacedFile:
@@ -75,7 +74,7 @@ def restore(
     kept = next(free for name in names if not (free := path.with_name(name)).exists())
     with _opened(source) as backup:
         _verified(backup, source)
-        database = Database(path, busy_timeout_ms=busy_timeout_ms, durability=durability)
+        database = Database(path, busy_timeout_ms=busy_timeout_ms)
         try:
             _require_readable(path)
             done = _restore_in_place(backup, database, kept, progress)
@@ -89,7 +88,7 @@ def restore(
         finally:
             database.close()
     open_file(
-        path, busy_timeout_ms=busy_timeout_ms, durability=durability, clock=clock
+        path, busy_timeout_ms=busy_timeout_ms, clock=clock
     ).close()  # migrates an older backup
     return done
 
@@ -109,7 +108,7 @@ def _opened(path: Path) -> Generator[Connection, None, None]:
         raise UsageError(f"There is no file {path}.", hint=_ANOTHER)
     in_use = any(path.with_name(path.name + end).exists() for end in (*_LOGS, "-shm"))
     query = "?mode=ro" if in_use else "?mode=ro&immutable=1"
-    database = Database(path, busy_timeout_ms=1_000, durability="normal", uri_query=query)
+    database = Database(path, busy_timeout_ms=1_000, uri_query=query)
     try:
         with database.snapshot() as db:
             db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # starts the snapshot

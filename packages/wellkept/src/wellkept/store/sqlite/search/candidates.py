@@ -1,147 +1,114 @@
 """Turns row numbers found by an index into candidates that pass the filter.
 
-Every retriever goes through here, so a filter means the same in each. A process with many queries
-caches the candidates of all rows in memory; small stores and unusual filters read the rows. Both
-ways give the same result.
+Every retriever goes through here, so a filter means the same in each.
 """
 
 from __future__ import annotations
 
-import threading
+import json
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
 from wellkept.store.sqlite.connection.database import Connection
-from wellkept.store.sqlite.tables.filters import Condition, condition
-from wellkept.store.sqlite.tables.memory_rows import (
-    BY_IDS,
-    SELECTED_CANDIDATE,
-    as_list,
-    to_candidate,
-)
+from wellkept.store.sqlite.tables.filters import condition
+from wellkept.store.sqlite.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
 
 if TYPE_CHECKING:
-    from wellkept.store.sqlite.search.candidate_cache import CandidateCache
+    from wellkept.core.query import Filter
+    from wellkept.store.sqlite.connection.database import Connection
+
+
+class RowState(NamedTuple):
+    """What a cache has seen: newest row, number of the last change, and the history of both."""
+
+    last_row: int
+    last_change: int
+    history: int
+
+    def later_of(self, other: RowState) -> RowState:
+        """The later of two states; a reader with an older snapshot must not move it back."""
+        return RowState(
+            max(self.last_row, other.last_row),
+            max(self.last_change, other.last_change),
+            self.history,
+        )
+
+
+def newest_state(db: Connection) -> RowState:
+    """The state of an up-to-date cache."""
+    last_row, last_change = db.execute(
+        "SELECT (SELECT coalesce(max(row), 0) FROM memories),"
+        " (SELECT coalesce(max(number), 0) FROM changed_rows)"
+    ).fetchone()
+    return RowState(last_row, last_change, history_id(db))
+
+
+def history_id(db: Connection) -> int:
+    """Identifies the history of a file. SQLite increments the schema version when a backup is
+    restored, and also on VACUUM and repair."""
+    return int(db.execute("PRAGMA schema_version").fetchone()[0])
+
+
+class RowChanges(NamedTuple):
+    """The changed rows, None when the list no longer reaches back; and the last number."""
+
+    rows: frozenset[int] | None
+    last: int
+
+
+def changes_after(db: Connection, number: int) -> RowChanges:
+    """Changes after that number of the list."""
+    found = db.execute(
+        "SELECT number, memory FROM changed_rows WHERE number > ? ORDER BY number", (number,)
+    ).fetchall()
+    if not found:
+        return RowChanges(frozenset(), number)
+    is_complete = found[0][0] == number + 1
+    return RowChanges(frozenset(row for _, row in found) if is_complete else None, found[-1][0])
+
+
+_FEW_ROWS = 500
+
+
+def few_rows(db: Connection, where: Filter) -> list[int] | None:
+    """The rows that pass a filter by type, if they are few."""
+    if not where.types:
+        return None
+    filter_sql = condition(where)
+    found = db.execute(
+        f"SELECT m.row FROM memories m WHERE {filter_sql.sql} LIMIT ?",
+        (*filter_sql.params, _FEW_ROWS),
+    ).fetchall()
+    return None if len(found) == _FEW_ROWS else [row for (row,) in found]
+
 
 Scored: TypeAlias = Sequence[tuple[int, float]]
 """Row numbers with their scores, best first."""
 _Span: TypeAlias = tuple[str, int, int]
 """A session with the first and last position in it."""
 
-# Below the minimum reading rows is as fast; above the maximum the cache takes too much memory.
-MIN_ROWS = 6_000
-MAX_ROWS = 250_000
-# About 25 recalls: short-lived processes should not read every row.
-_MIN_QUERIES = 100
 # Range of an SQLite integer.
 _LEAST_SEQ, _LARGEST_SEQ = -(2**63), 2**63 - 1
 
 
-class CandidateReader:
-    """Reads candidates by row, from the cache or the table."""
-
-    def __init__(
-        self,
-        *,
-        min_rows: int = MIN_ROWS,
-        max_rows: int = MAX_ROWS,
-        min_queries: int = _MIN_QUERIES,
-    ) -> None:
-        self._min_rows = min_rows
-        self._max_rows = max_rows
-        self._min_queries = min_queries
-        self._queries = 0
-        self._cache: CandidateCache | None = None
-        self._lock = threading.Lock()
-
-    def passing(self, db: Connection, rows: Sequence[int], where: Filter) -> dict[int, Candidate]:
-        """The rows that pass the filter, with their candidates."""
-        if not rows:
-            return {}
-        with self._lock:
-            cache = self._cache_for(db, where)
-            if cache is not None:
-                return cache.passing(rows, project=where.project)
-        return _read_passing(db, rows, condition(where))
-
-    def first_passing(
-        self, db: Connection, best: Scored, where: Filter, *, limit: int
-    ) -> list[RetrieverHit]:
-        """The first matches that pass the filter. Reads growing batches."""
-        hits: list[RetrieverHit] = []
-        near, far = limit + limit // 4, 4 * limit
-        for part in (best[:near], best[near:far], best[far:]):
-            known = self.passing(db, [row for row, _ in part], where)
-            hits += [RetrieverHit(known[row], score) for row, score in part if row in known]
-            if len(hits) >= limit:
-                break
-        return hits[:limit]
-
-    def session_neighbours(
-        self, db: Connection, places: Sequence[SessionPosition], where: Filter, *, span: int
-    ) -> list[Candidate]:
-        """Candidates within `span` positions of these in their sessions, by row."""
-        spans = merged_spans(places, span)
-        if not spans:
-            return []
-        with self._lock:
-            cache = self._cache_for(db, where)
-            if cache is not None:
-                return list(
-                    cache.passing(cache.rows_in_spans(spans), project=where.project).values()
-                )
-        return _read_around(db, spans, condition(where))
-
-    def rows_of(self, db: Connection, ids: Sequence[str]) -> dict[str, int]:
-        """Row numbers by id; unknown ids are left out."""
-        with self._lock:
-            cache = self._cache
-            known = cache.rows if cache is not None and cache.update(db) else {}
-            found = {each: known[each] for each in ids if each in known}
-        if len(found) < len(ids):
-            missing = [each for each in ids if each not in found]
-            found.update(
-                db.execute(f"SELECT m.id, m.row FROM {BY_IDS}", (as_list(missing),)).fetchall()
-            )
-        return found
-
-    def clear(self) -> None:
-        """Drop the cache."""
-        with self._lock:
-            self._cache = None
-
-    def _cache_for(self, db: Connection, where: Filter) -> CandidateCache | None:
-        """The up-to-date cache, if there is one that can answer this filter."""
-        self._queries += 1
-        if self._queries <= self._min_queries or not _is_usual(where):
-            return None
-        if self._cache is None or not self._cache.update(db):
-            self._cache = self._loaded(db)
-        elif self._cache.last_row > self._max_rows:
-            self._cache = None
-        return None if self._cache is None or self._cache.is_damaged else self._cache
-
-    def _loaded(self, db: Connection) -> CandidateCache | None:
-        (last_row,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
-        if not self._min_rows <= last_row <= self._max_rows:
-            return None
-        from wellkept.store.sqlite.search.candidate_cache import CandidateCache
-
-        cache = CandidateCache()
-        cache.update(db)
-        return cache
+def first_passing(db: Connection, best: Scored, where: Filter, *, limit: int) -> list[RetrieverHit]:
+    """The first matches that pass the filter. Reads growing batches."""
+    hits: list[RetrieverHit] = []
+    near, far = limit + limit // 4, 4 * limit
+    for part in (best[:near], best[near:far], best[far:]):
+        known = passing(db, [row for row, _ in part], where)
+        hits += [RetrieverHit(known[row], score) for row, score in part if row in known]
+        if len(hits) >= limit:
+            break
+    return hits[:limit]
 
 
-@lru_cache(maxsize=256)
-def _is_usual(where: Filter) -> bool:
-    return where == Filter(project=where.project)
-
-
-def _read_passing(
-    db: Connection, rows: Sequence[int], filter_sql: Condition
-) -> dict[int, Candidate]:
+def passing(db: Connection, rows: Sequence[int], where: Filter) -> dict[int, Candidate]:
+    """The rows that pass the filter, with their candidates."""
+    if not rows:
+        return {}
+    filter_sql = condition(where)
     # CROSS JOIN keeps SQLite from scanning a whole project for these few rows.
     found = db.execute(
         f"SELECT {SELECTED_CANDIDATE}, m.row FROM json_each(?) j"
@@ -151,13 +118,19 @@ def _read_passing(
     return {row[-1]: to_candidate(row) for row in found}
 
 
-def _read_around(db: Connection, spans: Sequence[_Span], filter_sql: Condition) -> list[Candidate]:
+def session_neighbours(
+    db: Connection, places: Sequence[SessionPosition], where: Filter, *, span: int
+) -> list[Candidate]:
+    """Candidates within `span` positions of these in their sessions, by row."""
+    spans = merged_spans(places, span)
+    if not spans:
+        return []
+    filter_sql = condition(where)
     found = db.execute(
-        f"WITH spans (session, first, last) AS (VALUES {','.join(['(?, ?, ?)'] * len(spans))})"
-        f" SELECT {SELECTED_CANDIDATE} FROM spans s CROSS JOIN memories m"
-        " ON m.session_id = s.session AND m.seq BETWEEN s.first AND s.last"
+        f"SELECT {SELECTED_CANDIDATE} FROM json_each(?) s CROSS JOIN memories m"
+        " ON m.session_id = s.value ->> 0 AND m.seq BETWEEN s.value ->> 1 AND s.value ->> 2"
         f" WHERE {filter_sql.sql} ORDER BY m.row",
-        (*(value for span in spans for value in span), *filter_sql.params),
+        (json.dumps(spans), *filter_sql.params),
     ).fetchall()
     return list(map(to_candidate, found))
 

@@ -11,17 +11,31 @@ name has a meaning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from wellkept.core.query import Filter, RetrieverHit
+from wellkept.core.errors import UsageError
+from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
 from wellkept.core.records import record
 from wellkept.core.text import clean
-from wellkept.store.sqlite.connection.database import Connection, bindable
-from wellkept.store.sqlite.search.candidates import CandidateReader, Scored
-from wellkept.store.sqlite.search.selective_filters import is_narrow
-from wellkept.store.sqlite.search.term_cache import TermCache
-from wellkept.store.sqlite.tables.filters import condition
+from wellkept.store.sqlite.connection.database import (
+    Component,
+    Connection,
+    SqlValue,
+    bindable,
+    readable_index,
+    require_limit,
+)
+from wellkept.store.sqlite.search import candidates
+from wellkept.store.sqlite.search.candidates import Scored, few_rows, first_passing, passing
+from wellkept.store.sqlite.tables.filters import Condition, condition
+from wellkept.store.sqlite.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.models import Vector
+    from wellkept.store.sqlite.search.term_cache import TermCache
+    from wellkept.store.sqlite.search.vector_index import PassingRows
+    from wellkept.store.sqlite.search.vectors import VectorSearch
 
 _Name = TypeVar("_Name")
 
@@ -51,30 +65,6 @@ class FtsQuery(NamedTuple):
     copies: int = 1
 
 
-class ProjectSizes:
-    """Caches which projects are small, so that not every query counts rows.
-
-    May be out of date: it affects the query plan, not the result.
-    """
-
-    _GROWTH = 1.1
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[int, bool]] = {}
-
-    def is_small(self, db: Connection, project: str, *, newest: int, most: int) -> bool:
-        """Whether a project has at most `most` rows; counted again when the store has grown."""
-        seen, small = self._known.get(project, (0, False))
-        if not 0 < seen <= newest <= seen * self._GROWTH:
-            (rows,) = db.execute(
-                "SELECT count(*) FROM (SELECT 1 FROM memories WHERE home IN (?, '') LIMIT ?)",
-                (bindable(project), most + 1),
-            ).fetchone()
-            small = int(rows) <= most
-            self._known[project] = (newest, small)
-        return small
-
-
 def quote(term: str) -> str:
     """A term as an FTS5 string."""
     return '"' + clean(term).replace('"', '""') + '"'
@@ -86,33 +76,30 @@ def search_fulltext(
     where: Filter,
     *,
     limit: int,
-    candidates: CandidateReader | None = None,
     term_cache: TermCache | None = None,
-    project_sizes: ProjectSizes | None = None,
+    passing: Callable[[], PassingRows] | None = None,
     effort: SearchEffort = DEFAULT_EFFORT,
 ) -> list[RetrieverHit]:
     """The best memories by BM25 that contain any of the terms.
 
-    With a `term_cache` the order is exact at any size.
+    With a `term_cache` and the rows `passing` filters the order is exact at any size.
     """
     wanted = [quote(term) for term in dict.fromkeys(terms) if term.strip()]
     if not wanted or not limit:
         return []
-    search = _Search(db, where, limit, candidates or CandidateReader(), effort)
+    search = _Search(db, where, limit, effort)
     (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
     if newest <= effort.scored_rows:
         return _ranked(search, FtsQuery(_any_of(wanted)))
-    if is_narrow(db, where):
-        return _within(search, _any_of(wanted), rowid="rowid")
-    # For a project that is most of the store the first pass costs half as much.
-    small = min(effort.small_project_rows, newest // 2)
-    project_sizes = project_sizes or ProjectSizes()
-    project = where.project
-    if project is not None and project_sizes.is_small(db, project, newest=newest, most=small):
-        return _within(search, _any_of(wanted))
-    exact = _exactly(search, wanted, term_cache)
+    few = few_rows(db, where)
+    if few is not None:
+        return _within(search, _any_of(wanted), rowid="rowid") if few else []
+    exact = _exactly(search, wanted, term_cache, passing) if term_cache and passing else None
     if exact is not None:
         return exact
+    # For a project that is most of the store the first pass costs half as much.
+    if _is_small(db, where.project, most=min(effort.small_project_rows, newest // 2)):
+        return _within(search, _any_of(wanted))
     query = _cheap_query(db, wanted, limit=limit, effort=effort)
     hits = _ranked(search, query)
     if len(hits) < limit and query.copies > 1:
@@ -127,25 +114,43 @@ class _Search:
     db: Connection
     where: Filter
     limit: int
-    candidates: CandidateReader
     effort: SearchEffort
 
     def first_passing(self, best: Scored) -> list[RetrieverHit]:
-        return self.candidates.first_passing(self.db, best, self.where, limit=self.limit)
+        return first_passing(self.db, best, self.where, limit=self.limit)
 
 
 def _exactly(
-    search: _Search, wanted: Sequence[str], term_cache: TermCache | None
+    search: _Search,
+    wanted: Sequence[str],
+    term_cache: TermCache,
+    passing: Callable[[], PassingRows],
 ) -> list[RetrieverHit] | None:
-    """The best matches through the term cache, or None when it cannot answer."""
-    for wide in (2 * search.limit, max(search.effort.first_pass, 8 * search.limit)):
-        best = term_cache.best(search.db, wanted, limit=wide) if term_cache else None
-        if best is None:
-            return None
+    """The best matches through the term cache, or None when it cannot answer.
+
+    First the best of all; where too few of them pass the filter, the best of those that do.
+    """
+    db, where = search.db, search.where
+    wide = 2 * search.limit
+    best = term_cache.best(db, wanted, limit=wide)
+    if best is None:
+        return None
+    if not passing().knows(where):
         hits = search.first_passing(best)
         if len(hits) >= search.limit or len(best) < wide:
             return hits
-    return None
+    best = term_cache.best(db, wanted, limit=wide, mask=passing().mask(db, where))
+    return None if best is None else search.first_passing(best)
+
+
+def _is_small(db: Connection, project: str | None, *, most: int) -> bool:
+    if project is None:
+        return False
+    (rows,) = db.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM memories WHERE home IN (?, '') LIMIT ?)",
+        (bindable(project), most + 1),
+    ).fetchone()
+    return int(rows) <= most
 
 
 def _cheap_query(
@@ -233,3 +238,162 @@ def _filtered(search: _Search, query: FtsQuery) -> list[RetrieverHit]:
         (query.expression, *filter_sql.params, search.limit),
     ).fetchall()
     return search.first_passing([(row, score / query.copies) for row, score in best])
+
+
+_WIDTH = 3
+_MOST_TRIGRAMS = 6
+_ENOUGH_TRIGRAMS = 3
+_MOST_CONTINUATIONS = 1_000
+_MOST_HOLDERS = 2_000
+
+
+def search_substrings(
+    db: Connection,
+    substrings: Sequence[str],
+    where: Filter,
+    *,
+    limit: int,
+) -> list[RetrieverHit]:
+    """Memories that contain any of the substrings, most matched characters first.
+
+    The score is the number of matched characters; ties: newest first. For a substring in very many
+    memories only the newest matches count.
+    """
+    if not limit:
+        return []
+    filter_sql = condition(where)
+    few = few_rows(db, where)
+    if few is not None and not few:
+        return []
+    scores: dict[int, float] = {}
+    for fragment in dict.fromkeys(clean(f).lower() for f in substrings if f):
+        expression = _expression(db, fragment) if few is None else None
+        for row in _holders(db, fragment, expression, filter_sql, max(limit, _MOST_HOLDERS)):
+            scores[row] = scores.get(row, 0.0) + len(fragment)
+    best = sorted(scores, key=lambda row: (-scores[row], -row))[:limit]
+    known = passing(db, best, where)
+    return [RetrieverHit(known[row], scores[row]) for row in best if row in known]
+
+
+def _holders(
+    db: Connection, fragment: str, expression: str | None, filter_sql: Condition, most: int
+) -> list[int]:
+    """The newest rows with a substring; without an expression for the index, one by one."""
+    if expression == "":
+        return []
+    source, test, params = "memories m", "1", list[SqlValue]()
+    if expression is not None:
+        source = "fragments f CROSS JOIN memories m ON m.row = f.rowid"
+        test, params = "f.fragments MATCH ?", [expression]
+    column = "m.row" if expression is None else "f.rowid"
+    found = db.execute(
+        f"SELECT m.row FROM {source} WHERE {test} AND {filter_sql.sql} AND holds(m.content, ?)"
+        f" ORDER BY {column} DESC LIMIT ?",
+        (*params, *filter_sql.params, fragment, most),
+    )
+    return [row for (row,) in found]
+
+
+def _rarest(db: Connection, trigrams: list[str]) -> list[str]:
+    """The few most selective trigrams; the content is checked anyway."""
+    if len(trigrams) <= _ENOUGH_TRIGRAMS:
+        return trigrams
+    rows = {
+        trigram: db.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM fragments WHERE fragments MATCH ? LIMIT ?)",
+            (trigram, _MOST_HOLDERS),
+        ).fetchone()[0]
+        for trigram in trigrams
+    }
+    rare = [trigram for trigram in trigrams if rows[trigram] < _MOST_HOLDERS]
+    return sorted(rare, key=lambda trigram: rows[trigram])[:_ENOUGH_TRIGRAMS] or trigrams
+
+
+def _expression(db: Connection, fragment: str) -> str | None:
+    """The index query; empty when nothing can match, None to scan the rows.
+
+    A short substring with very many trigrams is so common that a scan finds enough quickly.
+    """
+    if len(fragment) >= _WIDTH:
+        starts = range(len(fragment) - _WIDTH + 1)
+        step = -(-len(starts) // _MOST_TRIGRAMS)
+        trigrams = dict.fromkeys(quote(fragment[i : i + _WIDTH]) for i in starts[::step])
+        return " AND ".join(_rarest(db, list(trigrams)))
+    rows = db.execute(
+        "SELECT term FROM fragment_terms WHERE term >= ? AND term < ? LIMIT ?",
+        (fragment, fragment + "\U0010ffff", _MOST_CONTINUATIONS + 1),
+    ).fetchall()
+    if len(rows) > _MOST_CONTINUATIONS:
+        return None
+    return " OR ".join(quote(term) for (term,) in rows)
+
+
+class SqliteSearch(Component):
+    """Finds memories by words, fragments, vectors and links."""
+
+    _term_cache: TermCache
+    _vector_search: VectorSearch
+
+    def search_fulltext(
+        self, terms: Sequence[str], where: Filter, *, limit: int
+    ) -> list[RetrieverHit]:
+        require_limit(limit)
+        with readable_index(self._database.path), self._database.snapshot() as db:
+            return search_fulltext(
+                db,
+                terms,
+                where,
+                limit=limit,
+                term_cache=self._term_cache,
+                passing=self._vector_search.passing_rows,
+            )
+
+    def search_substrings(
+        self, substrings: Sequence[str], where: Filter, *, limit: int
+    ) -> list[RetrieverHit]:
+        require_limit(limit)
+        with readable_index(self._database.path), self._database.snapshot() as db:
+            return search_substrings(db, substrings, where, limit=limit)
+
+    def search_vectors(
+        self, vector: Vector, *, model_id: str, where: Filter, limit: int
+    ) -> list[RetrieverHit]:
+        require_limit(limit)
+        with readable_index(self._database.path), self._database.snapshot() as db:
+            return self._vector_search.nearest(
+                db, vector, model_id=model_id, where=where, limit=limit
+            )
+
+    def similarities(
+        self, vector: Vector, *, model_id: str, ids: Sequence[str]
+    ) -> dict[str, float]:
+        with readable_index(self._database.path), self._database.snapshot() as db:
+            return self._vector_search.similarities(db, vector, model_id=model_id, ids=ids)
+
+    def search_links(
+        self, *, files: Sequence[str], modules: Sequence[str], where: Filter, limit: int
+    ) -> list[RetrieverHit]:
+        require_limit(limit)
+        links = [*(("file", f) for f in files), *(("module", m) for m in modules)]
+        if not links:
+            return []
+        pairs = ",".join(["(?, ?)"] * len(links))
+        flat: list[SqlValue] = [bindable(part) for link in links for part in link]
+        filter_sql = condition(where)
+        with self._database.reading() as db:
+            rows = db.execute(
+                f"SELECT {SELECTED_CANDIDATE}, l.ties FROM (SELECT memory, count(*) AS ties"
+                f" FROM labels WHERE (kind, value) IN (VALUES {pairs}) GROUP BY memory) l"
+                f" CROSS JOIN memories m ON m.row = l.memory WHERE {filter_sql.sql}"
+                " ORDER BY l.ties DESC, m.row DESC LIMIT ?",
+                (*flat, *filter_sql.params, limit),
+            ).fetchall()
+        return [RetrieverHit(to_candidate(row), float(row[-1])) for row in rows]
+
+    def session_neighbours(
+        self, positions: Sequence[SessionPosition], where: Filter, *, span: int
+    ) -> list[Candidate]:
+        if span < 0:
+            raise UsageError(f"span must be at least 0, not {span}.")
+        with self._database.snapshot() as db:
+            return candidates.session_neighbours(db, positions, where, span=span)

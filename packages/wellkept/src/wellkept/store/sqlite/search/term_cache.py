@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from wellkept.store.sqlite.connection.database import Connection
-from wellkept.store.sqlite.search.invalidation import history_id
+from wellkept.store.sqlite.search.candidates import history_id
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from wellkept.store.sqlite.search.bm25 import Counts, RowLengths, Rows, Scores, Totals
     from wellkept.store.sqlite.search.candidates import Scored
+    from wellkept.store.sqlite.search.vector_index import Mask
     from wellkept.store.tokenizer import Tokenizer
 
 # Below this FTS5 alone takes one or two milliseconds.
@@ -87,10 +88,16 @@ class TermCache:
         self._queries = 0
         self._lock = threading.Lock()
         self._reading: tuple[Tokenizer, RowLengths] | None = None
+        self._lengths: tuple[_State, NDArray[np.int32]] | None = None
         self._reading_lock = threading.Lock()
 
-    def best(self, db: Connection, quoted: Sequence[str], *, limit: int) -> Scored | None:
-        """The best rows for any of the terms with their scores; None means use FTS5."""
+    def best(
+        self, db: Connection, quoted: Sequence[str], *, limit: int, mask: Mask | None = None
+    ) -> Scored | None:
+        """The best rows for any of the terms with their scores; None means use FTS5.
+
+        `mask` says of each row number whether the row may be among them.
+        """
         (last_row,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
         self._queries += 1
         pays = self._queries > _MIN_QUERIES and last_row >= _LOAD_NUMPY_MIN_ROWS
@@ -98,14 +105,15 @@ class TermCache:
             return None
         state = _state(db, last_row)
         self._let_go_if_outdated(state.texts)
-        return _summed([self._term(db, term, state) for term in quoted], limit=limit)
+        terms = [self._term(db, term, state) for term in quoted]
+        return _summed(terms, limit=limit, mask=mask)
 
     def clear(self) -> None:
         """Drop everything."""
         with self._lock:
             self._restart(None)
         with self._reading_lock:
-            self._reading = None
+            self._reading = self._lengths = None
 
     def _restart(self, texts: _Texts | None) -> None:
         self._terms.clear()
@@ -119,7 +127,7 @@ class TermCache:
                 self._restart(now)
         if known is not None and known.history != now.history:
             with self._reading_lock:
-                self._reading = None
+                self._reading = self._lengths = None
 
     def _term(self, db: Connection, quoted: str, state: _State) -> _Term:
         with self._lock:
@@ -141,7 +149,9 @@ class TermCache:
             if self._reading is None:
                 self._reading = Tokenizer(), RowLengths()
             tokenizer, row_lengths = self._reading
-            lengths = row_lengths.update(db, last_row=state.last_row)
+            if self._lengths is None or self._lengths[0] != state:
+                self._lengths = state, row_lengths.update(db, last_row=state.last_row)
+            lengths = self._lengths[1]
             word = tokenizer.word(quoted) if cached is None else None
             if word is None:
                 rows, counts = _read_by_rank(db, quoted, cached, lengths, state.totals)
@@ -199,14 +209,18 @@ def _read_by_rank(
     return rows, counts
 
 
-def _summed(terms: Sequence[_Term], *, limit: int) -> Scored:
+def _summed(terms: Sequence[_Term], *, limit: int, mask: Mask | None) -> Scored:
     """The rows with the largest sums; ties by row."""
     import numpy as np
 
     rows = np.concatenate([term.rows for term in terms])
+    size = int(rows.max(initial=0)) + 1
+    if mask is not None:
+        known = rows[rows < len(mask)]
+        rows = known[mask[known]]
     if not len(rows):
         return []
-    sums = np.zeros(int(rows.max()) + 1)
+    sums = np.zeros(size)
     for term in terms:
         sums[term.rows] += term.scores
     # A row occurs once for each of its terms.

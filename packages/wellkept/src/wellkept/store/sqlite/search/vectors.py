@@ -7,22 +7,99 @@ its own best hits, because the search is repeated among its rows.
 
 from __future__ import annotations
 
+import math
 import threading
+from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
+from wellkept.core.errors import UsageError
 from wellkept.core.query import Filter, RetrieverHit
 from wellkept.store.sqlite.connection.database import Connection
-from wellkept.store.sqlite.search import quantization
+from wellkept.store.sqlite.search.candidates import few_rows, first_passing
+from wellkept.store.sqlite.tables.memory_rows import BY_IDS, as_list
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Vector
-    from wellkept.store.sqlite.search.candidates import CandidateReader, Scored
-    from wellkept.store.sqlite.search.filter_cache import PassingRows
-    from wellkept.store.sqlite.search.invalidation import RowChanges
-    from wellkept.store.sqlite.search.vector_index import Floats, Mask, VectorIndex, VectorSnapshot
+    from wellkept.store.sqlite.search.candidates import RowChanges, Scored
+    from wellkept.store.sqlite.search.vector_index import (
+        Floats,
+        Mask,
+        PassingRows,
+        VectorIndex,
+        VectorSnapshot,
+    )
+
+_STEPS = 127
+_WHOLE = 1.5 * 2**23
+
+
+def require_packed(vector: Vector) -> None:
+    """UsageError unless the bytes are a vector of finite float32 numbers, not all zero."""
+    if not vector or len(vector) % 4:
+        raise UsageError(f"A vector of {len(vector)} bytes is not packed float32 numbers.")
+    numbers = _floats(vector)
+    if not math.isfinite(sum(numbers)) or not any(numbers):
+        raise UsageError("A vector must hold finite numbers that are not all zero.")
+
+
+def require_dimension(model_id: str, *, stored: int, given: int) -> None:
+    """UsageError when the dimension differs from that of the model's stored vectors."""
+    if stored != given:
+        raise UsageError(
+            f"Vectors of {model_id} have {stored} dimensions here, not {given}.",
+            hint="Give the model another id, or drop its vectors and re-index.",
+        )
+
+
+def pack(vector: Vector) -> tuple[float, bytes]:
+    """The scale and the codes of a vector."""
+    numbers = _floats(vector)
+    factor = _STEPS / _largest(numbers)
+    # Adding 1.5 * 2**23 rounds to an integer in the lowest byte of the float: twice as fast as
+    # `round`, which dominates bulk loads.
+    codes = array("f", [n * factor + _WHOLE for n in numbers]).tobytes()[::4]
+    return 1.0 / math.hypot(*array("b", codes)), codes
+
+
+def unpack(scale: float, codes: bytes) -> Vector:
+    """The unit vector of the codes."""
+    return array("f", [n * scale for n in array("b", codes)]).tobytes()
+
+
+def unpack_many(packed: Sequence[tuple[float, bytes]]) -> list[Vector]:
+    """The unit vectors of many codes; with numpy, which a write does without."""
+    import numpy as np
+
+    if len({len(codes) for _, codes in packed}) > 1:  # damaged: `doctor` says so
+        return [one for row in packed for one in unpack_many([row])]
+    numbers = np.frombuffer(b"".join(codes for _, codes in packed), dtype=np.int8)
+    scales = np.array([scale for scale, _ in packed])
+    whole = numbers.reshape(len(packed), -1) * scales[:, np.newaxis]
+    return [row.tobytes() for row in whole.astype("<f4")]
+
+
+def codes(packed: bytes) -> array[int]:
+    """The codes as numbers."""
+    return array("b", packed)
+
+
+def unpack_codes(numbers: Sequence[float]) -> Vector:
+    """The unit vector of codes given as numbers."""
+    scale = 1.0 / math.hypot(*numbers)
+    return array("f", [n * scale for n in numbers]).tobytes()
+
+
+def _floats(vector: Vector) -> array[float]:
+    return array("f", vector)
+
+
+def _largest(numbers: array[float]) -> float:
+    """The largest magnitude."""
+    return max(abs(min(numbers)), abs(max(numbers)))
+
 
 _LOADED_ROWS = 10_000
 # During a re-index other processes still use the former model.
@@ -63,25 +140,29 @@ class VectorSearch:
         model_id: str,
         where: Filter,
         limit: int,
-        candidates: CandidateReader,
     ) -> list[RetrieverHit]:
         """The nearest memories of one model inside the filter."""
         model = self._require(db, vector, model_id)
         if model is None or not limit:
             return []
+        few = few_rows(db, where)
+        if few is not None and not few:
+            return []
         snapshot, mask = self._snapshot(db, model, where.project)
         query = _query(vector)
+        if few is not None:
+            return first_passing(db, snapshot.order(query, few), where, limit=limit)
         first = max(_MIN_WIDTH, limit + limit // 4)
         for width in (first, *(wider for wider in _WIDER_WIDTHS if wider > first)):
             nearest = _nearest_rows(snapshot, query, mask=mask, limit=width)
-            hits = candidates.first_passing(db, nearest, where, limit=limit)
+            hits = first_passing(db, nearest, where, limit=limit)
             if len(hits) >= limit or len(nearest) < width:
                 return hits
             if len(hits) * _WIDER_WIDTHS[-1] < limit * width:
                 break  # too few pass for even the widest search
-        mask = mask & self._passing_rows().of(db, where, snapshot.rows)
+        mask = mask & self.passing_rows().of(db, where, snapshot.rows)
         nearest = _nearest_rows(snapshot, query, mask=mask, limit=limit)
-        return candidates.first_passing(db, nearest, where, limit=limit)
+        return first_passing(db, nearest, where, limit=limit)
 
     def similarities(
         self,
@@ -90,7 +171,6 @@ class VectorSearch:
         *,
         model_id: str,
         ids: Sequence[str],
-        candidates: CandidateReader,
     ) -> dict[str, float]:
         """The cosine with each of the memories that have a vector of the model."""
         from wellkept.store.sqlite.search.vector_index import NO_POSITION
@@ -98,7 +178,7 @@ class VectorSearch:
         model = self._require(db, vector, model_id)
         if model is None or not ids:
             return {}
-        rows = candidates.rows_of(db, ids)
+        rows = dict(db.execute(f"SELECT m.id, m.row FROM {BY_IDS}", (as_list(ids),)).fetchall())
         snapshot, _ = self._snapshot(db, model, None)
         positions = snapshot.positions(list(rows.values()))
         has_vector = positions != NO_POSITION
@@ -111,25 +191,26 @@ class VectorSearch:
             self._indexes.clear()
             self._passing = None
 
-    def _passing_rows(self) -> PassingRows:
-        from wellkept.store.sqlite.search.filter_cache import PassingRows
+    def passing_rows(self) -> PassingRows:
+        """The rows that pass the filters asked last; also for the search by words."""
+        from wellkept.store.sqlite.search.vector_index import PassingRows
 
         with self._lock:
             self._passing = self._passing or PassingRows()
             return self._passing
 
     def _require(self, db: Connection, vector: Vector, model_id: str) -> StoredModel | None:
-        quantization.require_packed(vector)
+        require_packed(vector)
         model = find_model(db, model_id)
         if model is not None:
-            quantization.require_dimension(model_id, stored=model.dimension, given=len(vector) // 4)
+            require_dimension(model_id, stored=model.dimension, given=len(vector) // 4)
         return model
 
     def _snapshot(
         self, db: Connection, model: StoredModel, project: str | None
     ) -> tuple[VectorSnapshot, Mask]:
         """The current vectors, and a mask of those visible from the project."""
-        from wellkept.store.sqlite.search.invalidation import history_id
+        from wellkept.store.sqlite.search.candidates import history_id
 
         with self._lock:
             index = self._index(model, history_id(db))
@@ -157,7 +238,7 @@ def _nearest_rows(snapshot: VectorSnapshot, query: Floats, *, mask: Mask, limit:
 
 
 def _update(db: Connection, model: StoredModel, index: VectorIndex) -> None:
-    from wellkept.store.sqlite.search.invalidation import changes_after
+    from wellkept.store.sqlite.search.candidates import changes_after
 
     is_new = index.last_seq == 0
     if is_new:

@@ -6,11 +6,12 @@ latest `ACTIVITY_RETENTION` entries stay.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.core.clock import from_ms
 from wellkept.store.sqlite.connection.database import Component, require_limit
-from wellkept.store.sqlite.tables.damage import names_damage
+from wellkept.store.sqlite.tables.memory_rows import names_damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,13 +75,11 @@ def activity_entries(db: Connection, change: Change) -> list[ActivityEntry]:
         return _given_entries(db, change)
     if isinstance(change, PutVerdicts):
         return _judged_entries(db, change)
-    kind = memory_activity(change)
-    if kind is None:
-        return []
     if isinstance(change, (Insert, Replace)):
-        new = change.memory
+        kind, new = memory_activity(change), change.memory
+        assert kind is not None
         return [(kind, new.project, new.scope is Scope.USER, new.id, new.session_id, None)]
-    return _memory_entries(db, change, kind)
+    return memory_entries(db, [change])
 
 
 def write_activity(db: Connection, entries: Sequence[ActivityEntry], *, at_ms: int) -> None:
@@ -133,16 +132,21 @@ def _judged_entries(db: Connection, change: PutVerdicts) -> list[ActivityEntry]:
     ]
 
 
-def _memory_entries(db: Connection, change: Change, kind: ActivityKind) -> list[ActivityEntry]:
+def memory_entries(db: Connection, changes: Sequence[Change]) -> list[ActivityEntry]:
+    """The log entries of changes of one kind that name their memory."""
     from wellkept.core.changes import Close, Delete, Mark, RequestReview
+    from wellkept.core.session.activity import memory_activity
 
-    assert isinstance(change, (Close, Delete, Mark, RequestReview))
+    kind = memory_activity(changes[0])
+    if kind is None:
+        return []
+    logged = [one.id for one in changes if isinstance(one, (Close, Delete, Mark, RequestReview))]
     rows = db.execute(
-        "SELECT project, scope = 'user', session_id FROM memories WHERE id = ?", (change.id,)
-    ).fetchall()
-    return [
-        (kind, project, bool(user), change.id, session, None) for project, user, session in rows
-    ]
+        "SELECT m.id, m.project, m.scope = 'user', m.session_id FROM json_each(?) j"
+        " CROSS JOIN memories m ON m.id = j.value",
+        (json.dumps(logged),),
+    )
+    return [(kind, project, bool(user), one, session, None) for one, project, user, session in rows]
 
 
 @names_damage("news item")

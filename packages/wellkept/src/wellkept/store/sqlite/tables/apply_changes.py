@@ -9,7 +9,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, cast
 
 from wellkept.core.changes import (
     Announce,
@@ -43,10 +44,14 @@ from wellkept.core.types import Scope
 from wellkept.store.sqlite.checksums import vector_checksum
 from wellkept.store.sqlite.connection.database import Connection, SqlValue
 from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
-from wellkept.store.sqlite.search import quantization
-from wellkept.store.sqlite.tables.access_counts import AccessCount, write_accesses
-from wellkept.store.sqlite.tables.activity import activity_entries, write_activity
+from wellkept.store.sqlite.search import vectors as quantization
+from wellkept.store.sqlite.tables.activity import (
+    activity_entries,
+    memory_entries,
+    write_activity,
+)
 from wellkept.store.sqlite.tables.injections import put_injection_change
+from wellkept.store.sqlite.tables.memories import AccessCount, write_accesses
 from wellkept.store.sqlite.tables.memory_rows import COLUMNS, require_unit, summed_row
 from wellkept.store.sqlite.tables.scratchpads import put_learning_change
 from wellkept.store.sqlite.tables.sessions import drop_sessions, put_read_position, put_session
@@ -73,13 +78,8 @@ def apply_change(db: Connection, change: Change) -> None:
             _replace(db, memory, index_entry, expected)
         case Close():
             _close(db, change)
-        case Rescore(id, importance, confidence):
-            _rescore(db, id, importance, confidence)
-        case Mark(id, what, at):
-            moment = None if at is None else to_ms(at)
-            _update(db, id, f"{mark_column(what)} = ?", moment)
-        case Delete(id):
-            _delete(db, id)
+        case Rescore() | Mark() | Delete():
+            apply_alike(db, [change])
         case PutSession(session, event_ids):
             put_session(db, session, event_ids)
         case ForgetSessions(project):
@@ -236,14 +236,46 @@ def put_labels(db: Connection, row: int, memory: Memory) -> None:
         db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
 
 
-def _rescore(db: Connection, id: str, importance: float | None, confidence: float | None) -> None:
-    for name, value in (("importance", importance), ("confidence", confidence)):
-        if value is not None:
-            require_unit(name, value)
-    _update(
-        db, id, "importance = coalesce(?, importance), confidence = coalesce(?, confidence)",
-        importance, confidence,
-    )  # fmt: skip
+def apply_alike(db: Connection, run: Sequence[Rescore | Mark | Delete]) -> None:
+    """Apply changes of one kind to many memories, with one statement."""
+    ids = [(change.id,) for change in run]
+    match run[0]:
+        case Rescore():
+            changed = _rescore(db, cast("Sequence[Rescore]", run))
+        case Mark():
+            changed = _mark(db, cast("Sequence[Mark]", run))
+        case Delete():
+            changed = db.executemany("DELETE FROM memories WHERE id = ?", ids).rowcount
+            clear = "UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?"
+            db.executemany(clear, ids)
+    if changed != len(run):
+        for (full_id,) in ids:
+            find_row(db, full_id)
+        raise ConflictError(
+            "A memory was rescored or deleted by another process.", hint="Read again and retry."
+        )
+
+
+def _rescore(db: Connection, run: Sequence[Rescore]) -> int:
+    for change in run:
+        for name, value in (("importance", change.importance), ("confidence", change.confidence)):
+            if value is not None:
+                require_unit(name, value)
+    return db.executemany(
+        "UPDATE memories SET importance = coalesce(?1, importance),"
+        " confidence = coalesce(?2, confidence) WHERE id = ?3 AND importance = coalesce(?4,"
+        " importance)",
+        [(one.importance, one.confidence, one.id, one.expected_importance) for one in run],
+    ).rowcount
+
+
+def _mark(db: Connection, run: Sequence[Mark]) -> int:
+    changed = 0
+    for what, part in groupby(run, key=lambda one: one.what):
+        values = [(None if one.at is None else to_ms(one.at), one.id) for one in part]
+        statement = f"UPDATE memories SET {mark_column(what)} = ? WHERE id = ?"
+        changed += db.executemany(statement, values).rowcount
+    return changed
 
 
 def mark_column(what: str) -> str:
@@ -252,11 +284,6 @@ def mark_column(what: str) -> str:
     if what not in columns:
         raise UsageError(f"A memory cannot be marked {what!r}.", hint="Use stale or archived.")
     return columns[what]
-
-
-def _delete(db: Connection, id: str) -> None:
-    db.execute("DELETE FROM memories WHERE row = ?", (find_row(db, id),))
-    db.execute("UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?", (id,))
 
 
 def _update(db: Connection, id: str, assignments: str, *values: SqlValue) -> None:
@@ -293,7 +320,13 @@ def _integrity_error(error: sqlite3.IntegrityError, memory: Memory) -> ConflictE
 def apply_changes(db: Connection, changes: Sequence[Change], *, at_ms: int) -> None:
     """Apply changes in order and log their activity."""
     entries: list[ActivityEntry] = []
-    for change in changes:
-        entries += activity_entries(db, change)
-        apply_change(db, change)
+    for kind, run in groupby(changes, key=type):
+        if kind in (Rescore, Mark, Delete):
+            alike = cast("list[Rescore | Mark | Delete]", list(run))
+            entries += memory_entries(db, alike)
+            apply_alike(db, alike)
+            continue
+        for change in run:
+            entries += activity_entries(db, change)
+            apply_change(db, change)
     write_activity(db, entries, at_ms=at_ms)

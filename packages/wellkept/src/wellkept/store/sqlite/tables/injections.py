@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.store.sqlite.connection.database import Component, placeholders, require_limit
-from wellkept.store.sqlite.tables.damage import names_damage
+from wellkept.store.sqlite.tables.memory_rows import names_damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,8 +17,7 @@ from wellkept.store.sqlite.connection.database import (
     placeholders,
     require_limit,
 )
-from wellkept.store.sqlite.tables.damage import names_damage
-from wellkept.store.sqlite.tables.memory_rows import dump, require_unit
+from wellkept.store.sqlite.tables.memory_rows import dump, names_damage, require_unit
 
 if TYPE_CHECKING:
     from wellkept.core.codec import Json

@@ -2,29 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wellkept.core.clock import from_ms, to_ms
-from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError, WellkeptError
+from wellkept.core.errors import (
+    StoreBusyError,
+    StoreFullError,
+    StoreReadOnlyError,
+    UsageError,
+    WellkeptError,
+)
 from wellkept.core.ids import is_full_id, normalise_short
 from wellkept.core.memory import Memory
-from wellkept.core.query import Filter, Order, Page, Stats
-from wellkept.store.sqlite.connection import pagination as paging
-from wellkept.store.sqlite.connection.database import Component, Connection, SqlValue, require_limit
-from wellkept.store.sqlite.tables.access_counts import (
-    AccessBuffer,
-    AccessCount,
-    write_accesses,
+from wellkept.core.query import Filter, Order, Page, Stats, VectorModelCount
+from wellkept.store.sqlite.connection.database import (
+    Component,
+    Connection,
+    SqlValue,
+    placeholders,
+    require_limit,
 )
-from wellkept.store.sqlite.tables.damage import damaged, names_damage
+from wellkept.store.sqlite.search import vectors as quantization
+from wellkept.store.sqlite.search.vectors import find_model
+from wellkept.store.sqlite.tables import filters as paging
 from wellkept.store.sqlite.tables.filters import condition
-from wellkept.store.sqlite.tables.memory_rows import BY_IDS, SELECTED, as_list, to_memory
+from wellkept.store.sqlite.tables.memory_rows import (
+    BY_IDS,
+    SELECTED,
+    as_list,
+    damaged,
+    names_damage,
+    to_memory,
+)
 
 if TYPE_CHECKING:
-    from wellkept.core.changes import Change
-    from wellkept.store.sqlite.search.candidates import CandidateReader
+    from wellkept.core.changes import Change, IndexEntry
+    from wellkept.core.memory import Memory
+    from wellkept.core.ports.models import Vector
+
+_MAX_IDS = 10_000
+
+
+class AccessCount(NamedTuple):
+    """How often a memory was read since the last flush, and when last."""
+
+    times: int
+    at_ms: int
+
+
+class AccessBuffer:
+    """Counts accesses by id until they are written."""
+
+    def __init__(self, *, max_ids: int = _MAX_IDS) -> None:
+        self._max_ids = max_ids
+        self._pending: dict[str, AccessCount] = {}
+        self._lock = threading.Lock()
+
+    def add(self, accesses: Iterable[tuple[str, AccessCount]]) -> None:
+        """Add accesses; the later time wins."""
+        with self._lock:
+            for full_id, access in accesses:
+                before = self._pending.pop(full_id, AccessCount(0, access.at_ms))
+                self._pending[full_id] = AccessCount(
+                    before.times + access.times, max(before.at_ms, access.at_ms)
+                )
+            while len(self._pending) > self._max_ids:
+                del self._pending[next(iter(self._pending))]
+
+    def take_all(self) -> dict[str, AccessCount]:
+        """Remove and return all buffered accesses."""
+        with self._lock:
+            buffered, self._pending = self._pending, {}
+            return buffered
+
+
+def write_accesses(db: Connection, accesses: dict[str, AccessCount]) -> None:
+    """Add accesses to the rows; unknown ids are skipped."""
+    db.executemany(
+        "UPDATE memories SET access_count = access_count + ?,"
+        " accessed_ms = max(accessed_ms, ?) WHERE id = ?",
+        [(access.times, access.at_ms, full_id) for full_id, access in accesses.items()],
+    )
+
 
 _STREAM_ROWS = 500
 _MAX_RESOLVED = 10
@@ -37,7 +100,6 @@ class SqliteMemories(Component):
     """Reads and writes whole memories."""
 
     _accesses: AccessBuffer
-    _candidates: CandidateReader
 
     def apply(self, changes: Sequence[Change]) -> None:
         from wellkept.store.sqlite.tables.apply_changes import apply_changes
@@ -51,6 +113,9 @@ class SqliteMemories(Component):
             self._accesses.add(accesses.items())
             raise
 
+    def one_read(self) -> AbstractContextManager[None]:
+        return self._database.one_read()
+
     def get(self, ids: Sequence[str]) -> list[Memory]:
         with self._database.reading() as db:
             rows = db.execute(f"SELECT {SELECTED} FROM {BY_IDS}", (as_list(ids),)).fetchall()
@@ -58,13 +123,8 @@ class SqliteMemories(Component):
         return [found[full_id] for full_id in ids if full_id in found]
 
     def contents(self, ids: Sequence[str]) -> dict[str, str]:
-        with self._database.snapshot() as db:
-            rows = list(self._candidates.rows_of(db, ids).values())
-            found = db.execute(
-                "SELECT m.id, m.content FROM json_each(?) j CROSS JOIN memories m"
-                " ON m.row = j.value",
-                (str(rows),),
-            ).fetchall()
+        with self._database.reading() as db:
+            found = db.execute(f"SELECT m.id, m.content FROM {BY_IDS}", (as_list(ids),)).fetchall()
         for full_id, content in found:
             if not isinstance(content, str):
                 raise damaged("memory", full_id)
@@ -119,16 +179,20 @@ class SqliteMemories(Component):
 
     def iterate(self, where: Filter) -> Iterator[Memory]:
         filter_sql = condition(where)
-        position: paging.PagePosition | None = None
-        while True:
+        with self._database.reading() as db:
+            found = db.execute(
+                f"SELECT m.row FROM memories m WHERE {filter_sql.sql} ORDER BY m.created_ms, m.id",
+                filter_sql.params,
+            ).fetchall()
+        for start in range(0, len(found), _STREAM_ROWS):
+            part = [row for (row,) in found[start : start + _STREAM_ROWS]]
             with self._database.reading() as db:
-                rows = paging.fetch(
-                    db, filter_sql, order=Order.OLDEST, after=position, limit=_STREAM_ROWS
-                )
+                rows = db.execute(
+                    f"SELECT {SELECTED} FROM json_each(?) j CROSS JOIN memories m"
+                    f" ON m.row = j.value WHERE {filter_sql.sql}",
+                    (str(part), *filter_sql.params),
+                ).fetchall()
             yield from map(to_memory, rows)
-            if len(rows) < _STREAM_ROWS:
-                return
-            position = paging.position_of(rows[-1], order=Order.OLDEST)
 
     def stats(self, where: Filter) -> Stats:
         filter_sql = condition(where)
@@ -188,3 +252,154 @@ def _count_by(groups: Sequence[Sequence[str | int]], column: int) -> dict[str, i
         name = str(group[column])
         counts[name] = counts.get(name, 0) + int(group[3])
     return counts
+
+
+class SqliteProjects(Component):
+    """The `ProjectStore` port. Aliases are flat: each names its canonical project."""
+
+    def canonical_project(self, identity: str) -> str:
+        with self._database.reading() as db:
+            return _canonical(db, identity)
+
+    def projects(self) -> list[tuple[str, int]]:
+        with self._database.reading() as db:
+            return db.execute(
+                "SELECT project, count(*) AS n FROM memories GROUP BY project"
+                " ORDER BY n DESC, project"
+            ).fetchall()
+
+    def merge_projects(self, alias: str, *, into: str) -> int:
+        from wellkept.store.sqlite.tables.injections import move_silent_lines
+        from wellkept.store.sqlite.tables.scratchpads import move_signals
+        from wellkept.store.sqlite.tables.skills import move_skill_uses
+        from wellkept.store.sqlite.tables.undo import drop_undo
+
+        """Move the memories; of two open memories with one key the later updated stays open."""
+        if not alias or not into:
+            raise UsageError("A project needs a name.")
+        with self._database.writing() as db:
+            target = _canonical(db, into)
+            if target == alias:
+                raise UsageError(f"The project {into!r} is already an alias of {alias!r}.")
+            self._close_clashes(db, alias, target)
+            moved = db.execute(
+                "UPDATE memories SET project = ? WHERE project = ?", (target, alias)
+            ).rowcount
+            for table in (
+                "sessions", "news", "skill_library", "scratchpads", "explanations", "injections",
+            ):  # fmt: skip
+                db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (target, alias))
+            _move_file_links(db, alias, target)
+            move_skill_uses(db, alias, target)
+            move_signals(db, alias, target)
+            move_silent_lines(db, alias, target)
+            # A step would bring rows back under the old name.
+            drop_undo(db, alias)
+            db.execute(
+                "UPDATE project_aliases SET canonical = ? WHERE canonical = ?", (target, alias)
+            )
+            db.execute("INSERT OR REPLACE INTO project_aliases VALUES (?, ?)", (alias, target))
+        return moved
+
+    def _close_clashes(self, db: Connection, alias: str, target: str) -> None:
+        clashes = db.execute(
+            "SELECT a.id, b.id, a.updated_ms > b.updated_ms FROM memories a JOIN memories b"
+            " ON b.project = ? AND b.key = a.key AND b.valid_to_ms IS NULL AND b.scope <> 'user'"
+            " WHERE a.project = ? AND a.valid_to_ms IS NULL AND a.scope <> 'user'",
+            (target, alias),
+        ).fetchall()
+        now_ms = to_ms(self._clock())
+        for ours, theirs, ours_is_newer in clashes:
+            kept, closed = (ours, theirs) if ours_is_newer else (theirs, ours)
+            db.execute(
+                "UPDATE memories SET valid_to_ms = max(valid_from_ms, ?),"
+                " updated_ms = max(updated_ms, ?), superseded_by = ? WHERE id = ?",
+                (now_ms, now_ms, kept, closed),
+            )
+
+
+def _canonical(db: Connection, identity: str) -> str:
+    row = db.execute(
+        "SELECT canonical FROM project_aliases WHERE alias = ?", (identity,)
+    ).fetchone()
+    return identity if row is None else str(row[0])
+
+
+def _move_file_links(db: Connection, alias: str, target: str) -> None:
+    """A pair in both projects keeps the larger weight and the sum of the counts."""
+    db.execute(
+        "INSERT INTO file_links SELECT ?, file_a, file_b, weight, count FROM file_links"
+        " WHERE project = ? ON CONFLICT (project, file_a, file_b) DO UPDATE SET"
+        " weight = max(weight, excluded.weight), count = count + excluded.count",
+        (target, alias),
+    )
+    db.execute("DELETE FROM file_links WHERE project = ?", (alias,))
+
+
+_STREAM_VECTORS = 1_000
+
+
+class SqliteVectors(Component):
+    """The `VectorStore` port."""
+
+    def vector_models(self) -> list[VectorModelCount]:
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT d.model_id, d.dimension, count(*) AS n FROM models d"
+                " JOIN vectors v ON v.model = d.model GROUP BY d.model ORDER BY n DESC, d.model_id"
+            ).fetchall()
+        return [VectorModelCount(*row) for row in rows]
+
+    def memories_without_vector(
+        self, *, model_id: str, skip_types: Sequence[str], after: str | None, limit: int
+    ) -> list[Memory]:
+        require_limit(limit)
+        with self._database.reading() as db:
+            rows = db.execute(
+                f"SELECT {SELECTED} FROM memories m WHERE m.id > ? AND m.valid_to_ms IS NULL"
+                f" AND m.type NOT IN ({placeholders(skip_types)}) AND NOT EXISTS"
+                " (SELECT 1 FROM vectors v JOIN models d ON d.model = v.model"
+                "  WHERE v.memory = m.row AND d.model_id = ?) ORDER BY m.id LIMIT ?",
+                (after or "", *map(str, skip_types), model_id, limit),
+            ).fetchall()
+        return list(map(to_memory, rows))
+
+    def put_index_entries(self, entries: Sequence[tuple[str, IndexEntry]]) -> None:
+        from wellkept.store.sqlite.tables.apply_changes import put_index_entry
+
+        with self._database.writing() as db:
+            for full_id, entry in entries:
+                found = db.execute("SELECT row FROM memories WHERE id = ?", (full_id,)).fetchone()
+                if found is not None:
+                    put_index_entry(db, found[0], entry)
+
+    def vectors(self, *, model_id: str, where: Filter) -> Iterator[tuple[str, Vector]]:
+        filter_sql = condition(where)
+        after = 0
+        while True:
+            with self._database.reading() as db:
+                model = find_model(db, model_id)
+                if model is None:
+                    return
+                rows = db.execute(
+                    "SELECT v.seq, m.id, v.scale, v.codes FROM vectors v"
+                    " CROSS JOIN memories m ON m.row = v.memory"
+                    f" WHERE v.seq > ? AND v.model = ? AND {filter_sql.sql} ORDER BY v.seq LIMIT ?",
+                    (after, model.number, *filter_sql.params, _STREAM_VECTORS),
+                ).fetchall()
+            if rows:
+                after = rows[-1][0]
+                vectors = quantization.unpack_many([row[2:] for row in rows])
+                yield from zip([row[1] for row in rows], vectors, strict=True)
+            if len(rows) < _STREAM_VECTORS:
+                return
+
+    def drop_vectors(self, *, model_id: str) -> int:
+        with self._database.writing() as db:
+            model = find_model(db, model_id)
+            if model is None:
+                return 0
+            dropped = db.execute("DELETE FROM vectors WHERE model = ?", (model.number,)).rowcount
+            # New vectors under this id may have another dimension.
+            db.execute("DELETE FROM models WHERE model = ?", (model.number,))
+        return dropped

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias, cast
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.codec import Json, Payload, record_from_json, record_to_json
@@ -21,7 +22,43 @@ from wellkept.core.query import Candidate
 from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, RelationType, Scope, Source
 from wellkept.store.sqlite.checksums import MEMORIES, Covered
 from wellkept.store.sqlite.connection.database import SqlValue
-from wellkept.store.sqlite.tables.damage import DAMAGE
+
+_Rest = ParamSpec("_Rest")
+_Record = TypeVar("_Record")
+# What damaged text, numbers and names raise when they are read.
+DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, UsageError)
+
+
+def damaged(what: str, name: object) -> StoreCorruptError:
+    """The error for a record that cannot be read."""
+    return StoreCorruptError(
+        f"The {what} {name} is damaged.",
+        hint="Run `wellkept doctor --deep`; `wellkept restore` puts a backup back.",
+    )
+
+
+def names_damage(
+    what: str,
+) -> Callable[
+    [Callable[Concatenate[Sequence[Any], _Rest], _Record]],
+    Callable[Concatenate[Sequence[Any], _Rest], _Record],
+]:
+    """For a function that makes a record of a row, whose first column names it."""
+
+    def decorate(
+        read: Callable[Concatenate[Sequence[Any], _Rest], _Record],
+    ) -> Callable[Concatenate[Sequence[Any], _Rest], _Record]:
+        @wraps(read)
+        def named(row: Sequence[Any], *args: _Rest.args, **kwargs: _Rest.kwargs) -> _Record:
+            try:
+                return read(row, *args, **kwargs)
+            except DAMAGE as error:
+                raise damaged(what, row[0]) from error
+
+        return named
+
+    return decorate
+
 
 Row: TypeAlias = Sequence[Any]
 """Column values in the order of the SELECT."""

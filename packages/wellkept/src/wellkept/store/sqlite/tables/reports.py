@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Final
 from wellkept.core.clock import to_ms
 from wellkept.core.records import replace
 from wellkept.store.sqlite.connection.database import Component, require_limit
-from wellkept.store.sqlite.search.candidates import MAX_ROWS, MIN_ROWS
-from wellkept.store.sqlite.search.invalidation import newest_state
-from wellkept.store.sqlite.tables.damage import names_damage
+from wellkept.store.sqlite.search.candidates import newest_state
 from wellkept.store.sqlite.tables.filters import BAND, METHODOLOGY, Condition, condition
+from wellkept.store.sqlite.tables.memory_rows import names_damage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
     )
     from wellkept.core.query import Filter
     from wellkept.store.sqlite.connection.database import Connection, SqlValue
+    from wellkept.store.sqlite.search.candidates import RowState
     from wellkept.store.sqlite.search.facet_rows import FacetRows
-    from wellkept.store.sqlite.search.invalidation import RowState
 from wellkept.store.sqlite.tables.memory_rows import SELECTED, Row, to_memory
 
 _DAY_MS: Final = 86_400_000
@@ -50,6 +49,10 @@ _GROUPED: Final = (
     f"m.type, m.source, {BAND}, {METHODOLOGY}, m.needs_review, m.user_verified,"
     " m.valid_to_ms IS NOT NULL, m.stale_ms IS NOT NULL, m.archived_ms IS NOT NULL"
 )
+
+
+# Below the first counting is fast; above the second the kept counts take too much memory.
+MIN_ROWS, MAX_ROWS = 6_000, 250_000
 
 
 class SqliteReports(Component):

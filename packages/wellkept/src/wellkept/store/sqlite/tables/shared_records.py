@@ -11,7 +11,7 @@ from wellkept.store.sqlite.connection.database import (
     placeholders,
     require_limit,
 )
-from wellkept.store.sqlite.tables.damage import names_damage
+from wellkept.store.sqlite.tables.memory_rows import names_damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

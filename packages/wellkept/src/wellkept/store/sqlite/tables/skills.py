@@ -9,7 +9,7 @@ from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.store.sqlite.checksums import checksum
 from wellkept.store.sqlite.connection.database import Component
-from wellkept.store.sqlite.tables.damage import names_damage
+from wellkept.store.sqlite.tables.memory_rows import names_damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

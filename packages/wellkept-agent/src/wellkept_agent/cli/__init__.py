@@ -1,1 +1,0 @@
-"""`wellkept agent` and `wellkept chat`."""

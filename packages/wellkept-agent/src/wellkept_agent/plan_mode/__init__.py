@@ -1,1 +1,0 @@
-"""Plan mode: explore, write a plan, have it approved. Open `capability` first."""

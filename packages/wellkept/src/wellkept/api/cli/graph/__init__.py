@@ -1,1 +1,0 @@
-"""`wellkept graph`. Open `group.py` first."""

@@ -1,1 +1,0 @@
-"""`wellkept skill`. Open `group.py` first."""

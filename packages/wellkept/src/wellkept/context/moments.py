@@ -1,0 +1,70 @@
+"""The moments at which context is told: one row each, with what may be told and how much room."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from wellkept.context.candidates import INJECTED_TYPES, WARNING_TYPES
+from wellkept.context.start.session_sections import RULE_TYPES
+from wellkept.core.records import record
+from wellkept.core.types import MemoryType
+from wellkept.memory.recall.requests import CLEAR_SCORE, TOLD_FROM
+
+TOLD_AT_PROMPT = (
+    *RULE_TYPES,
+    MemoryType.FACT,
+    MemoryType.DECISION,
+    MemoryType.PATTERN,
+    MemoryType.WORKFLOW,
+    MemoryType.GOTCHA,
+    MemoryType.ERROR_PATTERN,
+    MemoryType.DEAD_END,
+)
+
+
+class Moment(StrEnum):
+    """The event that context is built for."""
+
+    SESSION = "session"
+    PROMPT = "prompt"
+    FILE = "file"
+    COMMAND = "command"
+    FAILURE = "failure"
+    PLAN = "plan"
+
+
+@record(kw_only=True)
+class MomentRow:
+    """What one moment may be told.
+
+    `tokens` is its room, None what the settings say; `skills` the share of it for skills. `items`
+    is the most memories, `types` which of them recall may bring. At an `unasked` moment nobody
+    asked: a memory is told from the probability `TOLD_FROM` on that it helps; elsewhere once it is
+    a clear answer. `needs` is what a request cannot do without.
+    """
+
+    tokens: int | None = None
+    skills: float = 0.0
+    items: int | None = None
+    types: tuple[MemoryType, ...] = INJECTED_TYPES
+    unasked: bool = False
+    needs: str = ""
+
+    @property
+    def least(self) -> float:
+        """The probability from which on a memory is told."""
+        return TOLD_FROM if self.unasked else CLEAR_SCORE
+
+
+MOMENTS = {
+    Moment.SESSION: MomentRow(skills=0.4),
+    Moment.PROMPT: MomentRow(
+        tokens=150, skills=0.7, items=3, types=TOLD_AT_PROMPT, unasked=True, needs="query"
+    ),
+    Moment.FILE: MomentRow(tokens=120, items=4, needs="files"),
+    Moment.COMMAND: MomentRow(tokens=200, items=2, needs="query"),
+    Moment.FAILURE: MomentRow(
+        tokens=200, items=2, types=WARNING_TYPES, unasked=True, needs="query"
+    ),
+    Moment.PLAN: MomentRow(skills=0.4, items=5),
+}

@@ -1,0 +1,68 @@
+"""Memories in words, for people and models: on one line, or whole.
+
+Memory text is quoted, so that it cannot close the frame around injected text.
+"""
+
+from __future__ import annotations
+
+import json
+
+from wellkept.core.codec import Json, record_to_json
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import Observation, Prompt, SessionSummary
+from wellkept.core.session.injected_text import quoted, quoted_lines
+from wellkept.core.text import estimate_tokens, first_line
+
+TITLE_CHARS = 80
+# A memory up to this length is shown whole where others are shown by title.
+_WHOLE_CHARS = 200
+# The content of these types repeats their payload.
+_SHOWN_BY_CONTENT = (Observation, Prompt, SessionSummary)
+# Ids that mean nothing outside the store.
+_INTERNAL = frozenset({"observation", "session", "merged"})
+
+
+def title_of(memory: Memory) -> str:
+    """Its citation, or the beginning of its text."""
+    return memory.citation or first_line(memory.content, limit=TITLE_CHARS)
+
+
+def brief_line(memory: Memory) -> str:
+    """A memory as one line: a short one whole, of a longer one what reading it costs."""
+    text, cost = memory.content.strip(), estimate_tokens(memory.content)
+    whole = len(text) <= _WHOLE_CHARS and "\n" not in text
+    kind = memory.payload.kind if isinstance(memory.payload, Observation) else ""
+    stale = " (stale)" if memory.stale_at else ""
+    more = "" if whole else f" (+{cost} tokens)"
+    said = quoted(text if whole else title_of(memory))
+    day = f"{memory.valid_from:%Y-%m-%d}"
+    return f"{memory.short} {day} {kind or memory.type.value}{stale}: {said}{more}"
+
+
+def whole_text(memory: Memory) -> str:
+    """A memory as a head and its content."""
+    evidence = [f"{one.kind.value} {one.ref}" for one in memory.evidence]
+    facts = (
+        ("key", memory.key or ""),
+        ("files", ", ".join(memory.files)),
+        ("tags", ", ".join(memory.tags)),
+        ("evidence", "; ".join(one for one in evidence if one.split(" ")[0] not in _INTERNAL)),
+        ("no longer believed since", f"{memory.valid_to:%Y-%m-%d}" if memory.valid_to else ""),
+        ("superseded by", memory.superseded_by or ""),
+    )
+    known = [
+        *(memory.type.value, f"{memory.valid_from:%Y-%m-%d}", memory.told_by),
+        f"confidence {round(memory.confidence, 2):g}",
+        *(["stale: its files are gone"] if memory.stale_at else []),
+        *(f"{name}: {quoted(value)}" for name, value in facts if value),
+    ]
+    details = _details(memory)
+    extra = [json.dumps(details, ensure_ascii=False)] if details else []
+    head = f"[m:{memory.short}] {' | '.join(known)}"
+    return "\n".join([head, quoted_lines(memory.content), *extra])
+
+
+def _details(memory: Memory) -> dict[str, Json]:
+    if memory.payload is None or isinstance(memory.payload, _SHOWN_BY_CONTENT):
+        return {}
+    return {name: value for name, value in record_to_json(memory.payload).items() if value}

@@ -1,0 +1,90 @@
+"""Breaks the product, one row at a time, and sees that its journey notices.
+
+`python -m tests.journeys.mutate [ROW ...]` reads mutations.toml. Each line says what to replace in
+which file and which journey must then fail. The change is made in a copy of the sources that comes
+first on PYTHONPATH; the checkout is never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parent.parent
+SOURCES = sorted((ROOT / "packages").glob("*/src"))
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """What is taken away, and the journey that must notice."""
+
+    row: str
+    file: str
+    old: str
+    new: str
+    journey: str
+
+
+def mutations() -> list[Mutation]:
+    """Every line of the list."""
+    lines = tomllib.loads((FOLDER / "mutations.toml").read_text("utf-8"))["mutation"]
+    return [Mutation(**line) for line in lines]
+
+
+def passes(journey: str, copy: Path | None) -> bool:
+    """Whether a journey passes, with the sources of the checkout or of a copy."""
+    environment = dict(os.environ)
+    if copy is not None:
+        paths = [str(copy / source.relative_to(ROOT)) for source in SOURCES]
+        environment["PYTHONPATH"] = os.pathsep.join(paths)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", str(FOLDER)]
+    done = subprocess.run(
+        [*command, "-k", journey],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"{journey} could not run:\n{done.stdout}{done.stderr}")
+    return done.returncode == 0
+
+
+def caught(mutation: Mutation) -> bool:
+    """Whether the journey fails once the behaviour is gone."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for source in SOURCES:
+            ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(source, copy / source.relative_to(ROOT), ignore=ignore)
+        file = copy / mutation.file
+        text = file.read_text("utf-8")
+        if text.count(mutation.old) != 1:
+            raise SystemExit(f"{mutation.row}: {mutation.file} does not hold the text once")
+        file.write_text(text.replace(mutation.old, mutation.new), "utf-8")
+        return not passes(mutation.journey, copy)
+
+
+def main(rows: Sequence[str]) -> int:
+    """Run all mutations, or those of some rows; 1 when one was not noticed."""
+    missed = 0
+    for one in mutations():
+        if rows and one.row not in rows:
+            continue
+        is_caught = caught(one)
+        missed += not is_caught
+        print(f"{one.row}: {'caught' if is_caught else 'NOT NOTICED'} by {one.journey}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,23 @@
+"""The list of mutations is sound, and a sample of it is tried; `make test-journeys` tries all."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.journeys.mutate import FOLDER, ROOT, caught, mutations
+
+pytestmark = pytest.mark.repository
+
+
+def test_each_line_names_text_that_is_there_once_and_a_journey() -> None:
+    journeys = "".join(file.read_text("utf-8") for file in FOLDER.glob("test_*.py"))
+    for one in mutations():
+        text = (ROOT / one.file).read_text("utf-8")
+        assert text.count(one.old) == 1, one.row
+        assert f"def {one.journey}" in journeys, one.row
+
+
+@pytest.mark.parametrize("row", ["A9", "D11", "F10"])
+def test_what_is_taken_away_is_missed(row: str) -> None:
+    (one,) = [one for one in mutations() if one.row == row]
+    assert caught(one), f"{one.journey} does not notice that {one.row} is broken"
