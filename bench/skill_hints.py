@@ -22,9 +22,8 @@ from bench.skills_data import SHIPPED, load
 from wellkept import open as open_memory
 from wellkept.core.codec import Json
 from wellkept.core.skills import Skill
-from wellkept.skills.selection.hints import hint_for
 from wellkept.skills.selection.scoring import SkillSearch
-from wellkept.skills.selection.select import select_skills
+from wellkept.skills.selection.select import hint_for, select_skills
 
 PROMPTS = Path(__file__).parent / "data" / "skill_hints.jsonl"
 MIN_PRECISION = 0.9

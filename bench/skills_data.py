@@ -15,7 +15,7 @@ from typing import cast
 
 from wellkept.core.skills import Skill, SkillDetection, SkillFormat, SkillKind, SkillSource
 from wellkept.skills.documents.reader import read_skill
-from wellkept.skills.selection.project_files import ProjectFiles, scan_project
+from wellkept.skills.selection.detection import ProjectFiles, scan_project
 
 SHIPPED = Path(__file__).parent / "data" / "skills"
 TEST_HALF_SHA256 = "6ec9d9d7a2071c31a8510d27aceb80a5b1768a312ba736417220c588511e1eec"

@@ -20,8 +20,8 @@ from tests.app.working import (
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.generated_skills import SkillOrigin, SkillReview
 from wellkept.skills.generation.generate import require_valid
-from wellkept.skills.generation.session_history import SessionHistory
-from wellkept.skills.library.session_outcome import skills_called
+from wellkept.skills.generation.procedure import SessionHistory
+from wellkept.skills.library.learn import skills_called
 
 pytestmark = pytest.mark.feature("F9")
 

@@ -17,7 +17,7 @@ import wellkept
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
 from wellkept.core.ports.skills import PromptArgument, PromptDefinition
 from wellkept.core.skills import SkillKind
-from wellkept.skills.library.fetch import SafeRedirectHandler, UrlFetcher, require_safe
+from wellkept.skills.library.remote import SafeRedirectHandler, UrlFetcher, require_safe
 
 pytestmark = pytest.mark.feature("F2")
 

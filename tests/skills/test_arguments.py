@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept.core.errors import UsageError
-from wellkept.skills.commands.arguments import (
+from wellkept.skills.commands.rendering import (
     MAX_ARGUMENT_CHARS,
     Arguments,
     join_words,

@@ -14,10 +14,11 @@ from wellkept.skills.globs import PathTable, glob_matches, mentioned_paths
 from wellkept.skills.selection.detection import (
     GLOB_STRENGTH,
     RULE_STRENGTH,
+    ProjectFiles,
     allows_phase,
     detect_skills,
+    scan_project,
 )
-from wellkept.skills.selection.project_files import ProjectFiles, scan_project
 
 pytestmark = pytest.mark.feature("F3")
 

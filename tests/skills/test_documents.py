@@ -18,8 +18,8 @@ from wellkept.core.skills import (
     SkillKind,
     SkillSource,
 )
+from wellkept.skills.documents.fields import is_specified_name, usable_name
 from wellkept.skills.documents.finding_codes import CODES
-from wellkept.skills.documents.spec_rules import is_specified_name, usable_name
 
 pytestmark = pytest.mark.feature("F1")
 

@@ -9,8 +9,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.skills.documents.front_matter import MAX_HEAD_CHARS, decode, split_document
-from wellkept.skills.documents.yaml_reader import Mapping, Node, Scalar, read_mapping
+from wellkept.skills.documents.front_matter import (
+    MAX_HEAD_CHARS,
+    Mapping,
+    Node,
+    Scalar,
+    decode,
+    read_mapping,
+    split_document,
+)
 
 pytestmark = pytest.mark.feature("F1")
 

@@ -12,10 +12,12 @@ from tests.support.samples import START
 from wellkept.core.generated_skills import SkillRun, skill_stats
 from wellkept.core.records import replace
 from wellkept.core.session.steps import MAX_STEPS, SessionStep, StepPurpose, with_step
-from wellkept.skills.documents.spec_rules import is_specified_name
+from wellkept.skills.documents.fields import is_specified_name
 from wellkept.skills.generation.document import code, free_name, name_for, prose
 from wellkept.skills.generation.generate import (
     draft_skill,
+    merge_procedures,
+    refine_skill,
     render_document,
     require_valid,
     skip_reason,
@@ -24,12 +26,12 @@ from wellkept.skills.generation.outcome import SessionVerdict, judge_session
 from wellkept.skills.generation.procedure import (
     Procedure,
     ProcedureStep,
+    SessionHistory,
     effective_steps,
     extract_procedure,
     file_patterns,
+    portable,
 )
-from wellkept.skills.generation.refine import merge_procedures, refine_skill
-from wellkept.skills.generation.session_history import SessionHistory, portable
 
 pytestmark = pytest.mark.feature("F9")
 

@@ -9,8 +9,8 @@ from bench.skills_data import SHIPPED, load
 from tests.skills.choosing import skill
 from wellkept.core.records import replace
 from wellkept.core.skills import Skill, SkillKind
-from wellkept.skills.selection.hints import MAX_WORDS, hint_for
 from wellkept.skills.selection.scoring import SkillSearch
+from wellkept.skills.selection.select import MAX_WORDS, hint_for
 
 pytestmark = [pytest.mark.feature("B9"), pytest.mark.feature("F4")]
 

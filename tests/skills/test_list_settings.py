@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.skills.reading import put
 from wellkept.core.skills import PRIORITY_RANGES, SkillKind, SkillLimits
 from wellkept.skills.sources.catalog import merge
-from wellkept.skills.sources.list_files import SkillList, read_list
-from wellkept.skills.sources.list_scanner import ListScanner
+from wellkept.skills.sources.list_files import ListScanner, SkillList, read_list
 
 pytestmark = pytest.mark.feature("F11")
 

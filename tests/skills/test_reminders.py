@@ -13,7 +13,7 @@ from wellkept.core.records import replace
 from wellkept.core.session.injected_text import FRAME
 from wellkept.core.skills import SkillReminders
 from wellkept.skills.commands.table import command_of, most_used_first, use_score
-from wellkept.skills.selection.reminders import ReminderLevel, reminder_of, render_reminders
+from wellkept.skills.selection.injection import ReminderLevel, reminder_of, render_reminders
 
 SAID = SkillReminders(sparse="Short.", normal="Some more.", detailed="All\nof it.")
 
@@ -25,18 +25,17 @@ SAID = SkillReminders(sparse="Short.", normal="Some more.", detailed="All\nof it
 )
 def test_a_skill_says_its_reminder_at_each_level(level: str, text: str) -> None:
     told = reminder_of(replace(skill("a"), reminders=SAID), ReminderLevel(level))
-    assert (told.text, told.own) == (text, True)
+    assert told == text
 
 
 @pytest.mark.feature("F10")
 def test_a_level_that_is_missing_is_stood_in_for() -> None:
     only_normal = replace(skill("a"), reminders=SkillReminders(normal="Some."))
-    assert {reminder_of(only_normal, level).text for level in ReminderLevel} == {"Some."}
+    assert {reminder_of(only_normal, level) for level in ReminderLevel} == {"Some."}
     silent = replace(skill("a", "What it does"), when_to_use="On Fridays")
-    assert reminder_of(silent, ReminderLevel.SPARSE).text == "in use"
-    assert reminder_of(silent).text == "What it does"
-    assert reminder_of(silent, ReminderLevel.DETAILED).text == "What it does Use: On Fridays"
-    assert not reminder_of(silent).own
+    assert reminder_of(silent, ReminderLevel.SPARSE) == "in use"
+    assert reminder_of(silent) == "What it does"
+    assert reminder_of(silent, ReminderLevel.DETAILED) == "What it does Use: On Fridays"
 
 
 @pytest.mark.feature("F10")

@@ -13,8 +13,7 @@ from tests.skills.reading import document, skill_of
 from wellkept.core.errors import UsageError
 from wellkept.core.records import replace
 from wellkept.core.skills import SkillContext, SkillFormat, SkillInvocation
-from wellkept.skills.commands.arguments import Arguments
-from wellkept.skills.commands.rendering import PromptBudget, render_prompt
+from wellkept.skills.commands.rendering import Arguments, PromptBudget, render_prompt
 
 pytestmark = pytest.mark.feature("F5")
 

@@ -12,7 +12,6 @@ from tests.skills.reading import age, codes, document, put
 from wellkept.core.skills import Skill, SkillFormat, SkillIndex, SkillKind, SkillSource
 from wellkept.skills.sources import scanner as scanning
 from wellkept.skills.sources.catalog import SkillCatalog
-from wellkept.skills.sources.fingerprints import MISSING
 from wellkept.skills.sources.locations import (
     FolderShape,
     SkillLocation,
@@ -20,7 +19,7 @@ from wellkept.skills.sources.locations import (
     project_locations,
     user_locations,
 )
-from wellkept.skills.sources.scanner import FolderScanner, ScanResult
+from wellkept.skills.sources.scanner import MISSING, FolderScanner, ScanResult
 
 pytestmark = pytest.mark.feature("F7")
 

@@ -19,9 +19,8 @@ from wellkept.core.skills import (
     SkillFormat,
     SkillInvocation,
 )
-from wellkept.skills.selection.detection import detect_skills
+from wellkept.skills.selection.detection import ProjectFiles, detect_skills
 from wellkept.skills.selection.lexical import document_scores, query_words
-from wellkept.skills.selection.project_files import ProjectFiles
 from wellkept.skills.selection.scoring import SkillSearch
 from wellkept.skills.selection.select import SelectionPolicy, SkillSelection, select_skills
 from wellkept.testing.fakes import WordEmbedder

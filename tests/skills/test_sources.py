@@ -15,13 +15,11 @@ from wellkept.core.errors import UsageError
 from wellkept.core.ports.skills import PromptArgument, PromptDefinition, StoredSkill
 from wellkept.core.records import replace
 from wellkept.core.skills import InjectionPhase, SkillFormat, SkillKind, SkillSource
-from wellkept.skills.sources.catalog import SkillCatalog, merge
-from wellkept.skills.sources.claude_plugins import PluginScanner
-from wellkept.skills.sources.list_files import read_list
-from wellkept.skills.sources.list_scanner import ListScanner
+from wellkept.skills.library.sources import PluginScanner
+from wellkept.skills.sources.catalog import PromptScanner, SkillCatalog, StoredSkillScanner, merge
+from wellkept.skills.sources.list_files import ListScanner, read_list
 from wellkept.skills.sources.remote_copies import Pin, RemoteCopies, RemoteScanner
 from wellkept.skills.sources.scanner import ScannedSkill, ScanResult
-from wellkept.skills.sources.stored import PromptScanner, StoredSkillScanner
 
 pytestmark = pytest.mark.feature("F2")
 

@@ -17,7 +17,7 @@ from wellkept.core.errors import NotFoundError, WellkeptError
 from wellkept.core.records import record, replace
 from wellkept.core.skills import HookEvent, SkillContext
 from wellkept.core.text import shorten
-from wellkept.skills.commands.arguments import read_command
+from wellkept.skills.commands.rendering import read_command
 from wellkept.skills.commands.table import CommandKind
 from wellkept.skills.hooks.runner import HookState
 from wellkept.skills.selection.injection import without_frame

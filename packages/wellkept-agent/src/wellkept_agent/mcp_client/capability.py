@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from wellkept.core.errors import UsageError, WellkeptError
 from wellkept.core.ports.skills import PromptDefinition
-from wellkept.skills.documents.spec_rules import usable_name
+from wellkept.skills.documents.fields import usable_name
 from wellkept_agent.hooks import Capability
 from wellkept_agent.mcp_client.settings import McpSettings
 from wellkept_agent.mcp_client.toolset import McpToolset

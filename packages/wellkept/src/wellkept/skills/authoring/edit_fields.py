@@ -12,9 +12,16 @@ from typing import Final, TypeAlias
 from wellkept.core.errors import UsageError
 from wellkept.core.text import clean
 from wellkept.skills.documents.fields import canonical
-from wellkept.skills.documents.front_matter import DocumentParts, split_document
-from wellkept.skills.documents.yaml_reader import Entry, Node, Scalar, quoted, read_mapping
-from wellkept.skills.documents.yaml_reader import Mapping as MappingNode
+from wellkept.skills.documents.front_matter import (
+    DocumentParts,
+    Entry,
+    Node,
+    Scalar,
+    quoted,
+    read_mapping,
+    split_document,
+)
+from wellkept.skills.documents.front_matter import Mapping as MappingNode
 
 FieldValue: TypeAlias = str | bool | int | tuple[str, ...] | Mapping[str, str]
 """Values of a field; a tuple is a list, a mapping is for `metadata`."""

@@ -8,16 +8,139 @@ arguments give the same text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.core.skills import Skill, SkillContext, SkillFormat
-from wellkept.core.text import estimate_tokens
-from wellkept.skills.commands.arguments import Arguments, substitute
+from wellkept.core.text import clean, estimate_tokens
 from wellkept.skills.safe_paths import is_inside
+
+MAX_ARGUMENT_CHARS: Final = 64_000
+MAX_NAME_CHARS: Final = 200
+_TYPED = re.compile(r"\s*/([^\s/\x00-\x1f][^\s\x00-\x1f]*)(?:\s+(.*))?\Z", re.DOTALL)
+_WORD = re.compile(r'"((?:[^"\\]|\\.)*)"(?!\S)|\'([^\']*)\'(?!\S)|(\S+)', re.DOTALL)
+_QUOTES: Final = ("", '"', "'")
+_ESCAPED = re.compile(r'\\(["\\])')
+# Amounts of money are not placeholders: $100, $1.50, $5,000.
+_PLACEHOLDER = re.compile(
+    r"""\\(?P<kept>\$(?=[A-Z{0-9]))
+    | \$(?P<all>ARGUMENTS)(?:\[(?P<index>[0-9]{1,3})\])?(?!\w)
+    | \$(?P<number>[1-9])(?![\w]|[.,][0-9])
+    | \$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}""",
+    re.VERBOSE,
+)
+
+
+@record
+class Arguments:
+    """The text after a command's name: as typed, and as words."""
+
+    text: str = ""
+    words: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, text: str) -> Arguments:
+        """The arguments of a typed text."""
+        plain = _checked(text).strip()
+        return cls(plain, split_words(plain))
+
+    @classmethod
+    def of_words(cls, words: Sequence[str]) -> Arguments:
+        """Arguments that are split already, as from a shell."""
+        plain = tuple(map(clean, words))
+        return cls(_checked(" ".join(plain)).strip(), plain)
+
+
+@record
+class TypedCommand:
+    """A command as typed."""
+
+    name: str
+    arguments: Arguments
+
+
+@record
+class _Substituted:
+    """A text with the arguments substituted; `used` when it had a placeholder."""
+
+    text: str
+    used: bool
+
+
+def read_command(text: str) -> TypedCommand | None:
+    """The command in a text; None when it does not start with a slash and a name."""
+    found = _TYPED.match(text)
+    if found is None or len(found[1]) > MAX_NAME_CHARS:
+        return None
+    return TypedCommand(clean(found[1]), Arguments.of(found[2] or ""))
+
+
+def _checked(text: str) -> str:
+    """The text fit for storage; UsageError when it is too long."""
+    if len(text) > MAX_ARGUMENT_CHARS:
+        raise UsageError(
+            f"The arguments have {len(text):,} characters; the most is {MAX_ARGUMENT_CHARS:,}.",
+            hint="Put the text into a file and name the file.",
+        )
+    return clean(text)
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """The words of a typed text."""
+    return tuple(_word(found) for found in _WORD.finditer(text))
+
+
+def _word(found: re.Match[str]) -> str:
+    double, single, plain = found.groups()
+    if double is not None:
+        return _ESCAPED.sub(r"\1", double)
+    return single if single is not None else plain
+
+
+def join_words(words: Iterable[str]) -> str:
+    """A text that is split into exactly these words, quoted only where needed."""
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    if word[:1] not in _QUOTES and split_words(word) == (word,):
+        return word
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def substitute(text: str, arguments: Arguments, *, names: Mapping[str, str]) -> _Substituted:
+    """The text with `$ARGUMENTS`, `$ARGUMENTS[0]`, `$1`…`$9` and `${name}` substituted.
+
+    A backslash keeps a placeholder as written. A missing word becomes empty; but without any
+    arguments `$1` and its like stay, since they may belong to a shell command in the text. Unknown
+    names stay too.
+    """
+    used = False
+
+    def replacement(match: re.Match[str]) -> str:
+        nonlocal used
+        if match["kept"]:
+            return match["kept"]
+        if match["name"]:
+            return names.get(match["name"], match[0])
+        used = True
+        if match["all"] and match["index"] is None:
+            return arguments.text
+        if not arguments.words and match["number"]:
+            return match[0]
+        number = int(match["number"]) - 1 if match["number"] else int(match["index"])
+        return arguments.words[number] if number < len(arguments.words) else ""
+
+    return _Substituted(_PLACEHOLDER.sub(replacement, text), used)
+
+
+# -- Rendering ------------------------------------------------------------------------------------
+
 
 MAX_CHARS: Final = 15_000
 _INHERITED: Final = frozenset(("", "inherit"))
@@ -117,7 +240,7 @@ def _fitted(
         body_part = "\n".join(lines[:shown])
         return f"{head}{body_part}\n\n{_line_mark(skill, len(lines) - shown, len(lines))}{tail}"
 
-    shown = _most(len(lines), lambda count: budget.allows(with_lines(count)))
+    shown = most_that_fit(len(lines), lambda count: budget.allows(with_lines(count)))
     if shown:
         return with_lines(shown), len(lines) - shown
     return _characters(head + body, tail, skill, budget), len(lines)
@@ -131,7 +254,7 @@ def _characters(body: str, tail: str, skill: Skill, budget: PromptBudget) -> str
         return f"{text[:shown]}\n\n{mark}{after}"
 
     for text, after in ((body, tail), (body + tail, "")):
-        shown = _most(
+        shown = most_that_fit(
             len(text), lambda count, t=text, a=after: budget.allows(with_chars(t, count, a))
         )
         if shown:
@@ -148,7 +271,7 @@ def _mark(skill: Skill, what: str) -> str:
     return f"[{what} to fit the budget; the whole: {whole}]"
 
 
-def _most(at_most: int, fits: Callable[[int], bool]) -> int:
+def most_that_fit(at_most: int, fits: Callable[[int], bool]) -> int:
     """The largest count that fits, by binary search."""
     low, high = 0, at_most
     while low < high:

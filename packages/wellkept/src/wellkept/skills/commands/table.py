@@ -19,7 +19,7 @@ from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.ports.skills import SkillUse
 from wellkept.core.records import field, record
 from wellkept.core.skills import Skill, SkillFormat, SkillIndex
-from wellkept.skills.commands.arguments import Arguments
+from wellkept.skills.commands.rendering import Arguments
 
 LOCAL_KIND: Final = "wellkept"
 _HALF_LIFE_DAYS: Final = 7.0

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from wellkept.core.text import clean, content_words, shorten
-from wellkept.skills.documents.spec_rules import (
+from wellkept.skills.documents.fields import (
     MAX_DESCRIPTION_CHARS,
     MAX_NAME_CHARS,
     is_specified_name,

@@ -20,8 +20,7 @@ from typing import Final
 
 from wellkept.core.records import record
 from wellkept.core.session.steps import SessionStep
-from wellkept.skills.generation.procedure import covers, effective_steps
-from wellkept.skills.generation.session_history import SessionHistory
+from wellkept.skills.generation.procedure import SessionHistory, covers, effective_steps
 
 _PROMPT_CHARS: Final = 600
 _BAD: Final = re.compile(

@@ -21,17 +21,19 @@ from wellkept.core.skills import Skill, SkillClash, SkillFinding, SkillIndex, Sk
 from wellkept.core.types import parse_choice
 from wellkept.skills.authoring import write
 from wellkept.skills.authoring.edit_fields import FieldValue
-from wellkept.skills.authoring.validate import ValidationReport, validate_path
+from wellkept.skills.authoring.write import ValidationReport, validate_path
 from wellkept.skills.library.catalog import GeneratedSkills, LibraryOverview
-from wellkept.skills.library.forced import ForcedSkills
-from wellkept.skills.library.remote import FetchedSkill, RemoteSkills
 from wellkept.skills.library.select import Detection, SkillChooser, announce_detected
-from wellkept.skills.library.sources import StoredSkillSwitches, scanners_of
+from wellkept.skills.library.sources import ForcedSkills, StoredSkillSwitches, scanners_of
 from wellkept.skills.safe_paths import is_inside
-from wellkept.skills.sources.catalog import SkillCatalog
+from wellkept.skills.sources.catalog import (
+    TEAM_SOURCE,
+    PromptScanner,
+    SkillCatalog,
+    StoredSkillScanner,
+)
 from wellkept.skills.sources.remote_copies import RemoteCopies
 from wellkept.skills.sources.scanner import SKILL_FILES
-from wellkept.skills.sources.stored import TEAM_SOURCE, PromptScanner, StoredSkillScanner
 
 if TYPE_CHECKING:
     from wellkept.core.generated_skills import GeneratedSkill
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from wellkept.skills.library.catalog import ReviewAnswer
     from wellkept.skills.library.commands import SkillCommands
     from wellkept.skills.library.generate import GenerationReport, Refinement, SkillGenerator
+    from wellkept.skills.library.remote import FetchedSkill, RemoteSkills
 
 NEW_FOLDERS: Final = (".skills", ".claude/skills", ".agents/skills", ".opencode/skills", "user")
 """Where `create` may put a skill; `user` is the user's own folder."""
@@ -94,7 +97,7 @@ class Skills:
         self.root = services.root
         self._own_folder = paths.config_file(services.environment).parent
         self.copies = RemoteCopies(paths.data_folder(services.environment) / "remote-skills")
-        self._remote = RemoteSkills(self.copies, fetcher)
+        self._fetcher = fetcher
         self._switches = StoredSkillSwitches(services.store, services.project)
         self._forced = ForcedSkills(
             services.store, services.project, always=services.settings.skills_force
@@ -237,13 +240,21 @@ class Skills:
     @cached_property
     def hooks(self) -> SkillHooks:
         """The hooks of skills: list, trust, and run for an event."""
-        from wellkept.skills.library.hook_store import hooks_of
+        from wellkept.skills.hooks.runner import SkillHooks
+        from wellkept.skills.hooks.trust import StoredHookRunLog, TrustFile
 
-        return hooks_of(self._services, index=self.index)
+        services = self._services
+        return SkillHooks(
+            index=self.index,
+            root=services.root,
+            trust=TrustFile(paths.data_folder(services.environment) / "hook-trust.json"),
+            ran=StoredHookRunLog(services.store, services.project, clock=services.clock),
+            environment=services.environment,
+        )
 
     def reminders(self, *names: str, level: str = "normal", with_names: bool = True) -> str:
         """Reminders of the skills in use, at one of three lengths."""
-        from wellkept.skills.selection.reminders import ReminderLevel, render_reminders
+        from wellkept.skills.selection.injection import ReminderLevel, render_reminders
 
         skills = [self.get(name) for name in names]
         reminder_level = parse_choice(ReminderLevel, level, what="reminder level")
@@ -416,6 +427,12 @@ class Skills:
         return self.library.review(name, answer, text=text)
 
     # -- Remote -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _remote(self) -> RemoteSkills:
+        from wellkept.skills.library.remote import RemoteSkills
+
+        return RemoteSkills(self.copies, self._fetcher)
 
     def fetch_remote(self, url: str) -> FetchedSkill:
         """Fetch a document for inspection; nothing is stored."""

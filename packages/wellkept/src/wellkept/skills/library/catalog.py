@@ -21,7 +21,7 @@ from wellkept.core.generated_skills import (
 )
 from wellkept.core.ports.skills import StoredSkill
 from wellkept.core.records import record, replace
-from wellkept.skills.sources.stored import GENERATED_SOURCE
+from wellkept.skills.sources.catalog import GENERATED_SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

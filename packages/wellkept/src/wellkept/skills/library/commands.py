@@ -23,11 +23,13 @@ from wellkept.core.file_locks import lock, lock_within, open_lock
 from wellkept.core.records import record, replace
 from wellkept.core.skills import SkillIndex
 from wellkept.core.types import parse_choice
-from wellkept.skills.commands.arguments import Arguments, TypedCommand, read_command
 from wellkept.skills.commands.rendering import (
     MAX_CHARS,
+    Arguments,
     PromptBudget,
     RenderedPrompt,
+    TypedCommand,
+    read_command,
     render_prompt,
 )
 from wellkept.skills.commands.table import (

@@ -7,6 +7,7 @@ session or a valid document is, is decided in `wellkept.skills`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from hashlib import sha256
@@ -17,27 +18,99 @@ from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, Us
 from wellkept.core.generated_skills import GeneratedSkill, SkillOrigin, SkillReview
 from wellkept.core.records import record, replace
 from wellkept.core.skills import Skill
-from wellkept.core.text import shorten
+from wellkept.core.text import content_words, jaccard, shorten, stem
 from wellkept.memory.model_budget import spend_tokens
 from wellkept.skills.generation.document import free_name
-from wellkept.skills.generation.duplicates import SimilarSkill, most_similar
 from wellkept.skills.generation.generate import (
+    ANSWER_TOKENS,
+    MIN_SESSIONS,
     SkillDraft,
+    build_prompt,
     draft_skill,
+    read_answer,
     read_generated,
+    refine_skill,
     render_document,
     skip_reason,
 )
-from wellkept.skills.generation.model_prompt import ANSWER_TOKENS, build_prompt, read_answer
-from wellkept.skills.generation.refine import MIN_SESSIONS, refine_skill
 from wellkept.skills.library.catalog import PENDING_NOTE, GeneratedSkills
-from wellkept.skills.library.session_history import load_history
+from wellkept.skills.library.learn import load_history
 from wellkept.text.secrets.redaction import redact
 
 if TYPE_CHECKING:
+    from wellkept.core.ports.models import Embedder, Vector
     from wellkept.core.session.sessions import SessionRecord
     from wellkept.memory.workspace import Workspace
-    from wellkept.skills.generation.session_history import SessionHistory
+    from wellkept.skills.generation.procedure import SessionHistory
+
+WORDS_CUTOFF: Final = 0.5
+_HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
+_REQUEST = re.compile(r'^- A request like "(.+)"$', re.MULTILINE)
+
+
+@record
+class SimilarSkill:
+    """The most similar skill, its score, and the threshold for the same purpose."""
+
+    skill: Skill
+    score: float
+    cutoff: float
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both have the same purpose."""
+        return self.score >= self.cutoff
+
+
+def most_similar(
+    skill: Skill, others: Sequence[Skill], *, embedder: Embedder | None, cutoff: float
+) -> SimilarSkill | None:
+    """The most similar other skill; None when there are no others."""
+    if not others:
+        return None
+    texts = [_purpose(other) for other in others]
+    scores = _cosines(_purpose(skill), texts, embedder) if embedder is not None else []
+    limit = cutoff if scores else WORDS_CUTOFF
+    scores = scores or [_word_similarity(_purpose(skill), text) for text in texts]
+    best = max(range(len(others)), key=lambda number: scores[number])
+    return SimilarSkill(others[best], scores[best], limit)
+
+
+def _purpose(skill: Skill) -> str:
+    """The purpose of a skill in few words."""
+    if ("generated-by", "wellkept") not in skill.metadata:
+        name = skill.name.replace("-", " ").replace("_", " ")
+        parts = (name, skill.description, skill.when_to_use or "", " ".join(skill.tags))
+        return " ".join(part for part in parts if part)
+    heading = _HEADING.search(skill.body)
+    requests = _REQUEST.findall(skill.body)
+    return " ".join(dict.fromkeys([heading[1] if heading else skill.name, *requests, *skill.globs]))
+
+
+def _word_similarity(left: str, right: str) -> float:
+    def stems(text: str) -> set[str]:
+        return {stem(word) for word in content_words(text)}
+
+    return jaccard(stems(left), stems(right))
+
+
+def _cosines(text: str, texts: Sequence[str], embedder: Embedder) -> list[float]:
+    try:
+        vectors = embedder.embed_documents([text, *texts])
+    except ProviderError:
+        return []
+    return [_cosine(vectors[0], vector) for vector in vectors[1:]]
+
+
+def _cosine(left: Vector, right: Vector) -> float:
+    """Vectors have unit length, so the product is the cosine."""
+    import numpy as np
+
+    return float(np.frombuffer(left, dtype="<f4") @ np.frombuffer(right, dtype="<f4"))
+
+
+# -- Generating -----------------------------------------------------------------------------------
+
 
 RECENT_SESSIONS: Final = 30
 SUGGESTION_PAUSE: Final = timedelta(days=7)

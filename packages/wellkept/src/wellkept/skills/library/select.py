@@ -132,7 +132,7 @@ class SkillChooser:
         self, prompt: str, *, phase: str | None = None, files: Sequence[str] = ()
     ) -> SkillChoice | None:
         """The one skill worth naming unasked at a prompt; usually none."""
-        from wellkept.skills.selection.hints import hint_for
+        from wellkept.skills.selection.select import hint_for
 
         return hint_for(
             self._searcher(),
@@ -201,8 +201,7 @@ class SkillChooser:
         return self._search[1]
 
     def _detection(self, *, refresh: bool = False) -> Detection:
-        from wellkept.skills.selection.detection import detect_skills
-        from wellkept.skills.selection.project_files import scan_project
+        from wellkept.skills.selection.detection import detect_skills, scan_project
 
         index, fingerprint, now = self._index(), _manifest_fingerprint(self._root), self._clock()
         cached = None if refresh else self._detected

@@ -2,27 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 
+from wellkept.core.records import replace
 from wellkept.core.settings import paths
 from wellkept.core.text import clean
-from wellkept.skills.sources.claude_plugins import PluginScanner
-from wellkept.skills.sources.list_scanner import ListScanner
+from wellkept.skills.sources.list_files import ListScanner
 from wellkept.skills.sources.locations import (
+    SkillLocation,
     builtin_location,
     managed_locations,
+    plugin_location,
     project_locations,
     user_locations,
 )
 from wellkept.skills.sources.remote_copies import RemoteCopies, RemoteScanner
-from wellkept.skills.sources.scanner import FolderScanner
+from wellkept.skills.sources.scanner import (
+    FolderScanner,
+    ScannedSkill,
+    ScanResult,
+    current_fingerprint,
+    read_file,
+)
 
 if TYPE_CHECKING:
+    from wellkept.core.codec import Json
     from wellkept.core.ports.key_values import KeyValueStore
     from wellkept.skills.sources.catalog import Scanner
+
+_LIST: Final = "plugins/installed_plugins.json"
+_SETTINGS: Final = "settings.json"
+_LIMIT_BYTES: Final = 4 << 20
+
+
+class PluginScanner:
+    """Installed plugins as skill locations. `folder` is Claude Code's own, usually `~/.claude`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._scanners: dict[SkillLocation, FolderScanner] = {}
+        self._seen: object = None
+        self._results: tuple[ScanResult, ...] = ()
+        self._last = ScanResult()
+
+    def scan(self) -> ScanResult:
+        """The skills of every enabled plugin."""
+        seen = [current_fingerprint(str(self._folder / name)) for name in (_LIST, _SETTINGS)]
+        if seen != self._seen:
+            self._seen = seen
+            locations = [plugin_location(name, folder) for name, folder in self._installed()]
+            known = self._scanners
+            self._scanners = {
+                location: known.get(location) or FolderScanner(location) for location in locations
+            }
+        results = tuple(scanner.scan() for scanner in self._scanners.values())
+        if len(results) != len(self._results) or any(
+            new is not old for new, old in zip(results, self._results, strict=True)
+        ):
+            self._results, self._last = results, _merged(results)
+        return self._last
+
+    def forget(self) -> None:
+        """Read everything again next time."""
+        self._seen, self._scanners, self._results, self._last = None, {}, (), ScanResult()
+
+    def _installed(self) -> Iterator[tuple[str, Path]]:
+        switches = _table(_json(self._folder / _SETTINGS).get("enabledPlugins"))
+        plugins = _table(_json(self._folder / _LIST).get("plugins"))
+        for name, value in sorted(plugins.items()):
+            if switches.get(name) is False:
+                continue
+            installs = cast("list[object]", value) if isinstance(value, list) else [value]
+            for install in installs:
+                path = _table(install).get("installPath")
+                if isinstance(path, str) and Path(path).is_absolute() and "\0" not in path:
+                    yield name.partition("@")[0], Path(path)
+
+
+def _merged(results: tuple[ScanResult, ...]) -> ScanResult:
+    return ScanResult(
+        tuple(_qualified(scanned) for result in results for scanned in result.skills),
+        tuple(found for result in results for found in result.findings),
+        sources=tuple(source for result in results for source in result.sources),
+    )
+
+
+def _qualified(scanned: ScannedSkill) -> ScannedSkill:
+    """A plugin's skill is also named `plugin:skill`, as in Claude Code."""
+    skill = scanned.skill
+    full = f"{skill.source.name}:{skill.name}"
+    invocation = replace(skill.invocation, aliases=(*skill.invocation.aliases, full))
+    return ScannedSkill(replace(skill, invocation=invocation), scanned.file_id)
+
+
+def _json(path: Path) -> dict[str, object]:
+    """A file of the client; a broken one counts as empty."""
+    try:
+        data, _ = read_file(str(path), limit_bytes=_LIMIT_BYTES)
+        return _table(json.loads(data.decode("utf-8-sig")))
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _table(value: object) -> dict[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+# -- The sources of a project ---------------------------------------------------------------------
 
 
 class StoredSkillSwitches:
@@ -75,3 +165,33 @@ def scanners_of(
 def _home(environment: Mapping[str, str]) -> Path:
     given = environment.get("HOME") or environment.get("USERPROFILE")
     return Path(given) if given else paths.expanded("~")
+
+
+# -- Forced skills --------------------------------------------------------------------------------
+
+
+class ForcedSkills:
+    """The forced skills of one project, by name."""
+
+    def __init__(self, store: KeyValueStore, project: str, *, always: str = "") -> None:
+        self._store = store
+        self._space = f"skills.forced/{quote(clean(project), safe='')}"
+        self._always = _distinct(always.split(","))
+
+    def names(self, session: str | None = None) -> tuple[str, ...]:
+        """What is forced always, and in a session."""
+        return _distinct([*self._always, *(self.of_session(session) if session else ())])
+
+    def of_session(self, session: str) -> tuple[str, ...]:
+        """What is forced in this session alone."""
+        kept = self._store.get_value(self._space, session)
+        return tuple(one for one in kept if isinstance(one, str)) if isinstance(kept, list) else ()
+
+    def put(self, session: str, names: Sequence[str]) -> None:
+        """Force these in a session, in place of those before; none of them to end it."""
+        value: list[Json] = [*_distinct(names)]
+        self._store.put_value(self._space, session, value or None)
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.strip() for one in names if one.strip()))

@@ -8,13 +8,15 @@ result. Knows nothing of sources, files or text budgets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
-from wellkept.core.skills import InjectionPhase, Skill, SkillFormat
-from wellkept.core.text import fold
+from wellkept.core.skills import InjectionPhase, Skill, SkillFormat, SkillKind
+from wellkept.core.text import fold, words
 from wellkept.skills.globs import mentioned_paths
 from wellkept.skills.selection.detection import DetectedSkill, allows_phase
+from wellkept.skills.selection.lexical import summary_share
 from wellkept.skills.selection.scoring import (
     DEFAULT_PROFILE,
     FORCED,
@@ -197,3 +199,48 @@ def _folded(tags: Iterable[str]) -> frozenset[str]:
 def _notes(search: SkillSearch) -> tuple[str, ...]:
     problem = search.embeddings.problem
     return (f"Chosen by words alone: {problem}",) if problem else ()
+
+
+# -- The one skill worth naming unasked -----------------------------------------------------------
+
+
+MIN_SCORE: Final = 5.0
+MIN_SCORE_WORDS: Final = 3.5
+"""Without an embedder, whose part is missing from the score."""
+MIN_GAP: Final = 1.0
+MIN_SHARE: Final = 0.3
+MIN_WORDS: Final = 4
+MAX_WORDS: Final = 40
+_EXAMINED: Final = 20
+
+
+def hint_for(
+    search: SkillSearch,
+    prompt: str,
+    *,
+    phase: InjectionPhase | None = None,
+    files: Sequence[str] = (),
+    detected: Iterable[DetectedSkill] | None = None,
+) -> SkillChoice | None:
+    """The one skill to name at a prompt, or None."""
+    policy = SelectionPolicy(limit=_EXAMINED, min_score=0.0, phase=phase)
+    count = len(words(prompt))
+    if not 0 < count <= MAX_WORDS:
+        return None
+    found = select_skills(search, prompt, policy=policy, files=files, detected=detected).choices
+    named = [choice for choice in found if _names(prompt, choice.skill)]
+    if len(named) == 1:
+        return named[0]
+    own = [one for one in found if one.skill.source.kind is not SkillKind.BUILTIN]
+    if not own or count < MIN_WORDS:
+        return None
+    best, second = own[0], own[1].score if len(own) > 1 else 0.0
+    least = MIN_SCORE if search.embeddings.is_usable else MIN_SCORE_WORDS
+    is_clear = best.score >= least and best.score - second >= MIN_GAP
+    return best if is_clear and summary_share(best.skill, prompt) >= MIN_SHARE else None
+
+
+def _names(prompt: str, skill: Skill) -> bool:
+    """Whether the prompt has the name of a skill as it is written; a plain word is no name."""
+    name = fold(skill.name)
+    return "-" in name and name in fold(prompt)

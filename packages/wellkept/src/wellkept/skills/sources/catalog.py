@@ -7,21 +7,36 @@ nothing of which project is open.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from hashlib import sha256
+from typing import Final, Protocol
 
-from wellkept.core.ports.skills import SkillSwitches
+from wellkept.core.ports.skills import (
+    PromptDefinition,
+    PromptSource,
+    SkillDocuments,
+    SkillSwitches,
+    StoredSkill,
+)
 from wellkept.core.records import replace
 from wellkept.core.skills import (
     Skill,
     SkillClash,
     SkillFinding,
+    SkillFormat,
     SkillIndex,
+    SkillInvocation,
     SkillKind,
     SkillLimits,
+    SkillSource,
 )
+from wellkept.core.text import clean
+from wellkept.skills.documents.fields import usable_name
 from wellkept.skills.documents.finding_codes import finding
+from wellkept.skills.documents.reader import read_skill
+from wellkept.skills.sources.locations import GENERATED_PRIORITY, MCP_PRIORITY, TEAM_PRIORITY
 from wellkept.skills.sources.scanner import ScannedSkill, ScanResult
 
 
@@ -170,3 +185,85 @@ def _switched(skill: Skill, on: bool | None) -> Skill:
     if on is None or on == skill.enabled or skill.source.kind is SkillKind.MANAGED:
         return skill
     return replace(skill, enabled=on)
+
+
+# -- Sources that are no files --------------------------------------------------------------------
+
+
+GENERATED_SOURCE: Final = SkillSource(SkillKind.GENERATED, "store", GENERATED_PRIORITY)
+TEAM_SOURCE: Final = SkillSource(SkillKind.MANAGED, "team", TEAM_PRIORITY)
+
+
+class StoredSkillScanner:
+    """Skills in a store as a source."""
+
+    def __init__(self, stored: SkillDocuments, source: SkillSource = GENERATED_SOURCE) -> None:
+        self._stored = stored
+        self._source = source
+        self._documents: Sequence[StoredSkill] = ()
+        self._last = ScanResult()
+
+    def scan(self) -> ScanResult:
+        """Every stored document; the same object as before when nothing changed."""
+        documents = tuple(self._stored.documents())
+        if documents != self._documents:
+            self._documents = documents
+            skills = tuple(ScannedSkill(self._skill(document)) for document in documents)
+            self._last = ScanResult(skills, sources=(self._source,))
+        return self._last
+
+    def forget(self) -> None:
+        """Read everything again next time."""
+        self._documents, self._last = (), ScanResult()
+
+    def _skill(self, document: StoredSkill) -> Skill:
+        skill = read_skill(
+            document.text.encode("utf-8", errors="replace"),
+            source=self._source,
+            format=SkillFormat.FULL,
+            name=document.name,
+            modified_ns=document.modified_ns,
+        )
+        return replace(skill, name=document.name, enabled=document.enabled, note=document.note)
+
+
+class PromptScanner:
+    """Prompts of MCP servers as a source; their texts are requested when they are run."""
+
+    def __init__(self, prompts: PromptSource) -> None:
+        self._source = prompts
+        self._prompts: Sequence[PromptDefinition] = ()
+        self._last = ScanResult()
+
+    def scan(self) -> ScanResult:
+        """Every prompt; the same object as before when nothing changed."""
+        prompts = tuple(self._source.prompts())
+        if prompts != self._prompts:
+            self._prompts = prompts
+            skills = tuple(ScannedSkill(_prompt_skill(prompt)) for prompt in prompts)
+            sources = dict.fromkeys(scanned.skill.source for scanned in skills)
+            self._last = ScanResult(skills, sources=tuple(sources))
+        return self._last
+
+    def forget(self) -> None:
+        """Read everything again next time."""
+        self._prompts, self._last = (), ScanResult()
+
+
+def _prompt_skill(prompt: PromptDefinition) -> Skill:
+    """A prompt named `server:prompt`, with its arguments as the hint."""
+    hint = " ".join(f"<{a.name}>" if a.required else f"[{a.name}]" for a in prompt.arguments)
+    parts = [prompt.server, prompt.name, prompt.description]
+    parts += [f"{a.name}={a.description}={a.required}" for a in prompt.arguments]
+    digest = sha256(json.dumps(parts).encode()).hexdigest()
+    source = SkillSource(SkillKind.MCP, clean(prompt.server), MCP_PRIORITY)
+    return Skill(
+        name=usable_name(f"{prompt.server}:{prompt.name}") or "unnamed",
+        description=clean(prompt.description.strip()),
+        body="",
+        source=source,
+        priority=source.priority,
+        format=SkillFormat.PROMPT,
+        sha256=digest,
+        invocation=SkillInvocation(argument_hint=clean(hint) or None),
+    )

@@ -19,8 +19,13 @@ from wellkept.skills.documents.atomic_write import write_atomically
 from wellkept.skills.documents.finding_codes import finding
 from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES
 from wellkept.skills.documents.reader import read_skill
-from wellkept.skills.sources.fingerprints import current_fingerprint, unchanged
-from wellkept.skills.sources.scanner import ScannedSkill, ScanResult, read_file
+from wellkept.skills.sources.scanner import (
+    ScannedSkill,
+    ScanResult,
+    current_fingerprint,
+    read_file,
+    unchanged,
+)
 
 REMOTE_PRIORITY: Final = 120
 _PINS: Final = "pins.json"

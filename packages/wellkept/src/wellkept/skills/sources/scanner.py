@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -22,15 +22,46 @@ from wellkept.skills.documents.finding_codes import finding
 from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES
 from wellkept.skills.documents.reader import read_skill
 from wellkept.skills.safe_paths import is_inside
-from wellkept.skills.sources.fingerprints import (
-    MISSING,
-    Fingerprint,
-    current_fingerprint,
-    fingerprint_of,
-    stable_fingerprint,
-    unchanged,
-)
 from wellkept.skills.sources.locations import FolderShape, SkillLocation
+
+Fingerprint: TypeAlias = tuple[int, int, int, int, int]
+UNSTABLE: Final[Fingerprint] = (-1, -1, -1, -1, -1)
+MISSING: Final[Fingerprint] = (0, 0, 0, 0, 0)
+CLOCK_STEP_NS: Final = 2_000_000_000
+"""FAT stores times in steps of two seconds; nothing in use is coarser."""
+
+
+def fingerprint_of(status: os.stat_result) -> Fingerprint:
+    """The fingerprint of a stat result."""
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
+
+
+def stable_fingerprint(fingerprint: Fingerprint, *, seen_ns: int) -> Fingerprint:
+    """The fingerprint, or `UNSTABLE` when it was taken too soon after the last write."""
+    return UNSTABLE if fingerprint[3] > seen_ns - CLOCK_STEP_NS else fingerprint
+
+
+def current_fingerprint(path: str) -> Fingerprint:
+    """The fingerprint of a path as it is now, links followed."""
+    try:
+        return fingerprint_of(os.stat(path))  # noqa: PTH116 - a thousand of these in a few milliseconds
+    except (OSError, ValueError):
+        return MISSING
+
+
+def unchanged(fingerprints: Iterable[tuple[str, Fingerprint]]) -> bool:
+    """Whether all paths have the same fingerprints as before."""
+    return all(current_fingerprint(path) == fingerprint for path, fingerprint in fingerprints)
+
+
+# -- Scanning -------------------------------------------------------------------------------------
+
 
 SKILL_FILES: Final = ("SKILL.md", "skill.md")
 CONVENTION_FILES: Final = frozenset(
