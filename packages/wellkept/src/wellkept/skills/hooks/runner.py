@@ -69,7 +69,7 @@ class ListedHook:
 
 
 @record(kw_only=True)
-class HookResult:
+class _HookResult:
     """The result of one hook; `message` is for display."""
 
     skill: str
@@ -87,7 +87,7 @@ class HookReport:
     """The results of an event. Blocked means: before a tool, do not run it; after one, tell the
     model; at a stop, continue."""
 
-    results: tuple[HookResult, ...] = ()
+    results: tuple[_HookResult, ...] = ()
 
     @property
     def is_blocked(self) -> bool:
@@ -229,7 +229,7 @@ class SkillHooks:
         names = self.in_use(session) if skills is None else tuple(skills)
         return HookReport(tuple(self._results(names, call)))
 
-    def _results(self, names: Sequence[str], call: _HookCall) -> Iterator[HookResult]:
+    def _results(self, names: Sequence[str], call: _HookCall) -> Iterator[_HookResult]:
         if not names:
             return
         index, agreed = self._index(), self._trust.trusted(self._root)
@@ -245,7 +245,7 @@ class SkillHooks:
 
     def _run_all(
         self, skill: Skill, hooks: Sequence[SkillHook], call: _HookCall
-    ) -> Iterator[HookResult]:
+    ) -> Iterator[_HookResult]:
         for hook in hooks:
             if not _fits(hook, call):
                 continue
@@ -336,12 +336,12 @@ def _stdin(skill: Skill, call: _HookCall, root: Path) -> bytes:
 # -- Results -------------------------------------------------------------------------------------
 
 
-def _refused(skill: Skill, hook: SkillHook, state: HookState) -> HookResult:
+def _refused(skill: Skill, hook: SkillHook, state: HookState) -> _HookResult:
     why = {
         HookState.CHANGED: "changed since its hooks were trusted",
         HookState.UNREADABLE: "has files that cannot be read",
     }.get(state, "has hooks that are not trusted")
-    return HookResult(
+    return _HookResult(
         skill=skill.name,
         hook=hook,
         status=HookStatus.NOT_TRUSTED,
@@ -350,11 +350,11 @@ def _refused(skill: Skill, hook: SkillHook, state: HookState) -> HookResult:
     )
 
 
-def _result(skill: Skill, hook: SkillHook, run: HookRun) -> HookResult:
+def _result(skill: Skill, hook: SkillHook, run: HookRun) -> _HookResult:
     status, message = _judged(run)
     if status not in (HookStatus.DONE, HookStatus.BLOCKED):
         message = f"The {hook.event.value} hook of the skill {skill.name} failed: {message}"
-    return HookResult(
+    return _HookResult(
         skill=skill.name,
         hook=hook,
         status=status,

@@ -49,7 +49,7 @@ _REQUEST = re.compile(r'^- A request like "(.+)"$', re.MULTILINE)
 
 
 @record
-class SimilarSkill:
+class _SimilarSkill:
     """The most similar skill, its score, and the threshold for the same purpose."""
 
     skill: Skill
@@ -64,7 +64,7 @@ class SimilarSkill:
 
 def most_similar(
     skill: Skill, others: Sequence[Skill], *, embedder: Embedder | None, cutoff: float
-) -> SimilarSkill | None:
+) -> _SimilarSkill | None:
     """The most similar other skill; None when there are no others."""
     if not others:
         return None
@@ -73,7 +73,7 @@ def most_similar(
     limit = cutoff if scores else WORDS_CUTOFF
     scores = scores or [_word_similarity(_purpose(skill), text) for text in texts]
     best = max(range(len(others)), key=lambda number: scores[number])
-    return SimilarSkill(others[best], scores[best], limit)
+    return _SimilarSkill(others[best], scores[best], limit)
 
 
 def _purpose(skill: Skill) -> str:
@@ -274,7 +274,7 @@ class SkillGenerator:
         known = next((s for s in self._library.all() if session.id in s.session_ids), None)
         return f"the skill {known.name!r} was generated from it" if known else None
 
-    def _nearest(self, draft: SkillDraft, made: Sequence[GeneratedSkill]) -> SimilarSkill | None:
+    def _nearest(self, draft: SkillDraft, made: Sequence[GeneratedSkill]) -> _SimilarSkill | None:
         engine = self._services.engine
         rejected = [s for s in self._library.all() if s.review is SkillReview.REJECTED]
         stored = [read_generated(s.text, name=s.name) for s in (*rejected, *made)]

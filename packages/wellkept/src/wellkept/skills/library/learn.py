@@ -91,7 +91,7 @@ def _is_commit_lost(commit: str, folder: str | None) -> bool:
 
 
 @record(kw_only=True)
-class LearnReport:
+class _LearnReport:
     """Skills that were generated, and those that were disabled."""
 
     made: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class LearnReport:
 
 def judge_skills(
     skills: Skills, session: SessionRecord, history: SessionHistory, *, suggest: bool
-) -> LearnReport:
+) -> _LearnReport:
     """Judge the skills that a session of this project used; `suggest` may make one of it."""
     verdict = judge_session(history).verdict
     succeeded = None if verdict is SessionVerdict.UNPROVEN else verdict is SessionVerdict.SUCCESS
@@ -109,7 +109,7 @@ def judge_skills(
         session.id, used=skills_called(history), used_by=session.client, succeeded=succeeded
     )
     made = skills.generator.suggest(session.id).made if suggest else ()
-    return LearnReport(
+    return _LearnReport(
         made=tuple(skill.name for skill in made), switched_off=tuple(skill.name for skill in off)
     )
 
@@ -129,7 +129,7 @@ def learn_from(
     session_ids: Sequence[str],
     *,
     skills_of: Callable[[SessionRecord], AbstractContextManager[Skills]],
-) -> LearnReport:
+) -> _LearnReport:
     """Judge the skills that sessions used and, if enabled in the settings, suggest new ones.
 
     `skills_of` opens the skills of a session's own project.
@@ -154,4 +154,4 @@ def learn_from(
                 off += one.switched_off
         except WellkeptError as error:
             problems.append(f"Learning skills from session {session_id} failed: {error.message}")
-    return LearnReport(made=tuple(made), switched_off=tuple(off), problems=tuple(problems))
+    return _LearnReport(made=tuple(made), switched_off=tuple(off), problems=tuple(problems))

@@ -56,7 +56,7 @@ class SkillSearch:
 
     def __init__(self, skills: Sequence[Skill], *, embedder: Embedder | None = None) -> None:
         self.skills = tuple(skills)
-        self.embeddings = SkillEmbeddings(self.skills, embedder)
+        self.embeddings = _SkillEmbeddings(self.skills, embedder)
 
     @cached_property
     def words(self) -> WordIndex:
@@ -186,7 +186,7 @@ def profile_named(name: str) -> Profile:
 _BODY_CHARS = 600
 
 
-class SkillEmbeddings:
+class _SkillEmbeddings:
     """The vectors of a set of skills."""
 
     def __init__(self, skills: Sequence[Skill], embedder: Embedder | None) -> None:

@@ -62,7 +62,7 @@ _USUAL: Final = {SkillKind.EXTERNAL: EXTERNAL_PRIORITY, SkillKind.USER: LISTED_U
 
 
 @record(kw_only=True)
-class ListedSkill:
+class _ListedSkill:
     """One skill of a list: in a folder, or at a URL."""
 
     name: str
@@ -78,7 +78,7 @@ class ListedSkill:
 class SkillList:
     """The contents of a list file, and what is wrong with it."""
 
-    skills: tuple[ListedSkill, ...] = ()
+    skills: tuple[_ListedSkill, ...] = ()
     findings: tuple[SkillFinding, ...] = ()
     limits: SkillLimits = SkillLimits()
     is_cached: bool = True
@@ -103,7 +103,7 @@ class _ListReader:
         self._sources: Mapping[str, object] = {}
         self._ranges = dict(PRIORITY_RANGES)
 
-    def read(self, data: bytes) -> Iterator[ListedSkill]:
+    def read(self, data: bytes) -> Iterator[_ListedSkill]:
         try:
             whole: object = json.loads(data.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
@@ -152,7 +152,7 @@ class _ListReader:
             return None
         return value
 
-    def _by_list(self, skills: list[object]) -> Iterator[ListedSkill]:
+    def _by_list(self, skills: list[object]) -> Iterator[_ListedSkill]:
         """`skills.json`: each item has a name and a path or a URL."""
         source = SkillSource(SkillKind.USER, "skills.json", LISTED_USER_PRIORITY, self._folder)
         for item in skills:
@@ -163,7 +163,7 @@ class _ListReader:
                 continue
             yield from self._skill(name, entry, source, _text(entry, "path"), _text(entry, "url"))
 
-    def _by_name(self, skills: dict[str, object]) -> Iterator[ListedSkill]:
+    def _by_name(self, skills: dict[str, object]) -> Iterator[_ListedSkill]:
         """`external-skills.json`: a name, a source, and a path inside that source."""
         for name, value in skills.items():
             entry = _table(value)
@@ -184,7 +184,7 @@ class _ListReader:
         source: SkillSource,
         path: str | None,
         url: str | None,
-    ) -> Iterator[ListedSkill]:
+    ) -> Iterator[_ListedSkill]:
         usable = usable_name(name)
         folder = self._inside(path) if path else None
         if not usable or (folder is None and not url):
@@ -192,7 +192,7 @@ class _ListReader:
                 self._report("source-broken", f"The skill {name[:60]!r} has no path and no url.")
             return
         detect = _table(entry.get("detect"))
-        yield ListedSkill(
+        yield _ListedSkill(
             name=usable,
             source=source,
             priority=self._priority(entry, source),
@@ -283,7 +283,7 @@ class ListScanner:
         self._remote = RemoteScanner(copies) if copies else None
         self._fingerprint: Fingerprint | None = None
         self._list = SkillList()
-        self._scanners: dict[ListedSkill, FolderScanner] = {}
+        self._scanners: dict[_ListedSkill, FolderScanner] = {}
         self._results: list[ScanResult] = []
         self._last = ScanResult()
 
@@ -320,7 +320,7 @@ class ListScanner:
             return SkillList(findings=(replace(note, path=self._path),))
         return read_list(data, path=self._path, boundary=self._boundary)
 
-    def _scanner(self, listed: ListedSkill) -> FolderScanner:
+    def _scanner(self, listed: _ListedSkill) -> FolderScanner:
         folder = listed.folder or self._path.parent
         return FolderScanner(SkillLocation(listed.source, folder, FolderShape.ONE, self._boundary))
 
@@ -345,7 +345,7 @@ class ListScanner:
             tuple(skills), tuple(findings), sources=tuple(sources), limits=self._list.limits
         )
 
-    def _copy(self, listed: ListedSkill) -> ScannedSkill | None:
+    def _copy(self, listed: _ListedSkill) -> ScannedSkill | None:
         """The accepted copy of a URL."""
         if self._copies is None or self._remote is None or listed.url is None:
             return None
@@ -356,11 +356,11 @@ class ListScanner:
         path = self._copies.path(pin) if pin else None
         return next((s for s in self._remote.scan().skills if path and s.skill.path == path), None)
 
-    def _missing(self, listed: ListedSkill) -> SkillFinding:
+    def _missing(self, listed: _ListedSkill) -> SkillFinding:
         message = f"The listed skill {listed.name!r} is not in {listed.folder}."
         return replace(finding("source-missing", message), path=self._path)
 
-    def _waiting(self, listed: ListedSkill) -> SkillFinding:
+    def _waiting(self, listed: _ListedSkill) -> SkillFinding:
         message = (
             f"The listed skill {listed.name!r} was not fetched yet; "
             f"run `wellkept skill new --url {listed.url}`."
@@ -368,7 +368,7 @@ class ListScanner:
         return replace(finding("remote-waiting", message), path=self._path)
 
 
-def _as_listed(scanned: ScannedSkill, listed: ListedSkill) -> ScannedSkill:
+def _as_listed(scanned: ScannedSkill, listed: _ListedSkill) -> ScannedSkill:
     """The skill with the name, priority and rules of its list."""
     skill = scanned.skill
     own = () if skill.name == listed.name else (skill.name,)
