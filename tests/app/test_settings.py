@@ -21,8 +21,8 @@ from wellkept.core.settings.sources import (
 )
 from wellkept.core.settings.toml_file import MAX_BYTES, read_entries
 from wellkept.memory.recall.requests import DEFAULT_MIN_SCORE, DEFAULT_PROFILE
+from wellkept.models import http as requests
 from wellkept.models.embedders.settings import CHOICES, DEFAULT_DIMENSION
-from wellkept.models.http import real_requests
 
 pytestmark = pytest.mark.feature("A3")
 
@@ -181,7 +181,7 @@ def test_a_bad_environment_variable_is_named(tmp_path: Path) -> None:
 def test_variables_that_are_no_settings_are_noticed() -> None:
     environment = {"WELLKEPT_HOME": "/x", "WELLKEPT_RECAL_LIMIT": "3", "WELLKEPT_DEBUG": "1"}
     assert unknown_variables(environment) == ["WELLKEPT_RECAL_LIMIT"]
-    assert unknown_variables({real_requests.VARIABLE: "1"}) == []
+    assert unknown_variables({requests.VARIABLE: "1"}) == []
 
 
 def test_a_typed_value_is_parsed_by_its_rule() -> None:

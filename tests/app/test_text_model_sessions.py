@@ -18,8 +18,8 @@ from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.api.learning import drain_and_learn
 from wellkept.core.query import Filter
 from wellkept.core.settings.model import Settings
+from wellkept.models.chat.text import CLIENTS
 from wellkept.models.headless.clients import headless_client
-from wellkept.models.text_models.settings import CLIENTS
 from wellkept.observe.observer.drain import drain_spool
 from wellkept.observe.observer.spool_folder import SpoolFolder
 

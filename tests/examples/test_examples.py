@@ -153,7 +153,8 @@ def test_only_the_memory_with_another_framework(run: Run, project: Path) -> None
 def test_every_example_is_run_here_and_listed() -> None:
     adapters = (EXAMPLES.parent / "packages/wellkept-adapters/tests").rglob("test_*.py")
     generic = EXAMPLES.parent / "tests/clients/test_generic.py"
-    tests = [Path(__file__), generic, *adapters]
+    journeys = EXAMPLES.parent / "tests/journeys/test_i_integrations.py"
+    tests = [Path(__file__), generic, journeys, *adapters]
     own = "".join(path.read_text("utf-8") for path in tests)
     listed = (EXAMPLES / "README.md").read_text("utf-8")
     for path in EXAMPLES.glob("*.py"):

@@ -19,7 +19,7 @@ from tests.support.model_hub import FakeModelHub
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.models import EmbeddingChoice, downloaded_models, open_embedder, plan_embedding
 from wellkept.models.downloaded_models import download, downloaded_model, remove, usable_model
-from wellkept.models.rerankers.cross_encoder import CrossEncoderReranker
+from wellkept.models.rerankers import CrossEncoderReranker
 
 pytestmark = [
     pytest.mark.feature("B4", "B7"),
@@ -329,7 +329,7 @@ def test_a_local_model_reports_to_nobody(hub: FakeModelHub, tmp_path: Path):
     download(RERANKER, tmp_path / "models")
     code = (
         "import sys; from pathlib import Path;"
-        "from wellkept.models.rerankers.cross_encoder import CrossEncoderReranker as R;"
+        "from wellkept.models.rerankers import CrossEncoderReranker as R;"
         "print(R(sys.argv[1], Path(sys.argv[2])).scores('where', ['vault', 'tree']))"
     )
     words = [sys.executable, "-c", code, RERANKER, str(tmp_path / "models")]

@@ -11,9 +11,9 @@ import pytest
 
 from tests.providers.fake_clients import FakeClient, answers
 from wellkept.core.errors import ProviderError
+from wellkept.models.chat.text import CLIENTS
 from wellkept.models.headless.clients import HeadlessClient, headless_client
 from wellkept.models.headless.model import FIRST_LINE
-from wellkept.models.text_models.settings import CLIENTS
 
 pytestmark = [
     pytest.mark.feature("C10"),

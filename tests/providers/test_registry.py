@@ -117,7 +117,7 @@ def test_minilm_chosen_by_name_is_used():
 def test_a_missing_http_client_says_what_to_install():
     code = (
         "import sys; sys.modules['httpx2'] = None\n"
-        "from wellkept.models.http.client import Endpoint, get_json\n"
+        "from wellkept.models.http import Endpoint, get_json\n"
         "try: get_json(Endpoint('http://127.0.0.1:9'), '/x')\n"
         "except Exception as error: print(type(error).__name__, error)\n"
     )

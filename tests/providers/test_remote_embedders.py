@@ -10,16 +10,16 @@ import pytest
 from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.ports.models import Embedder
-from wellkept.models.embedders.ollama import (
+from wellkept.models.embedders.remote import (
     OllamaEmbedder,
+    OpenAICompatibleEmbedder,
     has_model,
     installed_models,
     server_url,
 )
-from wellkept.models.embedders.openai import OpenAICompatibleEmbedder
 from wellkept.models.embedders.words import cosine, unpack
-from wellkept.models.http.client import NO_RETRIES, Endpoint, Retries
-from wellkept.models.rerankers.http import HttpReranker
+from wellkept.models.http import NO_RETRIES, Endpoint, Retries
+from wellkept.models.rerankers import HttpReranker
 
 pytestmark = pytest.mark.feature("B4")
 

@@ -13,7 +13,7 @@ from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.records import record
 from wellkept.core.team.records import TeamPolicy, policy_from_json
-from wellkept.models.http.client import NO_RETRIES, Endpoint, get_json, post_json
+from wellkept.models.http import NO_RETRIES, Endpoint, get_json, post_json
 from wellkept_team.sharing.team_entry import Pulled, PushItem, PushResult, TeamChange
 
 TIMEOUT_S = 20.0

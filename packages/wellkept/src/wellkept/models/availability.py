@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from wellkept.core.errors import ProviderError
 from wellkept.models.downloaded_models import usable_model
-from wellkept.models.embedders import ollama, openai
+from wellkept.models.embedders import remote
 from wellkept.models.embedders.settings import (
     AUTOMATIC,
     BUNDLED,
@@ -23,7 +23,7 @@ from wellkept.models.embedders.settings import (
     TierStatus,
     chosen_model,
 )
-from wellkept.models.http.client import NO_RETRIES, Endpoint
+from wellkept.models.http import NO_RETRIES, Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,9 +41,9 @@ def endpoint_of(tier: str, choice: EmbeddingChoice, environment: Mapping[str, st
     """The server of a remote tier; a base URL in the settings belongs to the chosen tier."""
     if tier == "ollama":
         configured = choice.base_url if choice.name == "ollama" else None
-        return Endpoint(configured or ollama.server_url(environment), timeout_s=choice.timeout_s)
+        return Endpoint(configured or remote.server_url(environment), timeout_s=choice.timeout_s)
     return Endpoint(
-        choice.base_url or openai.DEFAULT_URL,
+        choice.base_url or remote.OPENAI_URL,
         api_key=choice.api_key or environment.get(_KEY_VARIABLE) or None,
         timeout_s=choice.timeout_s,
     )
@@ -74,7 +74,7 @@ def _check_ollama(choice: EmbeddingChoice, environment: Mapping[str, str]) -> tu
     if not is_listening(server):
         return False, f"no Ollama server at {server.shown_url}"
     probe = Endpoint(server.base_url, timeout_s=_PROBE_TIMEOUT_S, retries=NO_RETRIES)
-    if ollama.has_model(probe, model):
+    if remote.has_model(probe, model):
         return True, f"the Ollama server at {server.shown_url} has {model}"
     return False, f"the Ollama server at {server.shown_url} lacks it; run: ollama pull {model}"
 

@@ -1,7 +1,12 @@
 """Models that can be had from the hub: which there are, and the download of one.
 
-Invariants: nothing else of Wellkept asks the hub; every file is compared with the size and hash
-that the hub states before any of it counts; an interrupted download goes on where it ended.
+What every model on this machine needs stands here too: silence towards others, and errors of ours.
+ONNX Runtime reports to its maker unless told not to before it is loaded, and leaves a device id in
+the home folder; the hub's client adds what it runs in to its requests.
+
+Invariants: fastembed is imported only after `keep_quiet`; nothing else of Wellkept asks the hub;
+every file is compared with the size and hash that the hub states before any of it counts; an
+interrupted download goes on where it ended.
 """
 
 from __future__ import annotations
@@ -12,7 +17,8 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
@@ -24,12 +30,10 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener, urlopen
 
-from wellkept.core.errors import ProviderError, UsageError
+from wellkept.core.errors import ProviderError, UsageError, WellkeptError
 from wellkept.core.records import record
 from wellkept.core.types import Progress
-from wellkept.models.http.client import Endpoint
-from wellkept.models.http.real_requests import check_allowed
-from wellkept.models.model_runtime import first_line, keep_quiet
+from wellkept.models.http import Endpoint, check_allowed
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
@@ -41,6 +45,7 @@ Kind = Literal["embedding", "reranker"]
 KINDS: Final[tuple[Kind, ...]] = ("embedding", "reranker")
 INSTALL_HINT: Final = "Run: pip install 'wellkept[models]'"
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+_QUIET: Final = ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY")
 _ANSWER_WITHIN_S = 20.0
 _ATTEMPTS = 3
 _BLOCK_BYTES = 1 << 20
@@ -52,6 +57,30 @@ _READ_WITH_ANY = (
     "special_tokens_map.json",
     "preprocessor_config.json",
 )
+
+
+def keep_quiet() -> None:
+    """Switch the reports of the runtime and of the hub's client off."""
+    for name in _QUIET:
+        os.environ[name] = "1"
+
+
+@contextmanager
+def running(model: str) -> Generator[None, None, None]:
+    """Load or run a model; whatever its libraries raise becomes a `ProviderError`."""
+    try:
+        yield
+    except WellkeptError:
+        raise
+    except Exception as error:  # every library below has errors of its own
+        raise ProviderError(
+            f"The model {model} failed: {first_line(error)}", hint="Run: wellkept doctor"
+        ) from error
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text, or its kind."""
+    return str(error).strip().split("\n", 1)[0][:200] or type(error).__name__
 
 
 @record

@@ -68,10 +68,10 @@ def local_reranker(
     It is looked for at its first use.
     """
     if name == "minilm":
-        from wellkept.models.rerankers.by_vectors import VectorReranker
+        from wellkept.models.rerankers import VectorReranker
 
         return VectorReranker(name, lambda: _minilm(database), limit_s=limit_s)
-    from wellkept.models.rerankers.cross_encoder import CrossEncoderReranker
+    from wellkept.models.rerankers import CrossEncoderReranker
 
     return CrossEncoderReranker(name, paths.models_folder(environment), limit_s=limit_s)
 

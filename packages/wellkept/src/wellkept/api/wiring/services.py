@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from wellkept.core.settings.model import Settings
     from wellkept.core.team.records import TeamPolicy
     from wellkept.core.types import MemoryType
+    from wellkept.models.chat.text import ChatChoice
     from wellkept.models.embedders.settings import EmbeddingChoice
-    from wellkept.models.text_models.settings import ChatChoice
     from wellkept.project.resolver import ProjectIdentity
 
 DATABASE_NAME = "memory.db"
@@ -473,7 +473,7 @@ class Services:
     @cached_property
     def chat_choice(self) -> ChatChoice:
         """The chat model in the settings."""
-        from wellkept.models.text_models.settings import ChatChoice
+        from wellkept.models.chat.text import ChatChoice
 
         known = self.settings
         return ChatChoice(
@@ -491,7 +491,7 @@ class Services:
         which is noted."""
         if choice.provider == "none":
             return None
-        from wellkept.models.text_models.settings import open_chat_model
+        from wellkept.models.chat.text import open_chat_model
 
         try:
             return open_chat_model(choice, self.environment)
@@ -511,8 +511,8 @@ class Services:
             return local_reranker(
                 known.reranker_name, self.environment, self.path, limit_s=RERANKER_LIMIT_S
             )
-        from wellkept.models.http.client import NO_RETRIES, Endpoint
-        from wellkept.models.rerankers.http import HttpReranker
+        from wellkept.models.http import NO_RETRIES, Endpoint
+        from wellkept.models.rerankers import HttpReranker
 
         endpoint = Endpoint(
             known.reranker_base_url,

@@ -11,7 +11,7 @@ from wellkept.api.wiring.settings_file import write_entry
 from wellkept.core.errors import ProviderError
 from wellkept.core.records import record
 from wellkept.core.settings import paths
-from wellkept.models.text_models.settings import (
+from wellkept.models.chat.text import (
     CHOICES,
     CLIENTS,
     ChatChoice,

@@ -1,9 +1,9 @@
-"""Chat models for agents: streamed, with tools and thinking, over the vendors' own SDKs.
+"""Chat models: streamed with tools and thinking for agents, one question at a time for sessions.
 
-`open_model` in `open` is the way in; `data/models.toml` lists vendors, context sizes and
-capabilities, and a user's own file adds to it. One module per wire protocol (`anthropic`, `openai`)
-with its translation beside it (`anthropic_messages`, `openai_messages`); `attempts` holds retries
-and time limits, `failures` turns the SDKs' errors into ours.
+`open_model` in `open` is an agent's way in, `open_chat_model` in `text` that of whoever asks one
+question. Each protocol (`anthropic`, `openai`) is written once; `wire` says what one is, `calls`
+streams it with retries and time limits. `data/models.toml` lists vendors, context sizes and
+capabilities, and a user's own file adds to it.
 
 Invariants: an API key is in no message, log or repr; a key of one vendor is never sent to another;
 redirects are refused.

@@ -10,28 +10,19 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import ProviderError, UsageError
-from wellkept.core.records import record, replace
+from wellkept.core.records import replace
 from wellkept.models.chat.catalog import ModelCatalog, ModelRow, load_catalog
 from wellkept.models.chat.settings import AgentModelSettings
-from wellkept.models.http.client import Endpoint
+from wellkept.models.http import Endpoint
 
 if TYPE_CHECKING:
     from wellkept.core.chat.messages import ModelChunk, ModelInfo, ModelRequest
     from wellkept.core.ports.agent_model import AgentModel
-    from wellkept.models.chat.attempts import Report
+    from wellkept.models.chat.calls import Report
     from wellkept.models.chat.catalog import ProviderPreset
+    from wellkept.models.chat.wire import Wire
 
 _OLLAMA_WINDOW = "OLLAMA_CONTEXT_LENGTH"
-
-
-@record
-class ModelStatus:
-    """Whether a vendor's models can be used on this machine, and why (not)."""
-
-    provider: str
-    available: bool
-    reason: str
-    default_model: str
 
 
 def open_model(
@@ -58,14 +49,6 @@ def open_model(
         return _same_vendor(wanted, preset, catalog)
 
     return ModelWithOverrides(opened(model), opened=opened, known=known, problem=problem)
-
-
-def model_statuses(
-    environment: Mapping[str, str], settings: AgentModelSettings | None = None
-) -> list[ModelStatus]:
-    """Which vendors could be used; nothing is sent to find out."""
-    catalog = load_catalog(settings.models_file if settings else None)
-    return [_status(catalog.preset(name), environment) for name in catalog.providers()]
 
 
 def _parsed(name: str, catalog: ModelCatalog) -> tuple[ProviderPreset, str]:
@@ -99,7 +82,7 @@ def _endpoint(
         (environment[name] for name in preset.url_variables if environment.get(name)), None
     )
     if preset.name == "ollama":
-        from wellkept.models.embedders.ollama import server_url
+        from wellkept.models.embedders.remote import server_url
 
         from_environment = f"{server_url(environment).rstrip('/')}/v1"
     base_url = settings.base_url or from_environment or preset.base_url
@@ -149,38 +132,30 @@ def _made(
     settings: AgentModelSettings,
     report: Report | None,
 ) -> AgentModel:
-    if find_spec(preset.protocol) is None or find_spec("httpx2") is None:
+    if find_spec("httpx2") is None:
         raise ProviderError(
-            f"{preset.name} needs the package {preset.protocol}.",
-            hint="Run: pip install 'wellkept[agent]'",
+            f"{preset.name} needs the package httpx2.", hint="Run: pip install 'wellkept[agent]'"
         )
-    if preset.protocol == "anthropic":
-        from wellkept.models.chat.anthropic import AnthropicModel
+    from wellkept.models.chat.calls import HttpChatModel
 
-        return AnthropicModel(endpoint, row=row, preset=preset, settings=settings, report=report)
-    from wellkept.models.chat.openai import OpenAIModel
-
-    return OpenAIModel(endpoint, row=row, preset=preset, settings=settings, report=report)
-
-
-def _status(preset: ProviderPreset, environment: Mapping[str, str]) -> ModelStatus:
-    if preset.name == "ollama":
-        from wellkept.models.availability import is_listening
-
-        endpoint = _endpoint(preset, AgentModelSettings(), environment)
-        if not endpoint.is_loopback:
-            reason, available = f"{endpoint.shown_url} is another machine; not contacted", True
-        else:
-            available = is_listening(endpoint)
-            reason = "answers at" if available else "no server at"
-            reason = f"{reason} {endpoint.shown_url}"
-        return ModelStatus(preset.name, available, reason, preset.default_model)
-    found = next((v for v in preset.key_variables if environment.get(v)), None)
-    wanted = " or ".join(preset.key_variables)
-    reason = f"uses the key in {found}" if found else f"needs {wanted or 'a key in the settings'}"
-    return ModelStatus(
-        preset.name, found is not None or not preset.needs_key, reason, preset.default_model
+    return HttpChatModel(
+        wire_of(endpoint, row, preset),
+        row.info,
+        settings=settings,
+        cuts_silently=preset.cuts_silently,
+        report=report,
     )
+
+
+def wire_of(endpoint: Endpoint, row: ModelRow, preset: ProviderPreset) -> Wire:
+    """The protocol that a vendor speaks, for one model."""
+    if preset.protocol == "anthropic":
+        from wellkept.models.chat.anthropic import AnthropicWire
+
+        return AnthropicWire(endpoint, row)
+    from wellkept.models.chat.openai import OpenAIWire
+
+    return OpenAIWire(endpoint, row, preset)
 
 
 # -- Override -------------------------------------------------------------------------------------

@@ -1,21 +1,21 @@
-"""Models behind OpenAI's chat completions, over OpenAI's SDK: OpenAI, DeepSeek, Qwen, GLM, Ollama,
-Gemini's compatible endpoint, and any other server that speaks it."""
+"""OpenAI's chat completions, as OpenAI, DeepSeek, Qwen, GLM, Ollama and Gemini speak them.
+
+Messages of the same role that follow one another are merged: several servers demand that roles
+alternate, and none minds. The session-memory layer is thereby the beginning of the first user
+message. Invariant: the same messages become the same bytes.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
-import openai
-from openai import AsyncOpenAI
-
 from wellkept.core.chat.messages import (
+    ImagePart,
     Message,
     ModelChunk,
-    ModelInfo,
     ModelRequest,
     ModelResponse,
     ModelUsage,
@@ -29,30 +29,24 @@ from wellkept.core.chat.messages import (
     ThinkingRequest,
     ToolCallChunk,
     ToolCallPart,
+    ToolDefinition,
     new_message_id,
 )
-from wellkept.core.errors import ContextTooLongError
 from wellkept.core.records import record
-from wellkept.models.chat import openai_messages as wire
-from wellkept.models.chat.attempts import (
-    Attempts,
-    LeftOut,
-    Report,
-    broken_off,
-    check_stream,
-)
 from wellkept.models.chat.catalog import ModelRow, ProviderPreset
-from wellkept.models.chat.connection import (
-    http_client,
-    output_limit,
-    stray_headers,
-    wire_names,
+from wellkept.models.chat.wire import (
+    BEGINNING,
+    EMPTY,
+    NO_IMAGE,
+    Block,
+    LeftOut,
+    ToolNames,
+    arguments_object,
+    call_id,
 )
-from wellkept.models.chat.failures import TRANSPORT_ERRORS, cut_off
-from wellkept.models.chat.settings import AgentModelSettings
-from wellkept.models.chat.tool_names import ToolNames
-from wellkept.models.http.client import Endpoint
+from wellkept.models.http import Endpoint, string, table, tables
 
+_IMAGES_OF_RESULTS = "Images of the tool results above:"
 _STOPS = {
     "tool_calls": StopReason.TOOLS,
     "function_call": StopReason.TOOLS,
@@ -63,132 +57,68 @@ _STOPS = {
 _BROKEN = frozenset({"insufficient_system_resource", "network_error", "error"})
 
 
-class OpenAIModel:
-    """One model at one endpoint."""
+class OpenAIWire:
+    """Requests for one model at one endpoint."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        row: ModelRow,
-        preset: ProviderPreset,
-        settings: AgentModelSettings,
-        report: Report | None = None,
-    ) -> None:
-        self._endpoint = endpoint
+    def __init__(self, endpoint: Endpoint, row: ModelRow, preset: ProviderPreset) -> None:
+        self.endpoint = endpoint
+        self.path = "/chat/completions"
+        self.thinking_headers: Mapping[str, str] = {}
+        self.streaming: Block = {"stream": True, "stream_options": {"include_usage": True}}
         self._row = row
         self._preset = preset
-        self._settings = settings
         is_vendor = urlsplit(endpoint.base_url).hostname == urlsplit(preset.base_url).hostname
         # OpenAI renamed the field for its newer models; other servers know only the old name.
         self._limit_field = preset.limit_field if is_vendor else "max_tokens"
-        self._attempts = Attempts(
-            what=f"{preset.name}:{row.info.name} at {endpoint.shown_url}",
-            settings=settings,
-            errors=(openai.OpenAIError, *TRANSPORT_ERRORS),
-            api_key=endpoint.api_key,
-            left_out=set(),
-            report=report,
-        )
 
-    @property
-    def info(self) -> ModelInfo:
-        return self._row.info
+    def answer(self, names: ToolNames) -> _Answer:
+        """An answer that is to come."""
+        return _Answer(names)
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
-        """Stream an answer."""
-        self._refuse_what_would_be_cut(request)
-
-        def call(left_out: frozenset[LeftOut]) -> AsyncGenerator[ModelChunk]:
-            return self._call(request, left_out)
-
-        async with aclosing(self._attempts.stream(call)) as chunks:
-            async for chunk in chunks:
-                yield chunk
-
-    async def _call(
-        self, request: ModelRequest, left_out: frozenset[LeftOut]
-    ) -> AsyncGenerator[ModelChunk]:
-        names = wire_names(request)
-        answer = _Answer(names)
-        stray = stray_headers("openai", self.info.provider)
-        async with http_client(self._endpoint, self._settings) as client:
-            sdk = AsyncOpenAI(
-                api_key=self._endpoint.api_key or "none",
-                base_url=self._endpoint.base_url,
-                http_client=client,
-                max_retries=0,
-                # What the environment says of OpenAI's accounts is for OpenAI alone.
-                default_headers=cast("Mapping[str, str]", dict.fromkeys(stray, openai.omit)),
-            )
-            body, extra = self._body(request, names, left_out)
-            stream = await sdk.chat.completions.create(**body, stream=True, extra_body=extra)
-            async with stream:
-                check_stream(self._attempts.what, stream.response)
-                async for event in stream:
-                    for chunk in answer.taken(event):
-                        yield chunk
-        if not answer.is_complete:
-            raise broken_off(cut_off(self._attempts.what))
-        yield answer.response()
-
-    def _body(
-        self, request: ModelRequest, names: ToolNames, left_out: frozenset[LeftOut]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The body, and the part of it that only this vendor knows."""
-        info = self.info
-        body: dict[str, Any] = {
+    def body(
+        self, request: ModelRequest, names: ToolNames, *, limit: int, left_out: frozenset[LeftOut]
+    ) -> Block:
+        """The body of a request."""
+        info = self._row.info
+        body: Block = {
             "model": info.name,
-            "messages": wire.conversation(
+            "messages": conversation(
                 request.messages,
                 names=names,
                 images=info.has_images,
                 thinking=self._preset.returns_thinking and LeftOut.PAST_THINKING not in left_out,
             ),
-            self._limit_field: output_limit(request, info),
-            "stream_options": {"include_usage": True},
+            self._limit_field: limit,
         }
         if request.tools:
-            body["tools"] = wire.tool_list(request.tools, names=names)
-        extra: dict[str, Any] = {}
+            body["tools"] = tool_list(request.tools, names=names)
         refuses_effort = self._row.no_effort_with_tools or LeftOut.EFFORT_WITH_TOOLS in left_out
         if request.tools and refuses_effort:
             body["reasoning_effort"] = self._row.off or "none"
         elif request.thinking is not None and LeftOut.THINKING not in left_out:
-            self._add_thinking(request.thinking, body, extra)
-        return body, extra
+            body |= self._thinking(request.thinking)
+        return body
 
-    def _add_thinking(
-        self, wanted: ThinkingRequest, body: dict[str, Any], extra: dict[str, Any]
-    ) -> None:
-        """Tell the model to think, or not to, in the vendor's form."""
+    def _thinking(self, wanted: ThinkingRequest) -> Block:
+        """The parameters by which a model is told to think, or not to, in the vendor's form."""
         is_off = wanted.budget_tokens == 0
         if is_off and self._row.off is None:
-            return
+            return {}
         effort = self._row.efforts.get(wanted.effort or "high")
         match self._row.thinking:
             case "effort":
-                body["reasoning_effort"] = self._row.off if is_off else effort or "high"
+                return {"reasoning_effort": self._row.off if is_off else effort or "high"}
             case "switch":
-                extra["thinking"] = {"type": "disabled" if is_off else "enabled"}
-                if effort and not is_off:
-                    body["reasoning_effort"] = effort
+                told = {"reasoning_effort": effort} if effort and not is_off else {}
+                return {"thinking": {"type": "disabled" if is_off else "enabled"}, **told}
             case "qwen":
-                extra["enable_thinking"] = not is_off
+                told: Block = {"enable_thinking": not is_off}
                 if wanted.budget_tokens:
-                    most = self.info.thinking.max_budget or wanted.budget_tokens
-                    extra["thinking_budget"] = min(wanted.budget_tokens, most)
+                    most = self._row.info.thinking.max_budget or wanted.budget_tokens
+                    told["thinking_budget"] = min(wanted.budget_tokens, most)
+                return told
             case _:
-                pass
-
-    def _refuse_what_would_be_cut(self, request: ModelRequest) -> None:
-        """Refuse what does not fit where the server would cut it without a word."""
-        if self._preset.cuts_silently and request.tokens > self.info.context_tokens:
-            raise ContextTooLongError(
-                f"About {request.tokens:,} tokens do not fit into the"
-                f" {self.info.context_tokens:,} of {self._attempts.what}.",
-                hint="Give the server a larger window (OLLAMA_CONTEXT_LENGTH), or say less.",
-            )
+                return {}
 
 
 @record(frozen=False)
@@ -219,19 +149,23 @@ class _Answer:
         """Whether the server said why the answer ended."""
         return self._stop is not None and self._stop not in _BROKEN
 
-    def taken(self, event: Any) -> list[ModelChunk]:
+    def taken(self, event: Mapping[str, Any]) -> list[ModelChunk]:
         """Take in a piece; returns what a person can see of it."""
-        self._model = str(getattr(event, "model", None) or self._model)
-        if getattr(event, "usage", None) is not None:
-            self._usage = _usage(event.usage)
+        self._model = string(event, "model") or self._model
+        if usage := table(event, "usage"):
+            self._usage = _usage(usage)
         chunks: list[ModelChunk] = []
         # Servers send pieces without choices, e.g. with the usage alone.
-        for choice in getattr(event, "choices", None) or ():
-            self._stop = getattr(choice, "finish_reason", None) or self._stop
-            delta = getattr(choice, "delta", None)
-            if delta is not None:
-                chunks += self._delta(delta)
+        for choice in tables(event, "choices"):
+            self._stop = string(choice, "finish_reason") or self._stop
+            chunks += self._delta(table(choice, "delta"))
         return chunks
+
+    def whole(self, reply: Mapping[str, Any]) -> ModelResponse:
+        """The answer that came in one piece."""
+        choices = [{**one, "delta": table(one, "message")} for one in tables(reply, "choices")]
+        self.taken({**reply, "choices": choices})
+        return self.response()
 
     def response(self) -> ModelResponse:
         """The whole answer."""
@@ -253,38 +187,32 @@ class _Answer:
             model=self._model,
         )
 
-    def _delta(self, delta: Any) -> list[ModelChunk]:
+    def _delta(self, delta: Block) -> list[ModelChunk]:
         chunks: list[ModelChunk] = []
         # DeepSeek, Qwen and GLM say `reasoning_content`, Ollama and others `reasoning`.
-        thought = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
-        if isinstance(thought, str) and thought:
+        if thought := string(delta, "reasoning_content") or string(delta, "reasoning"):
             self._thinking.append(thought)
             chunks.append(ThinkingChunk(thought))
-        text = getattr(delta, "content", None) or getattr(delta, "refusal", None)
-        if isinstance(text, str) and text:
-            self._text.append(text)
-            chunks.append(TextChunk(text))
-        for piece in getattr(delta, "tool_calls", None) or ():
-            chunks.append(self._call_piece(piece))
-        return chunks
+        if said := string(delta, "content") or string(delta, "refusal"):
+            self._text.append(said)
+            chunks.append(TextChunk(said))
+        return chunks + [self._call_piece(piece) for piece in tables(delta, "tool_calls")]
 
-    def _call_piece(self, piece: Any) -> ToolCallChunk:
-        function = getattr(piece, "function", None)
-        name = getattr(function, "name", None) or ""
-        written = getattr(function, "arguments", None) or ""
+    def _call_piece(self, piece: Block) -> ToolCallChunk:
+        function = table(piece, "function")
+        name, given_id = string(function, "name"), string(piece, "id")
+        written = function.get("arguments") or ""
         if not isinstance(written, str):  # an object, as some servers send it
             written = json.dumps(written)
-        given_id = getattr(piece, "id", None) or ""
-        call = self._open_call(getattr(piece, "index", None), given_id, name)
+        call = self._open_call(piece.get("index"), given_id, name)
         if call is None:
-            call = _Call(
-                getattr(piece, "index", None), given_id or f"call_{new_message_id()}", name
-            )
+            call = _Call(piece.get("index"), given_id or f"call_{new_message_id()}", name)
             self._calls.append(call)
         elif not call.name:
             call.name = name
         call.arguments += written
-        call.signature = _signature(piece) or call.signature
+        google = table(table(piece, "extra_content"), "google")
+        call.signature = string(google, "thought_signature") or call.signature
         return ToolCallChunk(call.id, self._names.own(call.name), written)
 
     def _open_call(self, index: int | None, given_id: str, name: str) -> _Call | None:
@@ -302,19 +230,143 @@ class _Answer:
         return call
 
 
-def _usage(given: Any) -> ModelUsage:
-    details = getattr(given, "prompt_tokens_details", None)
-    cached = getattr(details, "cached_tokens", None)
+def _usage(given: Block) -> ModelUsage:
+    cached = table(given, "prompt_tokens_details").get("cached_tokens")
     if cached is None:
-        cached = getattr(given, "prompt_cache_hit_tokens", None)
+        cached = given.get("prompt_cache_hit_tokens")
     read = cached if isinstance(cached, int) and cached > 0 else 0
-    prompt = max(0, int(getattr(given, "prompt_tokens", 0) or 0))
-    answered = max(0, int(getattr(given, "completion_tokens", 0) or 0))
+    prompt, answered = (_count(given.get(n)) for n in ("prompt_tokens", "completion_tokens"))
     return ModelUsage(input=max(0, prompt - read), output=answered, cache_read=read)
 
 
-def _signature(piece: Any) -> str:
-    extra = getattr(piece, "extra_content", None)
-    google = cast("Any", extra).get("google") if isinstance(extra, dict) else None
-    given = cast("Any", google).get("thought_signature") if isinstance(google, dict) else None
-    return given if isinstance(given, str) else ""
+def _count(value: object) -> int:
+    return max(0, value) if isinstance(value, int) else 0
+
+
+def conversation(
+    messages: Iterable[Message],
+    *,
+    names: ToolNames,
+    images: bool = True,
+    thinking: bool = False,
+) -> list[Block]:
+    """All messages; `thinking` sends back what the model thought in the running turn."""
+    given = list(messages)
+    running = _start_of_turn(given)
+    system = "\n\n".join(m.text for m in given if m.role is Role.SYSTEM and m.text.strip())
+    made: list[Block] = [{"role": "system", "content": system}] if system else []
+    for index, message in enumerate(given):
+        match message.role:
+            case Role.SYSTEM:
+                continue
+            case Role.USER:
+                _add_user(made, _contents(message, images=images))
+            case Role.ASSISTANT:
+                made.append(_assistant(message, names, thinking=thinking and index > running))
+            case Role.TOOL:
+                _add_results(made, message, images=images)
+    first = 1 if system else 0
+    if len(made) <= first or made[first]["role"] == "assistant":
+        made.insert(first, {"role": "user", "content": BEGINNING})
+    return made
+
+
+def tool_list(tools: Sequence[ToolDefinition], *, names: ToolNames) -> list[Block]:
+    """The tools as functions."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": names.sent(one.name),
+                "description": one.description,
+                "parameters": dict(one.parameters),
+            },
+        }
+        for one in tools
+    ]
+
+
+def _start_of_turn(messages: Sequence[Message]) -> int:
+    """Where the last prompt of a person stands: what was thought before it is not sent again."""
+    users = [i for i, m in enumerate(messages) if m.role is Role.USER and not m.kind]
+    return users[-1] if users else -1
+
+
+def _assistant(message: Message, names: ToolNames, *, thinking: bool) -> Block:
+    entry: Block = {"role": "assistant", "content": message.text or None}
+    calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
+    if calls:
+        entry["tool_calls"] = [_call(one, names) for one in calls]
+    elif not message.text:
+        entry["content"] = EMPTY
+    if thinking:
+        # Signed thinking is another provider's.
+        own = [
+            part.text
+            for part in message.parts
+            if isinstance(part, ThinkingPart) and not part.signature
+        ]
+        if any(own):
+            entry["reasoning_content"] = "".join(own)
+    return entry
+
+
+def _call(part: ToolCallPart, names: ToolNames) -> Block:
+    call: Block = {
+        "id": call_id(part.id),
+        "type": "function",
+        "function": {"name": names.sent(part.name), "arguments": _arguments(part.arguments)},
+    }
+    if part.signature:
+        call["extra_content"] = {"google": {"thought_signature": part.signature}}
+    return call
+
+
+def _arguments(arguments: str) -> str:
+    """Arguments that a server can parse again; several refuse what the model wrote wrongly."""
+    parsed = arguments_object(arguments)
+    return json.dumps(parsed) if "invalid_json" in parsed else arguments or "{}"
+
+
+def _contents(message: Message, *, images: bool) -> list[Block]:
+    contents: list[Block] = []
+    for part in message.parts:
+        if isinstance(part, TextPart) and part.text.strip():
+            contents.append({"type": "text", "text": part.text})
+        elif isinstance(part, ImagePart):
+            contents.append(_image(part) if images else {"type": "text", "text": NO_IMAGE})
+    return contents
+
+
+def _image(part: ImagePart) -> Block:
+    url = f"data:{part.media_type};base64,{part.data}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _add_user(made: list[Block], contents: list[Block]) -> None:
+    """Add to the user message that is there, or a new one; plain text stays a string."""
+    if not contents:
+        return
+    if not made or made[-1]["role"] != "user":
+        made.append({"role": "user", "content": ""})
+    last = made[-1]
+    before = last["content"]
+    if isinstance(before, str) and all(one["type"] == "text" for one in contents):
+        last["content"] = "\n\n".join(filter(None, [before, *(one["text"] for one in contents)]))
+        return
+    listed = [{"type": "text", "text": before}] if isinstance(before, str) and before else before
+    last["content"] = [*(listed or []), *contents]
+
+
+def _add_results(made: list[Block], message: Message, *, images: bool) -> None:
+    """One entry for each result; pictures follow in a user message, for results take only text."""
+    shown: list[Block] = []
+    for part in message.tool_results:
+        content = part.content if part.content.strip() else EMPTY
+        if part.images and not images:
+            content = f"{content}\n{NO_IMAGE}"
+        elif part.images:
+            shown += map(_image, part.images)
+        made.append({"role": "tool", "tool_call_id": call_id(part.call_id), "content": content})
+    if shown:
+        _add_user(made, [{"type": "text", "text": _IMAGES_OF_RESULTS}, *shown])

@@ -14,9 +14,9 @@ from wellkept.core.records import field, record
 from wellkept.models.embedders.bundled_models import MINILM, STATIC, SUPERSEDED
 
 EMBEDDERS: Final = {
-    "ollama": "wellkept.models.embedders.ollama:OllamaEmbedder",
-    "openai": "wellkept.models.embedders.openai:OpenAICompatibleEmbedder",
-    "fastembed": "wellkept.models.embedders.fastembed_model:FastembedEmbedder",
+    "ollama": "wellkept.models.embedders.remote:OllamaEmbedder",
+    "openai": "wellkept.models.embedders.remote:OpenAICompatibleEmbedder",
+    "fastembed": "wellkept.models.embedders.minilm:FastembedEmbedder",
     "minilm": "wellkept.models.embedders.minilm:MiniLmEmbedder",
     "static": "wellkept.models.embedders.static:StaticEmbedder",
 }

@@ -18,8 +18,8 @@ from typing import Any, Final, cast
 from wellkept.core.errors import ProviderCause, ProviderError
 from wellkept.core.ports.models import ChatAnswer
 from wellkept.core.records import record
-from wellkept.models.headless.private_folder import PrivateFolder
-from wellkept.models.headless.process import Finished
+from wellkept.models.headless.process import Finished, PrivateFolder
+from wellkept.models.http import string, table
 
 _SYSTEM_FILE: Final = "sys.md"
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
@@ -83,7 +83,7 @@ class HeadlessClient:
         """The model to ask when the settings name none."""
         if self.name == "opencode":
             config = _opencode_config(environment)
-            return _text(config, "small_model") or _text(config, "model") or None
+            return string(config, "small_model") or string(config, "model") or None
         return self.model
 
     def login_files(self, environment: Mapping[str, str]) -> tuple[Path, ...]:
@@ -133,7 +133,7 @@ class HeadlessClient:
         """
         if self.name != "opencode" or b"step_finish" not in line:
             return False
-        return _text(_parsed(line), "type") == "step_finish"
+        return string(_parsed(line), "type") == "step_finish"
 
     def read(self, done: Finished) -> ChatAnswer:
         """The answer in what it printed; ProviderError when there is none."""
@@ -166,9 +166,11 @@ class HeadlessClient:
 @cache
 def headless_client(name: str) -> HeadlessClient:
     """The client of a short name."""
-    table = tomllib.loads(Path(__file__).with_name("clients.toml").read_text("utf-8"))[name]
-    lists = [key for key, value in table.items() if isinstance(value, list)]
-    known: dict[str, Any] = table | {key: tuple(table[key]) for key in lists}
+    row = tomllib.loads(Path(__file__).with_name("clients.toml").read_text("utf-8"))[name]
+    known: dict[str, Any] = {
+        key: tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+        for key, value in row.items()
+    }
     return HeadlessClient(name=name, **known)
 
 
@@ -194,7 +196,7 @@ def _gemini_settings(client: HeadlessClient, call: HeadlessCall) -> _Json:
     }
     settings = {**(client.settings or {}), "modelConfigs": {"customOverrides": [override]}}
     own = _read_jsonc(client.login_files(call.environment)[-1])
-    login = _text(_table(_table(own, "security"), "auth"), "selectedType")
+    login = string(table(table(own, "security"), "auth"), "selectedType")
     return settings | ({"security": {"auth": {"selectedType": login}}} if login else {})
 
 
@@ -250,7 +252,7 @@ class _Reply:
 
 def _read_claude(done: Finished) -> _Reply:
     said = _parsed(done.output.strip())
-    text, usage = _text(said, "result"), _table(said, "usage")
+    text, usage = string(said, "result"), table(said, "usage")
     given = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     return _Reply(
         text=text,
@@ -264,16 +266,16 @@ def _read_claude(done: Finished) -> _Reply:
 
 
 def _read_codex(done: Finished) -> _Reply:
-    items = [_table(event, "item") for event in _events(done, "item.completed")]
-    texts = [_text(item, "text") for item in items if item.get("type") == "agent_message"]
+    items = [table(event, "item") for event in _events(done, "item.completed")]
+    texts = [string(item, "text") for item in items if item.get("type") == "agent_message"]
     ends = _events(done, "turn.completed")
-    usage = _table(ends[-1] if ends else {}, "usage")
-    failures = [_table(event, "error") for event in _events(done, "turn.failed")]
+    usage = table(ends[-1] if ends else {}, "usage")
+    failures = [table(event, "error") for event in _events(done, "turn.failed")]
     return _Reply(
         text=texts[-1] if texts and "".join(texts).strip() else "",
         is_good=done.code == 0 and bool(ends),
         is_finished=done.code == 0 and bool(ends),
-        message=" ".join(_text(failure, "message") for failure in failures),
+        message=" ".join(string(failure, "message") for failure in failures),
         input_tokens=_total(usage, "input_tokens"),
         output_tokens=_total(usage, "output_tokens"),
     )
@@ -281,14 +283,14 @@ def _read_codex(done: Finished) -> _Reply:
 
 def _read_gemini(done: Finished) -> _Reply:
     said = _object_in(done.output)
-    error = _table(said, "error") or _table(_object_in(done.errors), "error")
-    models = _table(_table(said, "stats"), "models")
-    counts = [_table(model, "tokens") for model in models.values()]
+    error = table(said, "error") or table(_object_in(done.errors), "error")
+    models = table(table(said, "stats"), "models")
+    counts = [table(model, "tokens") for model in models.values()]
     return _Reply(
-        text=_text(said, "response"),
+        text=string(said, "response"),
         is_good=done.code == 0,
         is_finished=done.code == 0,
-        message=_text(error, "message"),
+        message=string(error, "message"),
         cause=_GEMINI_CODES.get(done.code),
         status=error.get("code"),
         input_tokens=_sum(_total(one, "prompt") for one in counts),
@@ -297,16 +299,16 @@ def _read_gemini(done: Finished) -> _Reply:
 
 
 def _read_opencode(done: Finished) -> _Reply:
-    parts = [_table(event, "part") for event in _events(done, "text")]
-    ends = [_table(event, "part") for event in _events(done, "step_finish")]
-    failures = [_table(_table(event, "error"), "data") for event in _events(done, "error")]
-    tokens = _table(ends[-1] if ends else {}, "tokens")
-    given = _total(tokens, "input"), _total(_table(tokens, "cache"), "read", "write")
+    parts = [table(event, "part") for event in _events(done, "text")]
+    ends = [table(event, "part") for event in _events(done, "step_finish")]
+    failures = [table(table(event, "error"), "data") for event in _events(done, "error")]
+    tokens = table(ends[-1] if ends else {}, "tokens")
+    given = _total(tokens, "input"), _total(table(tokens, "cache"), "read", "write")
     return _Reply(
-        text="".join(_text(part, "text") for part in parts),
+        text="".join(string(part, "text") for part in parts),
         is_good=bool(ends) and ends[-1].get("reason") == "stop",
         is_finished=bool(ends),
-        message=" ".join(_text(failure, "message") for failure in failures),
+        message=" ".join(string(failure, "message") for failure in failures),
         status=failures[-1].get("statusCode") if failures else None,
         input_tokens=_sum(given) if any(given) else None,
         output_tokens=_total(tokens, "output", "reasoning"),
@@ -347,18 +349,6 @@ def _parsed(raw: bytes) -> _Json:
 def _object_in(raw: bytes) -> _Json:
     """The JSON object in output that may begin and end with notices."""
     return _parsed(raw[raw.find(b"{") : raw.rfind(b"}") + 1])
-
-
-def _table(value: object, name: str) -> _Json:
-    """The object under a name; empty when there is none."""
-    found: object = cast("_Json", value).get(name) if isinstance(value, dict) else None
-    return cast("_Json", found) if isinstance(found, dict) else {}
-
-
-def _text(value: _Json, name: str) -> str:
-    """The string under a name; empty when there is none."""
-    found = value.get(name)
-    return found if isinstance(found, str) else ""
 
 
 def _total(value: _Json, *names: str) -> int | None:

@@ -15,10 +15,9 @@ from shutil import which
 from wellkept.core.errors import ProviderError
 from wellkept.core.ports.models import ChatAnswer
 from wellkept.core.records import replace
+from wellkept.models.chat.text import SYSTEM_TEXT
 from wellkept.models.headless.clients import HeadlessCall, HeadlessClient
-from wellkept.models.headless.private_folder import PrivateFolder
-from wellkept.models.headless.process import MAX_OUTPUT_BYTES, run_limited
-from wellkept.models.text_models.request import SYSTEM_TEXT
+from wellkept.models.headless.process import MAX_OUTPUT_BYTES, PrivateFolder, run_limited
 
 SELF_VARIABLE = "WELLKEPT_SELF"
 FIRST_LINE = "Answer the request below.\n\n"

@@ -1,1 +1,0 @@
-"""HTTP client for model servers, and typed reading of JSON responses. Open `client.py`."""

@@ -1,1 +1,0 @@
-"""Rerankers. Open `http.py`."""
