@@ -10,10 +10,13 @@ from tests.observe.telling import START, Teller, world
 from wellkept.core.changes import PutScratchpad
 from wellkept.core.records import replace
 from wellkept.core.session.events import Event, Origin, ToolKind
-from wellkept.core.session.scratchpad import AgentNote, Scratchpad
+from wellkept.core.session.scratchpad import AgentNote, Scratchpad, SessionSignal, SignalKind
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.observe.learning.promote import PromotionReport, PromotionRules, promote
+from wellkept.observe.session.reducer import apply_events
+from wellkept.observe.signals.fold import session_signals
+from wellkept.observe.signals.work import Task, work_of
 
 PROJECT = "git:example.org/shop"
 PASSED = "===== 12 passed in 0.40s ====="
@@ -68,6 +71,24 @@ def learn(engine: Engine, events: Sequence[Event]) -> PromotionReport | None:
     return promote(engine, events[0].origin.session_id, rules=PromotionRules())
 
 
+class Shown:
+    """The work that some events of a session show, and its signals."""
+
+    def __init__(self, *events: Event) -> None:
+        update = apply_events(None, list(events), environment=world())
+        assert update.pad is not None
+        self.pad = update.pad
+        self.work = work_of(update.session, update.pad)
+
+    def of(self, kind: str) -> list[SessionSignal]:
+        return [*session_signals(self.work, self.work.tasks, kinds=(SignalKind(kind),))]
+
+    @property
+    def task(self) -> Task:
+        (task,) = self.work.tasks
+        return task
+
+
 def note(engine: Engine, session_id: str, note: AgentNote, *, task: str | None = None) -> None:
     """Put a note on the sheet of a sub-task."""
     pad = pad_of(engine, session_id)
@@ -82,4 +103,15 @@ def pad_of(engine: Engine, session_id: str) -> Scratchpad:
     return pad
 
 
-__all__ = ["FAILED", "PASSED", "PROJECT", "START", "Work", "learn", "note", "pad_of", "take"]
+__all__ = [
+    "FAILED",
+    "PASSED",
+    "PROJECT",
+    "START",
+    "Shown",
+    "Work",
+    "learn",
+    "note",
+    "pad_of",
+    "take",
+]

@@ -13,10 +13,12 @@ from tests.observe.learning_steps import take
 from tests.observe.telling import ROOT, Teller, world
 from wellkept.core.records import replace
 from wellkept.core.session.events import Event, ToolKind
-from wellkept.core.session.scratchpad import Scratchpad
+from wellkept.core.session.scratchpad import Scratchpad, SignalKind
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.observe.session.digest import digest_of
 from wellkept.observe.session.reducer import apply_events
+from wellkept.observe.signals.fold import FOLDED, session_signals
+from wellkept.observe.signals.work import Work, work_of
 
 pytestmark = pytest.mark.feature("C1", "C12", "D1", "D3", "D13")
 FILES = ("src/cart.py", "src/tax.py", "tests/test_cart.py", "README.md")
@@ -91,7 +93,8 @@ def fold(events: list[Event], *, parts: list[int]) -> tuple[object, ...]:
     assert session is not None
     # A summary takes a number and a mark of its own each time that one is due.
     plain = replace(session, work=None, summarised_at=None, summarised_turn=0)
-    return digest_of(session), plain, pad, drafts, runs, outs
+    assert pad is not None
+    return digest_of(session), plain, pad, drafts, runs, outs, work_of(session, pad)
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -129,11 +132,12 @@ def test_a_store_that_is_opened_again_in_the_middle_holds_the_same(
 
 def test_the_histories_show_what_is_folded() -> None:
     found = [fold(events, parts=[len(events)]) for events in map(history, range(50))]
-    pads = [one[2] for one in found if isinstance(one[2], Scratchpad)]
-    tasks = [task for pad in pads for task in pad.tasks]
-    for name in ("files", "pairs", "errors", "backtracks", "dead_ends", "anomalies", "sequence",
-                 "commits", "validations", "decisions"):  # fmt: skip
-        assert any(getattr(task, name) for task in tasks), name
-    assert len(pads) == 50
-    assert len({task.name for task in tasks}) == 4
+    works = [one[6] for one in found if isinstance(one[6], Work)]
+    shown = {one.kind for work in works for one in session_signals(work, work.tasks)}
+    # Nobody notes anything here, finishes a plan, or reads a page four times.
+    unseen = {SignalKind.NOTE, SignalKind.CALIBRATION, SignalKind.TIME_ANOMALY}
+    assert shown == {*FOLDED} - unseen
+    proofs = [proof for work in works for task in work.tasks for proof in task.proofs]
+    assert {proof.by for proof in proofs} >= {"test", "commit"}
+    assert len({task.review.name for work in works for task in work.tasks}) == 4
     assert any(one[5] for one in found), "ways out"

@@ -23,12 +23,12 @@ from wellkept.core.session.scratchpad import QaIssue
 from wellkept.core.types import MemoryType, RelationType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.promote import promote
-from wellkept.observe.learning.qa_verdicts import record_verdict, save_issues
 from wellkept.observe.learning.recipes import (
     contains_in_order,
     longest_common_sequence,
     stale_reason,
 )
+from wellkept.observe.learning.reviews import record_verdict, save_issues
 from wellkept.observe.learning.statistics import (
     ProjectStatistics,
     percentile,

@@ -5,28 +5,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.observe.learning_steps import PROJECT, Work, learn
-from tests.observe.telling import world
+from tests.observe.learning_steps import PROJECT, Shown, Work, learn
 from wellkept.core.query import Filter
 from wellkept.core.session.events import Event, ToolKind
-from wellkept.core.session.scratchpad import TaskScratchpad
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
 from wellkept.observe.failures.lessons import stored_way_outs
 from wellkept.observe.learning.rules import is_obvious_pair
 from wellkept.observe.learning.statistics import project_statistics
-from wellkept.observe.session.reducer import apply_events
 from wellkept.text.events.prompt_rules import request_of
 from wellkept.text.shell.results import is_informative
 
 pytestmark = pytest.mark.feature("D1", "D2")
-
-
-def sheet_of(*events: Event) -> TaskScratchpad:
-    pad = apply_events(None, list(events), environment=world()).pad
-    assert pad is not None
-    return pad.tasks[0]
 
 
 def learned(engine: Engine, *, kind: MemoryType) -> list[str]:
@@ -55,7 +46,7 @@ def learned(engine: Engine, *, kind: MemoryType) -> list[str]:
 def test_a_line_that_only_says_that_something_failed_is_no_error(command: str, line: str) -> None:
     assert not is_informative(line, command=command)
     w = Work()
-    assert sheet_of(w.run(command, line, error="Exit code 1")).errors == ()
+    assert Shown(w.run(command, line, error="Exit code 1")).of("error_retry") == []
 
 
 @pytest.mark.parametrize(
@@ -83,16 +74,18 @@ def test_a_line_that_says_what_went_wrong_is_one(command: str, line: str) -> Non
 )
 def test_what_a_person_or_the_client_stopped_says_nothing_about_the_command(said: str) -> None:
     w = Work()
-    sheet = sheet_of(w.run("npm run deploy", error=said), w.run("pytest -q", error=said))
-    assert (sheet.errors, sheet.validations) == ((), ())
+    sheet = Shown(w.run("npm run deploy", error=said), w.run("pytest -q", error=said))
+    assert (sheet.of("error_retry"), sheet.task.proofs) == ([], ())
 
 
 def test_what_git_says_of_the_moment_is_no_error_of_the_project() -> None:
     w = Work()
     conflict = "Automatic merge failed; fix conflicts and then commit the result."
-    assert sheet_of(w.run("git merge origin/main", conflict, error="Exit code 1")).errors == ()
+    assert (
+        Shown(w.run("git merge origin/main", conflict, error="Exit code 1")).of("error_retry") == []
+    )
     rejected = "error: failed to push some refs to 'example.org:shop.git'"
-    assert sheet_of(w.run("git -C /src push", rejected, error="Exit code 1")).errors == ()
+    assert Shown(w.run("git -C /src push", rejected, error="Exit code 1")).of("error_retry") == []
 
 
 def test_a_failure_is_told_by_its_way_out_alone(engine: Engine) -> None:
@@ -132,30 +125,30 @@ def _long_try(w: Work, *, fail: bool = True) -> list[Event]:
 def test_work_that_is_set_aside_is_given_up_only_when_it_is_thrown_away() -> None:
     w = Work()
     looked = w.run("git stash && pytest -q; git stash pop", "3 failed")
-    assert sheet_of(*_long_try(w), looked).dead_ends == ()
+    assert Shown(*_long_try(w), looked).task.dead_ends == ()
     w = Work()
-    assert sheet_of(*_long_try(w), w.run("git stash"), w.run("git stash pop")).dead_ends == ()
+    assert Shown(*_long_try(w), w.run("git stash"), w.run("git stash pop")).task.dead_ends == ()
     w = Work()
     popped = [w.run("git stash"), w.run("git stash pop"), w.run("git stash drop")]
-    assert sheet_of(*_long_try(w), *popped).dead_ends == ()
+    assert Shown(*_long_try(w), *popped).task.dead_ends == ()
     w = Work()
-    gone = sheet_of(*_long_try(w), w.run("git stash"), w.run("git stash drop")).dead_ends
+    gone = Shown(*_long_try(w), w.run("git stash"), w.run("git stash drop")).task.dead_ends
     assert [end.files for end in gone] == [("a.py",)]
 
 
 def test_one_edit_taken_back_among_others_is_no_dead_end() -> None:
     w = Work()
     tries = [w.edit("a.py", "x = 1", "x = log()"), *_long_try(w)]
-    assert sheet_of(*tries, w.edit("a.py", "x = log()", "x = 1")).dead_ends == ()
+    assert Shown(*tries, w.edit("a.py", "x = log()", "x = 1")).task.dead_ends == ()
 
 
 def test_undoing_without_a_reason_is_no_dead_end_and_neither_is_a_slip() -> None:
     w = Work()
-    assert sheet_of(*_long_try(w, fail=False), w.run("git checkout -- a.py")).dead_ends == ()
+    assert Shown(*_long_try(w, fail=False), w.run("git checkout -- a.py")).task.dead_ends == ()
     w = Work()
     slip = w.run("go build ./...", "a.go:3:1: undefined: Settings", error="Exit code 1")
     events = [*_long_try(w, fail=False), slip, w.run("git checkout -- a.py")]
-    assert sheet_of(*events).dead_ends == ()
+    assert Shown(*events).task.dead_ends == ()
 
 
 def test_a_persons_words_are_why_something_was_taken_back() -> None:
@@ -166,7 +159,7 @@ def test_a_persons_words_are_why_something_was_taken_back() -> None:
     asked = w.prompt("It is fine to run them in parallel, can you revert that?")
     back = [w.edit("a.py", "run_in_sequence()  # avoids rate limits", "run()"),
             w.edit("b.py", "run_in_sequence()", "run()")]  # fmt: skip
-    (end,) = sheet_of(w.prompt("Make it steady"), *events, asked, *back).dead_ends
+    (end,) = Shown(w.prompt("Make it steady"), *events, asked, *back).task.dead_ends
     assert end.files == ("a.py", "b.py")
     assert end.why == "“It is fine to run them in parallel, can you revert that?”"
     assert end.approach == "Make it steady"
@@ -203,17 +196,17 @@ def _read_part(w: Work, path: str, part: int) -> Event:
 
 def test_going_through_a_long_file_is_one_reading() -> None:
     w = Work()
-    paged = sheet_of(*(_read_part(w, "long.py", n * 200) for n in range(8)))
-    assert all(a.read_count == 1 for a in paged.anomalies)
+    paged = Shown(*(_read_part(w, "long.py", n * 200) for n in range(8)))
+    assert paged.of("time_anomaly") == []
     w = Work()
-    again = sheet_of(*(_read_part(w, "long.py", 200) for _ in range(4)))
-    assert [a.read_count for a in again.anomalies] == [4]
+    again = Shown(*(_read_part(w, "long.py", 200) for _ in range(4)))
+    assert [a.number("reads") for a in again.of("time_anomaly")] == [4]
 
 
 def test_reading_again_after_a_compaction_is_no_sign_of_anything() -> None:
     w = Work()
     events = [w.read("a.py"), w.compacted(), w.read("a.py"), w.compacted(), w.read("a.py")]
-    assert all(a.read_count == 1 for a in sheet_of(*events).anomalies)
+    assert Shown(*events).of("time_anomaly") == []
 
 
 # -- What names and prompts say -------------------------------------------------------------------

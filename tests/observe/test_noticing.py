@@ -8,105 +8,102 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.observe.learning_steps import Work, pad_of, take
+from tests.observe.learning_steps import Shown, Work, pad_of, take
 from tests.observe.telling import world
 from tests.support.model_store.store import ModelStore
 from wellkept.core.records import replace
 from wellkept.core.session.events import Event, ToolKind
-from wellkept.core.session.scratchpad import Scratchpad, TaskScratchpad
+from wellkept.core.session.scratchpad import Scratchpad
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
 from wellkept.observe.session.reducer import apply_events
+from wellkept.observe.signals.fold import session_signals
+from wellkept.observe.signals.work import work_of
 
 pytestmark = pytest.mark.feature("D1", "D3")
 
 
-def sheet_of(*events: Event) -> TaskScratchpad:
-    """The one sheet of a session."""
-    pad = apply_events(None, list(events), environment=world()).pad
-    assert pad is not None
-    assert len(pad.tasks) == 1
-    return pad.tasks[0]
-
-
 def test_reads_and_edits_are_counted_for_each_file() -> None:
     w = Work()
-    sheet = sheet_of(w.read("a.py"), w.read("a.py"), w.change("a.py"), w.run("cat b.py"))
-    told = {f.path: (f.reads, f.edits, f.first_step, f.last_step) for f in sheet.files}
+    sheet = Shown(w.read("a.py"), w.read("a.py"), w.change("a.py"), w.run("cat b.py"))
+    names = ("reads", "edits", "first_step", "last_step")
+    told = {f.subject: tuple(map(f.number, names)) for f in sheet.of("file_access")}
     assert told == {"a.py": (2, 1, 2, 3), "b.py": (1, 0, 4, 4)}
-    assert (sheet.edit_count, sheet.last_edit_step) == (1, 3)
+    assert (sheet.task.edit_count, sheet.task.last_edit) == (1, 3)
 
 
 def test_files_used_within_three_steps_are_a_pair_and_no_others() -> None:
     w = Work()
     quiet = [w.run("ls"), w.run("ls"), w.run("ls")]
-    sheet = sheet_of(w.read("b.py"), w.change("a.py"), *quiet, w.read("c.py"))
-    (pair,) = sheet.pairs
-    assert (pair.file_a, pair.file_b, pair.step_delta) == ("a.py", "b.py", 1)
-    assert (pair.edited, pair.a_first, pair.time_delta_ms) == (True, 0, 1_000)
+    sheet = Shown(w.read("b.py"), w.change("a.py"), *quiet, w.read("c.py"))
+    (pair,) = sheet.of("co_access")
+    assert (pair.subject, pair.number("step_delta")) == ("a.py\nb.py", 1)
+    assert (pair.fields["edited"], pair.number("a_first")) == (True, 0)
+    assert pair.number("time_delta_ms") == 1_000
 
 
 def test_files_of_two_agents_are_no_pair() -> None:
     w = Work()
-    assert sheet_of(w.read("a.py", agent="x"), w.read("b.py")).pairs == ()
+    assert Shown(w.read("a.py", agent="x"), w.read("b.py")).of("co_access") == []
 
 
 def test_an_error_keeps_its_count_and_what_ended_it() -> None:
     w = Work()
     broken = "error: cache 0x7f is stale after 12 ms"
-    sheet = sheet_of(
+    sheet = Shown(
         w.run("make build", error=broken),
         w.run("make build", error=broken.replace("12", "31")),
         w.run("make clean"),
         w.run("make build"),
     )
-    (error,) = sheet.errors
-    assert (error.count, error.tool) == (2, "make build")
-    assert error.resolved_how == "make build"
+    (error,) = sheet.of("error_retry")
+    assert (error.count, error.text("tool")) == (2, "make build")
+    assert error.text("resolved") == "make build"
 
 
 def test_another_subcommand_is_no_retry_and_another_form_is_told_as_it_ran() -> None:
     w = Work()
     up = "docker compose up -d"
-    sheet = sheet_of(w.run(up, error="Error: port 5432 is in use"), w.run("docker compose down"))
-    assert sheet.errors[0].resolved_how is None
-    other = sheet_of(
+    sheet = Shown(w.run(up, error="Error: port 5432 is in use"), w.run("docker compose down"))
+    assert sheet.of("error_retry")[0].fields["resolved"] is None
+    other = Shown(
         w.run("npm install", error="npm error peer dependency conflict"),
         w.run("npm install --legacy-peer-deps"),
     )
-    assert other.errors[0].resolved_how == "npm install --legacy-peer-deps"
+    (error,) = other.of("error_retry")
+    assert error.text("resolved") == "npm install --legacy-peer-deps"
 
 
 def test_a_failing_test_counts_once_in_a_session() -> None:
     w = Work()
-    sheet = sheet_of(w.tests_fail(), w.tests_fail(), w.change("a.py"), w.tests_pass())
-    (error,) = sheet.errors
-    assert (error.count, error.resolved_how) == (1, "pytest -q")
-    assert [v.verdict for v in sheet.validations] == ["failed", "passed"]
+    sheet = Shown(w.tests_fail(), w.tests_fail(), w.change("a.py"), w.tests_pass())
+    (error,) = sheet.of("error_retry")
+    assert (error.count, error.text("resolved")) == (1, "pytest -q")
+    assert [v.verdict for v in sheet.task.proofs] == ["failed", "passed"]
 
 
 def test_an_edit_of_the_same_lines_after_a_failure_is_going_back() -> None:
     w = Work()
-    sheet = sheet_of(
+    sheet = Shown(
         w.edit("a.py", "x = 1", "total = add(1)"),
         w.tests_fail(),
         w.edit("a.py", "total = add(1)", "total = add(2)"),
     )
-    (back,) = sheet.backtracks
-    assert (back.path, back.cause, back.within_steps) == ("a.py", "wrong_assumption", 2)
-    assert back.hint is not None
-    assert "AssertionError" in back.hint
+    (back,) = sheet.of("backtrack")
+    assert (back.text("path"), back.text("cause")) == ("a.py", "wrong_assumption")
+    assert back.number("within_steps") == 2
+    assert "AssertionError" in back.text("hint")
 
 
 def test_an_edit_between_the_two_makes_it_a_cascading_change() -> None:
     w = Work()
-    sheet = sheet_of(
+    sheet = Shown(
         w.edit("a.py", "x = 1", "total = add(1)"),
         w.change("b.py"),
         w.edit("a.py", "total = add(1)", "total = add(2)"),
     )
-    (back,) = sheet.backtracks
-    assert (back.cause, back.files) == ("cascading_change", ("b.py",))
+    (back,) = sheet.of("backtrack")
+    assert (back.text("cause"), back.texts("files")) == ("cascading_change", ["b.py"])
 
 
 @pytest.mark.parametrize(("quiet", "found"), [(5, 0), (1, 0)])
@@ -114,8 +111,8 @@ def test_later_edits_and_edits_of_other_lines_are_not_going_back(quiet: int, fou
     w = Work()
     again = ("total = add(1)", "total = 2") if quiet == 5 else ("other = 1", "other = 2")
     events = [w.edit("a.py", "x = 1", "total = add(1)"), *(w.tests_fail() for _ in range(quiet))]
-    sheet = sheet_of(*events, w.edit("a.py", *again))
-    assert len(sheet.backtracks) == found
+    sheet = Shown(*events, w.edit("a.py", *again))
+    assert len(sheet.of("backtrack")) == found
 
 
 @pytest.mark.feature("D2")
@@ -124,12 +121,12 @@ def test_an_edit_undone_after_twenty_steps_is_a_dead_end() -> None:
         w = Work()
         first = w.change("a.py")
         failures = [w.tests_fail() for _ in range(thresholds.DEAD_END_STEPS)]
-        (end,) = sheet_of(first, *failures, w.run(command)).dead_ends
+        (end,) = Shown(first, *failures, w.run(command)).task.dead_ends
         assert (end.files, end.said) == (("a.py",), False)
         assert "AssertionError" in end.why
         short = Work()
         few = [short.change("a.py"), short.tests_fail(), short.run(command)]
-        assert sheet_of(*few).dead_ends == ()
+        assert Shown(*few).task.dead_ends == ()
 
 
 @pytest.mark.feature("D2")
@@ -137,27 +134,28 @@ def test_writing_back_the_former_text_is_undoing_too() -> None:
     w = Work()
     first = w.edit("a.py", "x = 1", "x = pool()")
     looks = [w.tests_fail() for _ in range(thresholds.DEAD_END_STEPS)]
-    sheet = sheet_of(first, *looks, w.edit("a.py", "x = pool()", "x = 1"))
-    assert len(sheet.dead_ends) == 1
+    sheet = Shown(first, *looks, w.edit("a.py", "x = pool()", "x = 1"))
+    assert len(sheet.of("dead_end")) == 1
 
 
 @pytest.mark.feature("D2")
 def test_a_dead_end_that_the_agent_tells_of_needs_no_steps() -> None:
     w = Work()
     told = "I tried threads for the upload, but it deadlocks because the client is not safe."
-    (end,) = sheet_of(w.change("a.py"), w.turn_end(told)).dead_ends
+    (end,) = Shown(w.change("a.py"), w.turn_end(told)).task.dead_ends
     assert (end.said, end.approach) == (True, told)
-    assert sheet_of(w.change("a.py"), w.turn_end("I tried threads and it works.")).dead_ends == ()
+    works = w.turn_end("I tried threads and it works.")
+    assert Shown(w.change("a.py"), works).task.dead_ends == ()
 
 
 def test_commits_are_noted_with_their_files_and_marked_when_taken_back() -> None:
     w = Work()
     made = w.run('git commit -m "Add"', "[main abc1234] Add\n 1 file changed")
-    (commit,) = sheet_of(w.change("a.py"), made).commits
-    assert (commit.sha, commit.files, commit.undone) == ("abc1234", ("a.py",), False)
+    (commit,) = Shown(w.change("a.py"), made).task.proofs
+    assert (commit.sha, commit.files, commit.verdict) == ("abc1234", ("a.py",), "passed")
     back = w.run("git reset --hard HEAD~1")
-    (commit,) = sheet_of(w.change("a.py"), made, back).commits
-    assert commit.undone
+    (commit,) = Shown(w.change("a.py"), made, back).task.proofs
+    assert commit.verdict == "failed"
 
 
 def test_the_plan_of_the_agent_names_sub_tasks() -> None:
@@ -167,20 +165,15 @@ def test_the_plan_of_the_agent_names_sub_tasks() -> None:
         todos = [{"content": f"part {n}", "status": s} for n, s in enumerate(statuses)]
         return w.call("TodoWrite", ToolKind.OTHER, input=json.dumps({"todos": todos}))
 
-    pad = apply_events(
-        None,
-        [
-            plan("in_progress", "pending"),
-            w.change("a.py"),
-            plan("completed", "in_progress", "pending"),
-            w.change("b.py"),
-        ],
-        environment=world(),
-    ).pad
-    assert pad is not None
-    assert [s.name for s in pad.tasks] == ["part 0", "part 1"]
-    assert [[f.path for f in s.files] for s in pad.tasks] == [["a.py"], ["b.py"]]
-    assert (pad.planned, pad.done) == (2, 1)
+    work = Shown(
+        plan("in_progress", "pending"),
+        w.change("a.py"),
+        plan("completed", "in_progress", "pending"),
+        w.change("b.py"),
+    ).work
+    assert [s.review.name for s in work.tasks] == ["part 0", "part 1"]
+    assert [[f.what for f in s.edits] for s in work.tasks] == [["a.py"], ["b.py"]]
+    assert (work.plan.planned, work.plan.done) == (2, 1)
 
 
 def test_tasks_that_are_made_and_changed_one_by_one_are_a_plan_too() -> None:
@@ -197,14 +190,12 @@ def test_tasks_that_are_made_and_changed_one_by_one_are_a_plan_too() -> None:
     events = [make("part 1"), make("part 2"), mark("1", "in_progress"), w.change("a.py")]
     events += [mark("1", "completed"), make("part 3"), mark("2", "in_progress"), w.change("b.py")]
     events += [mark("2", "completed"), mark("3", "completed"), mark("9", "completed")]
-    pad = apply_events(None, events, environment=world()).pad
-    assert pad is not None
-    assert [s.name for s in pad.tasks if s.files] == ["part 1", "part 2"]
-    assert (pad.planned, pad.done) == (2, 3)
+    work = Shown(*events).work
+    assert [s.review.name for s in work.tasks if s.edits] == ["part 1", "part 2"]
+    assert (work.plan.planned, work.plan.done) == (2, 3)
     more = [make("another"), mark("4", "in_progress"), w.change("c.py"), mark("4", "completed")]
-    pad = apply_events(None, [*events, *more], environment=world()).pad
-    assert pad is not None
-    assert (pad.planned, pad.done) == (3, 4)
+    plan = Shown(*events, *more).work.plan
+    assert (plan.planned, plan.done) == (3, 4)
 
 
 def test_a_plan_after_a_plan_that_was_done_counts_for_itself() -> None:
@@ -216,9 +207,8 @@ def test_a_plan_after_a_plan_that_was_done_counts_for_itself() -> None:
 
     steps = [plan("a", "in_progress", "pending"), plan("a", "completed", "completed")]
     steps += [plan("b", "pending", "pending", "pending"), plan("b", *["completed"] * 3)]
-    pad = apply_events(None, [*steps, w.change("a.py")], environment=world()).pad
-    assert pad is not None
-    assert (pad.planned, pad.done) == (5, 5)
+    done = Shown(*steps, w.change("a.py")).work.plan
+    assert (done.planned, done.done) == (5, 5)
 
 
 def test_strange_plans_are_no_plans() -> None:
@@ -240,7 +230,8 @@ def test_secrets_do_not_reach_the_scratchpad() -> None:
         w.change("a.py"),
         w.turn_end(f"I tried {secret} first, but it failed because of the key."),
     ]
-    assert secret not in str(apply_events(None, events, environment=world()).pad)
+    shown = Shown(*events)
+    assert secret not in str((shown.work, session_signals(shown.work, shown.work.tasks)))
 
 
 def test_a_long_session_stays_inside_the_bounds() -> None:
@@ -260,16 +251,19 @@ def test_a_long_session_stays_inside_the_bounds() -> None:
         folded = apply_events(session, events, environment=world(), pad=pad)
         session, pad = folded.session, folded.pad
         assert pad is not None
-        (sheet,) = pad.tasks
+        work = work_of(session, pad)
+        signals = session_signals(work, work.tasks)
         largest = max(largest, len(str(pad)))
-        assert len(sheet.files) <= thresholds.MAX_FILES
-        assert len(sheet.pairs) <= thresholds.MAX_PAIRS
-        assert len(sheet.errors) <= thresholds.MAX_ERRORS
-        assert len(sheet.commits) <= thresholds.MAX_COMMITS
-        assert len(sheet.sequence) <= thresholds.MAX_STEPS
+        kinds = [signal.kind.value for signal in signals]
+        assert kinds.count("file_access") <= thresholds.MAX_FILES
+        assert kinds.count("co_access") <= thresholds.MAX_PAIRS
+        assert kinds.count("error_retry") <= thresholds.MAX_ERRORS
+        (steps,) = [one.fields["steps"] for one in signals if one.kind.value == "sequence"]
+        assert isinstance(steps, list)
+        assert len(steps) <= thresholds.MAX_STEPS
     assert pad is not None
     assert pad.step == 8_000
-    assert largest < 400_000
+    assert largest < 1_000
 
 
 @pytest.mark.feature("C2", "D3")
@@ -304,8 +298,13 @@ def test_how_events_are_batched_does_not_matter(steps: list[int], cut: int) -> N
         return [ways[step]() for step in steps]
 
     pads: list[Scratchpad] = []
+    works: list[object] = []
     for batch in (1, cut, 100):
         engine = Engine(store=ModelStore())
         take(engine, told(), batch=batch)
         pads.append(replace(pad_of(engine, "session-001"), revision=0))
+        session = engine.store.get_session("session-001")
+        assert session is not None
+        works.append(work_of(session, pads[-1]))
     assert pads[0] == pads[1] == pads[2]
+    assert works[0] == works[1] == works[2]

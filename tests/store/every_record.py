@@ -11,6 +11,7 @@ from wellkept.core.changes import PutExplanation, PutScratchpad, PutSession
 from wellkept.core.generated_skills import GeneratedSkill
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
+from wellkept.core.session.scratchpad import AgentNote, TaskScratchpad
 
 MODEL = "small"
 SKILL = GeneratedSkill(
@@ -43,8 +44,9 @@ def fill(store: Store) -> None:
         work = {"note": f"marigold {number}"}
         one = replace(session(f"session-{number}"), title="A marigold session", work=work)
         store.apply([PutSession(one)])
-        sheet = replace(pad(f"session-{number}"), request="Plant a marigold")
-        store.apply([PutScratchpad(sheet)])
+        note = AgentNote("n1", "Plant a marigold", "fact", 1, 0)
+        sheet = TaskScratchpad(notes=(note,))
+        store.apply([PutScratchpad(replace(pad(f"session-{number}"), tasks=(sheet,)))])
     store.apply([putting(signal("marigold"))])
     store.apply([PutExplanation(replace(explanation(inserts[0].memory.id), rule="marigold"))])
     store.put_generated_skill(SKILL)

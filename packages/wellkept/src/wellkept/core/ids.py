@@ -26,6 +26,13 @@ def normalise_short(text: str) -> str:
     return text.strip().lower().removeprefix("m:").translate(_MISREAD)
 
 
+def digest(*parts: str) -> str:
+    """A short stable hash of some texts, for keys."""
+    from hashlib import blake2b
+
+    return blake2b("\n".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
 def is_full_id(text: str) -> bool:
     """Whether the text has the shape of a full id."""
     raw = text.replace("-", "")

@@ -27,14 +27,13 @@ class Complexity(StrEnum):
 class InferenceRule:
     """When signals of one kind become a memory, and of which type.
 
-    `min_sessions` counts sessions, `min_count` occurrences in all of them.
+    `min_sessions` counts the sessions that have to show it.
     """
 
     name: str
     kind: SignalKind
     makes: MemoryType
     min_sessions: int = 1
-    min_count: int = 1
     min_score: float = 0.6
     confidence: float = 0.65
 

@@ -14,6 +14,7 @@ from typing import TypeAlias, cast
 from wellkept.core.changes import Change, PutExplanation, PutSignals, Replace
 from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import UsageError
+from wellkept.core.ids import digest
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
 from wellkept.core.payloads import E2EObservation
 from wellkept.core.ports.store import Store
@@ -26,7 +27,6 @@ from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.confidence import set_confidence
 from wellkept.memory.remember import remember
-from wellkept.observe.learning.rules import digest
 from wellkept.observe.learning.save import (
     close_running_record,
     limit_evidence,

@@ -1,9 +1,8 @@
 """Observer records: scratchpads of sessions, signals across sessions, explanations.
 
-A scratchpad holds what was observed in one session; none of it is a memory. Once the work passed
-validation, each session leaves at most one signal per kind and subject. Signals of several sessions
-become memories. Invariant: ingesting a session again, or sessions in another order, changes
-nothing.
+A scratchpad holds what was reviewed of one session. Once the work passed validation, each session
+leaves at most one signal per kind and subject. Signals of several sessions become memories.
+Invariant: ingesting a session again, or sessions in another order, changes nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +19,6 @@ MAX_SESSIONS_PER_SUBJECT: Final = 30
 
 Verdict: TypeAlias = Literal["passed", "failed"]
 ValidationSource: TypeAlias = Literal["test", "ci", "check", "commit", "qa"]
-BacktrackCause: TypeAlias = Literal["wrong_assumption", "missing_context", "cascading_change"]
-ResolvedBy: TypeAlias = Literal["instead", "first", "edit"]
-"""What resolved an error: another form of the command, another command run first, or an edit."""
 
 
 class SignalKind(StrEnum):
@@ -51,105 +47,6 @@ class ScratchpadStatus(StrEnum):
     PROMOTED = "promoted"
 
 
-# -- The six signals, collected in one session ----------------------------------------------------
-
-
-@record
-class FileAccess:
-    """Reads and edits of one file, and the steps of its first and last use."""
-
-    path: str
-    reads: int
-    edits: int
-    first_step: int
-    last_step: int
-
-
-@record
-class CoAccess:
-    """Two files used within a few steps; `file_a` sorts before `file_b`.
-
-    `a_first` counts how often `file_a` was used first. `edited`: at least one was edited.
-    """
-
-    file_a: str
-    file_b: str
-    count: int
-    a_first: int
-    step_delta: int
-    time_delta_ms: int
-    edited: bool
-    step: int
-    both_edited: bool = False
-
-
-@record
-class ErrorRetry:
-    """A repeated error by its signature, and what resolved it.
-
-    `in_progress`: reported by tests or checks, so fixing it is part of the work.
-    """
-
-    signature: str
-    tool: str
-    message: str
-    count: int
-    first_step: int
-    last_step: int
-    command: str | None = None
-    resolved_how: str | None = None
-    files: tuple[str, ...] = ()
-    resolved_by: ResolvedBy | None = None
-    in_progress: bool = False
-
-
-@record
-class Backtrack:
-    """An edit repeated within a few steps, and its likely cause.
-
-    `files` were edited or read in between; `hint` is what failed in between.
-    """
-
-    path: str
-    within_steps: int
-    cause: BacktrackCause
-    count: int
-    step: int
-    files: tuple[str, ...] = ()
-    hint: str | None = None
-
-
-@record
-class SequenceStep:
-    """One step of a sequence: tool, scope, and the exact file or command."""
-
-    tool: str
-    scope: str
-    what: str
-
-
-@record
-class TimeAnomaly:
-    """Time spent on a file, and how often the same part of it was read."""
-
-    path: str
-    dwell_ms: int
-    read_count: int
-
-
-@record
-class AbandonedApproach:
-    """An approach abandoned between two steps. `said`: the agent stated it itself."""
-
-    approach: str
-    why: str
-    first_step: int
-    last_step: int
-    files: tuple[str, ...] = ()
-    alternative: str | None = None
-    said: bool = False
-
-
 # -- The scratchpad -------------------------------------------------------------------------------
 
 
@@ -170,20 +67,9 @@ class AgentNote:
 
 
 @record
-class SessionCommit:
-    """A commit of the session. `undone`: it was reverted later."""
-
-    sha: str | None
-    subject: str
-    step: int
-    files: tuple[str, ...] = ()
-    undone: bool = False
-    edits_before: int = 0
-
-
-@record
 class Validation:
-    """One test run, check, commit or verdict that passed or failed."""
+    """One test run, check, commit or verdict that passed or failed; a commit that was taken back
+    failed. `edits_before` counts the edits that it saw."""
 
     verdict: Verdict
     by: ValidationSource
@@ -191,6 +77,8 @@ class Validation:
     step: int
     at_ms: int
     edits_before: int = 0
+    sha: str | None = None
+    files: tuple[str, ...] = ()
 
 
 @record
@@ -207,53 +95,39 @@ class QaIssue:
 
 @record
 class TaskScratchpad:
-    """Observations of one sub-task. Without sub-tasks a session has one, whose `name` is None."""
+    """What was reviewed of one sub-task; without sub-tasks a session has one, whose `name` is None.
+
+    Steps up to `since` belong to runs that failed, `retries` of them. `changed` is the last step
+    that called for a review.
+    """
 
     name: str | None = None
-    first_step: int = 0
-    last_step: int = 0
-    last_edit_step: int = 0
-    edit_count: int = 0
-    tokens: int = 0
+    since: int = -1
     retries: int = 0
-    files: tuple[FileAccess, ...] = ()
-    pairs: tuple[CoAccess, ...] = ()
-    errors: tuple[ErrorRetry, ...] = ()
-    backtracks: tuple[Backtrack, ...] = ()
-    dead_ends: tuple[AbandonedApproach, ...] = ()
-    anomalies: tuple[TimeAnomaly, ...] = ()
-    sequence: tuple[SequenceStep, ...] = ()
-    commits: tuple[SessionCommit, ...] = ()
+    changed: int = 0
     validations: tuple[Validation, ...] = ()
     notes: tuple[AgentNote, ...] = ()
-    decisions: tuple[str, ...] = ()
-    promoted: bool = False
 
 
 @record(kw_only=True)
 class Scratchpad:
-    """Observations of one session. `revision` counts writes.
-
-    `planned` and `done` count the items of the agent's own plan: planned at first, done at the end.
-    """
+    """What was reviewed of one session: notes, verdicts, promotions and failed runs. What was done
+    stands in its step log. `step` is the latest step that it knows, `revision` counts writes."""
 
     session_id: str
     project: str
     updated_at: datetime
     state: ScratchpadStatus = ScratchpadStatus.OPEN
     step: int = 0
-    request: str | None = None
-    planned: int = 0
-    done: int = 0
     failed_runs: int = 0
     promoted_count: int = 0
     tasks: tuple[TaskScratchpad, ...] = ()
     revision: int = 0
 
     def for_task(self, name: str | None) -> TaskScratchpad:
-        """The scratchpad of a sub-task, new if it does not exist."""
-        new = TaskScratchpad(name, self.step, self.step)
-        return next((task for task in self.tasks if task.name == name), new)
+        """What was reviewed of a sub-task; nothing yet if it is not known."""
+        known = (task for task in self.tasks if task.name == name)
+        return next(known, TaskScratchpad(name))
 
     def with_task(self, task: TaskScratchpad) -> Scratchpad:
         """The scratchpad with one sub-task replaced, or added at the end."""

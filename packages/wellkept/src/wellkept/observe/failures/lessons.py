@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from hashlib import blake2b
 
 from wellkept.core.changes import Close
+from wellkept.core.ids import digest
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
 from wellkept.core.payloads import ErrorPattern
 from wellkept.core.query import Filter, Order
@@ -211,7 +211,7 @@ def _may_be_elsewhere(way_out: WayOut, folder: str | None, cause: str) -> bool:
 
 def lesson_key(way_out: WayOut) -> str:
     """Names the memory of a lesson."""
-    return f"{TAG}:{blake2b(signature(way_out).encode(), digest_size=8).hexdigest()}"
+    return f"{TAG}:{digest(signature(way_out))}"
 
 
 def program_of(way_out: WayOut) -> str:

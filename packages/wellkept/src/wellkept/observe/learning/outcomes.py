@@ -7,28 +7,25 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from wellkept.core.changes import PutExplanation
 from wellkept.core.codec import Json
+from wellkept.core.ids import digest
 from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation, WorkUnitRef
 from wellkept.core.payloads import WorkState, WorkUnitOutcome
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import replace
-from wellkept.core.session.scratchpad import (
-    Explanation,
-    Scratchpad,
-    TaskScratchpad,
-)
+from wellkept.core.session.scratchpad import Explanation
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.text import shorten
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember
 from wellkept.observe import thresholds as t
-from wellkept.observe.learning.rules import digest
 from wellkept.observe.learning.save import close_running_record, put_running_record
 from wellkept.observe.methodology.protocol import CompletesWorkUnits, Methodology, WorkContext
+from wellkept.observe.signals.fold import open_errors
+from wellkept.observe.signals.work import Task, Work
 from wellkept.text.events.prompt_rules import tells
 
 _MAX_FILES = 40
@@ -44,55 +41,55 @@ INSIGHT_CONFIDENCE = 0.85
 def record_outcomes(
     engine: Engine,
     session: SessionRecord,
-    scratchpad: Scratchpad,
-    tasks: Sequence[TaskScratchpad],
+    work: Work,
+    tasks: Sequence[Task],
     *,
     by: str,
     methodology: Methodology,
 ) -> list[Memory]:
     """One outcome for each sub-task that passed, or one for the session."""
-    named = [task for task in tasks if task.name is not None] or list(tasks[:1])
-    is_session = len(named) == 1 and named[0].name is None
+    named = [task for task in tasks if task.review.name is not None] or list(tasks[:1])
+    is_session = len(named) == 1 and named[0].review.name is None
     records: list[Memory] = []
     for task in named:
         if task.edit_count:
             draft = _outcome(
                 session,
-                scratchpad,
+                work,
                 tasks if is_session else [task],
-                task=task.name,
+                task=task.review.name,
                 by=by,
                 methodology=methodology,
             )
-            records.append(put_running_record(engine, draft, project=scratchpad.project))
+            records.append(put_running_record(engine, draft, project=work.pad.project))
     return records
 
 
 def _outcome(
     session: SessionRecord,
-    scratchpad: Scratchpad,
-    tasks: Sequence[TaskScratchpad],
+    work: Work,
+    tasks: Sequence[Task],
     *,
     task: str | None,
     by: str,
     methodology: Methodology,
 ) -> MemoryDraft:
-    edited = (f.path for one in tasks for f in one.files if f.edits)
-    files = tuple(dict.fromkeys(edited))[:_MAX_FILES]
-    decisions = tuple(dict.fromkeys(d for one in tasks for d in one.decisions))
-    requests = [one for one in (scratchpad.request, session.title) if one]
+    steps = [step for one in tasks for step in one.steps]
+    files = _edited(tasks)
+    decided = (shorten(step.what, limit=200) for step in steps if step.kind == "decision")
+    requests = [one for one in (work.request, session.title) if one]
     label = task or next(filter(tells, requests), next(iter(requests), "work"))
-    shas = [c.sha for one in tasks for c in one.commits if c.sha and not c.undone]
+    shas = [commit.sha for one in tasks for commit in one.commits if commit.sha]
     evidence = [Evidence(EvidenceKind.SESSION, session.id, at=session.last_event_at)]
     evidence += [Evidence(EvidenceKind.COMMIT, sha, at=session.last_event_at) for sha in shas[-5:]]
-    unit = work_unit_of(session, scratchpad, task=task, label=label, methodology=methodology)
+    unit = work_unit_of(session, work.request, task=task, label=label, methodology=methodology)
     outcome = WorkUnitOutcome(
         succeeded=True,
         files_modified=files,
-        key_decisions=decisions[: t.MAX_DECISIONS],
-        steps_taken=sum(one.last_step - one.first_step for one in tasks),
-        context_tokens_used=sum(one.tokens for one in tasks) or None,
-        retry_count=max(scratchpad.failed_runs, *(one.retries for one in tasks)),
+        key_decisions=tuple(dict.fromkeys(decided))[: t.MAX_DECISIONS],
+        steps_taken=sum(one.steps[-1].number - one.steps[0].number for one in tasks if one.steps),
+        context_tokens_used=sum(step.tokens for step in steps) or None,
+        retry_count=max(work.pad.failed_runs, *(one.review.retries for one in tasks)),
     )
     return MemoryDraft(
         content="\n".join(
@@ -113,6 +110,11 @@ def _outcome(
     )
 
 
+def _edited(tasks: Sequence[Task]) -> tuple[str, ...]:
+    edited = dict.fromkeys(step.what for one in tasks for step in one.edits)
+    return tuple(edited)[:_MAX_FILES]
+
+
 def _listed(files: Sequence[str]) -> str:
     return ", ".join(f"`{path}`" for path in files[:5])
 
@@ -128,7 +130,7 @@ def _own_fields(
 
 def work_unit_of(
     session: SessionRecord,
-    scratchpad: Scratchpad,
+    request: str | None,
     *,
     task: str | None = None,
     label: str = "",
@@ -136,8 +138,8 @@ def work_unit_of(
 ) -> WorkUnitRef:
     """The work unit that the methodology recognises, else the branch. A sub-task is one level
     below."""
-    label = label or task or scratchpad.request or "work"
-    known = methodology.work_unit(WorkContext(branch=session.branch, request=scratchpad.request))
+    label = label or task or request or "work"
+    known = methodology.work_unit(WorkContext(branch=session.branch, request=request))
     branch = (session.branch or session.id)[:200]
     unit = known or WorkUnitRef(methodology.id, (branch,), shorten(label, limit=120))
     if task is None:
@@ -152,34 +154,31 @@ def work_unit_of(
 def put_work_state(
     engine: Engine,
     session: SessionRecord,
-    scratchpad: Scratchpad,
+    work: Work,
     *,
     validated_by: str,
     methodology: Methodology,
 ) -> Memory | None:
     """Save the state of unfinished work, with what the methodology reads from the session's text.
     The record decays within days."""
-    tasks = scratchpad.tasks
-    edited = dict.fromkeys(f.path for task in tasks for f in task.files if f.edits)
-    if not edited:
+    files, plan, errors = _edited(work.tasks), work.plan, open_errors(work)
+    if not files:
         return None
-    files = tuple(edited)[:_MAX_FILES]
-    open_errors = [e.message for task in tasks for e in task.errors if e.resolved_how is None]
     state: dict[str, Json] = {
-        "request": scratchpad.request,
+        "request": work.request,
         "validation": validated_by or "not validated",
         "files": list(files),
-        "planned": scratchpad.planned,
-        "done": scratchpad.done,
-        "open_errors": cast("list[Json]", open_errors[-3:]),
+        "planned": plan.planned,
+        "done": plan.done,
+        "open_errors": [*errors[-3:]],
     }
     own = methodology.work_state(_session_text(engine, session))
     state |= {"methodology": methodology.id, **own}
     told = (
-        f"Asked: “{shorten(scratchpad.request or 'work', limit=160)}”",
+        f"Asked: “{shorten(work.request or 'work', limit=160)}”",
         f"Edited: {_listed(files)}",
-        f"Plan: {scratchpad.done} of {scratchpad.planned} items done" if scratchpad.planned else "",
-        f"Last error: {open_errors[-1]}" if open_errors else "",
+        f"Plan: {plan.done} of {plan.planned} items done" if plan.planned else "",
+        f"Last error: {errors[-1]}" if errors else "",
         shorten(methodology.state_text(own), limit=600) if own else "",
     )
     draft = MemoryDraft(
@@ -190,13 +189,13 @@ def put_work_state(
         files=files,
         source=Source.OBSERVER_INFERRED,
         session_id=session.id,
-        work_unit=work_unit_of(session, scratchpad, methodology=methodology),
+        work_unit=work_unit_of(session, work.request, methodology=methodology),
         evidence=(Evidence(EvidenceKind.SESSION, session.id, at=session.last_event_at),),
         half_life_days=7,
         payload=WorkState(state),
         valid_from=session.last_event_at,
     )
-    return put_running_record(engine, draft, project=scratchpad.project)
+    return put_running_record(engine, draft, project=work.pad.project)
 
 
 def _session_text(engine: Engine, session: SessionRecord) -> str:
@@ -218,9 +217,7 @@ def _state_key(session: SessionRecord) -> str:
 # -- Consolidation --------------------------------------------------------------------------------
 
 
-def consolidate_outcomes(
-    engine: Engine, scratchpad: Scratchpad, outcomes: Sequence[Memory]
-) -> list[Memory]:
+def consolidate_outcomes(engine: Engine, work: Work, outcomes: Sequence[Memory]) -> list[Memory]:
     """What was decided in ten sub-tasks or more, in the words in which it was said. It outlives the
     outcomes."""
     if len(outcomes) < t.CONSOLIDATED_FROM_TASKS:
@@ -233,14 +230,14 @@ def consolidate_outcomes(
         for sentence in decided:
             said.setdefault(sentence, []).append(memory)
     return [
-        _save_insight(engine, scratchpad, sentence, backing, number=number)
+        _save_insight(engine, work, sentence, backing, number=number)
         for number, (sentence, backing) in enumerate(list(said.items())[:MAX_INSIGHTS])
     ]
 
 
 def _save_insight(
     engine: Engine,
-    scratchpad: Scratchpad,
+    work: Work,
     insight: str,
     outcomes: Sequence[Memory],
     *,
@@ -248,7 +245,7 @@ def _save_insight(
 ) -> Memory:
     unit = outcomes[0].work_unit
     spec = WorkUnitRef(unit.methodology, unit.hierarchy[:1], unit.hierarchy[0]) if unit else None
-    session_id = scratchpad.session_id
+    session_id = work.pad.session_id
     draft = MemoryDraft(
         content=insight,
         type=MemoryType.MODULE_INSIGHT,
@@ -268,10 +265,10 @@ def _save_insight(
     )
     why = Explanation(
         memory_id="",
-        project=scratchpad.project,
+        project=work.pad.project,
         rule="consolidation",
         subject=spec.label if spec else session_id,
-        at=scratchpad.updated_at,
+        at=work.at,
         validated_by="its sub-tasks passed",
         sessions=(session_id,),
         signals=tuple(memory.content for memory in outcomes[:_MAX_SIGNALS]),
@@ -280,6 +277,6 @@ def _save_insight(
     return remember(
         engine,
         draft,
-        project=scratchpad.project,
+        project=work.pad.project,
         beside=lambda memory: (PutExplanation(replace(why, memory_id=memory.id)),),
     ).memory

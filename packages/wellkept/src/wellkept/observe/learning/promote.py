@@ -9,11 +9,11 @@ Invariant: promoting twice equals promoting once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from wellkept.core.changes import PutScratchpad, PutSignals
-from wellkept.core.records import record, replace
+from wellkept.core.records import field, record, replace
 from wellkept.core.session.scratchpad import (
     Scratchpad,
     ScratchpadStatus,
@@ -25,33 +25,21 @@ from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import with_retries
 from wellkept.observe.learning import outcomes, recipes
-from wellkept.observe.learning.evidence import (
-    READING_KINDS,
-    SCRATCHPAD_KINDS,
-    UNCONDITIONAL_KINDS,
-    session_signals,
-    unconditional_signals,
-)
 from wellkept.observe.learning.file_usage import FileUsage
-from wellkept.observe.learning.rules import Conclusion, infer, key_of
-from wellkept.observe.learning.save import (
-    PromotionBasis,
-    PromotionResult,
-    SavedConclusion,
-    save_conclusion,
-)
-from wellkept.observe.learning.scoring import Score, score_conclusion
+from wellkept.observe.learning.rules import LEARNED_FROM, Lesson, PromotionBasis, infer
+from wellkept.observe.learning.save import save_lesson, weigh
 from wellkept.observe.learning.validation import (
     CommitExists,
     FindCommit,
     ValidationResult,
-    no_commit,
     promotable_tasks,
     validate_session,
     validate_task,
 )
 from wellkept.observe.methodology.builtin import NATIVE
 from wellkept.observe.methodology.protocol import Methodology
+from wellkept.observe.signals.fold import FOLDED, OF_READING, UNCONDITIONAL, session_signals
+from wellkept.observe.signals.work import Task, Work, work_of
 from wellkept.observe.thresholds import (
     CAPS,
     COMPLEX_FILES,
@@ -65,24 +53,20 @@ from wellkept.observe.thresholds import (
 _MAX_SIGNALS = 20_000
 
 
-def _always(sha: str) -> bool:  # noqa: ARG001
-    return True
-
-
 @record(kw_only=True)
 class PromotionRules:
     """Settings of one promotion. Without `complexity` the size of the work is estimated."""
 
     idle_minutes: float = 10.0
-    commit_exists: CommitExists = _always
-    find_commit: FindCommit = no_commit
+    commit_exists: CommitExists = lambda _: True
+    find_commit: FindCommit = lambda _, __: None
     complexity: Complexity | None = None
     methodology: Methodology = NATIVE
 
 
 @record
-class SkippedConclusion:
-    """A conclusion that was not promoted, and why."""
+class SkippedLesson:
+    """A lesson that was not promoted, and why."""
 
     rule: str
     subject: str
@@ -97,7 +81,7 @@ class PromotionReport:
     validation: ValidationResult
     promoted: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
-    skipped: tuple[SkippedConclusion, ...] = ()
+    skipped: tuple[SkippedLesson, ...] = ()
     discarded: int = 0
 
 
@@ -106,18 +90,19 @@ def promote(
 ) -> PromotionReport | None:
     """Promote a session if its work passed validation; None when there is nothing to do."""
     rules = rules or PromotionRules()
-    session = engine.store.get_session(session_id)
+    # What comes in between these two reads changes the scratchpad, and is judged next time.
     scratchpad = engine.store.scratchpad(session_id)
+    session = engine.store.get_session(session_id)
     if session is None or scratchpad is None:
         return None
     if scratchpad.state not in (ScratchpadStatus.OPEN, ScratchpadStatus.WAITING):
         return None
-    over = is_over(engine, session, idle_minutes=rules.idle_minutes)
+    work, over = work_of(session, scratchpad), is_over(engine, session, rules.idle_minutes)
     validation = validate_session(
-        scratchpad, over=over, commit_exists=rules.commit_exists, find_commit=rules.find_commit
+        work, over=over, commit_exists=rules.commit_exists, find_commit=rules.find_commit
     )
-    tasks = promotable_tasks(scratchpad, validation)
-    promotion = _Promotion(engine, session, scratchpad, validation, rules)
+    tasks = promotable_tasks(work, validation)
+    promotion = _Promotion(engine, session, work, validation, rules)
     if tasks:
         return promotion.promote(tasks)
     if validation.status == "failed" and (over or validation.by.startswith("qa")):
@@ -128,281 +113,206 @@ def promote(
     return promotion.wait() if is_due else None
 
 
-def is_over(engine: Engine, session: SessionRecord, *, idle_minutes: float) -> bool:
+def is_over(engine: Engine, session: SessionRecord, idle_minutes: float) -> bool:
     """Whether a session ended or is idle."""
     idle = engine.clock() - session.last_event_at >= timedelta(minutes=idle_minutes)
     return idle or not session.is_open
 
 
-def complexity_of(scratchpad: Scratchpad) -> Complexity:
+def complexity_of(work: Work) -> Complexity:
     """Estimate the size of a piece of work from files, steps and sub-tasks."""
-    edited = {f.path for task in scratchpad.tasks for f in task.files if f.edits}
-    tasks = max(scratchpad.planned, sum(task.name is not None for task in scratchpad.tasks))
-    steps = scratchpad.step
+    edited = {one.what for task in work.tasks for one in task.edits}
+    named = sum(task.review.name is not None for task in work.tasks)
+    tasks, steps = max(work.plan.planned, named), work.pad.step
     if tasks > INCREMENTAL_ABOVE_TASKS or len(edited) > COMPLEX_FILES or steps > COMPLEX_STEPS:
         return Complexity.COMPLEX
     small = len(edited) <= TRIVIAL_FILES and steps <= TRIVIAL_STEPS and tasks <= 1
     return Complexity.TRIVIAL if small else Complexity.STANDARD
 
 
+@record(frozen=False)
 class _Promotion:
     """The promotion of one session."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        session: SessionRecord,
-        scratchpad: Scratchpad,
-        validation: ValidationResult,
-        rules: PromotionRules,
-    ) -> None:
-        self._engine = engine
-        self._session = session
-        self._scratchpad = scratchpad
-        self._validation = validation
-        self._rules = rules
-        self._skipped: list[SkippedConclusion] = []
+    engine: Engine
+    session: SessionRecord
+    work: Work
+    validation: ValidationResult
+    rules: PromotionRules
+    promoted: list[str] = field(default_factory=list[str])
+    confirmed: list[str] = field(default_factory=list[str])
+    skipped: list[SkippedLesson] = field(default_factory=list[SkippedLesson])
 
     # -- Outcomes ---------------------------------------------------------------------------------
 
-    def promote(self, tasks: tuple[TaskScratchpad, ...]) -> PromotionReport:
+    def promote(self, tasks: tuple[Task, ...]) -> PromotionReport:
         """Turn sub-tasks that passed into memories and running records."""
-        engine = self._engine
-        signals = session_signals(self._scratchpad, tasks)
-        self._put_signals(SCRATCHPAD_KINDS, signals)
+        engine, way = self.engine, self.rules.methodology
+        signals = self._put_signals(FOLDED, tasks)
         basis = self._basis(tasks)
-        saved = self._save(self._infer(signals), basis)
+        self._save(self._infer(signals, basis))
         records = outcomes.record_outcomes(
-            engine,
-            self._session,
-            self._scratchpad,
-            tasks,
-            by=basis.validated_by,
-            methodology=self._rules.methodology,
+            engine, self.session, self.work, tasks, by=basis.validated_by, methodology=way
         )
         recipes.record_success(engine, basis, signals)
-        if len(tasks) == len(self._scratchpad.tasks):
-            outcomes.close_work_state(engine, self._session)
-            outcomes.consolidate_outcomes(engine, self._scratchpad, records)
-        self._mark_promoted(tasks, saved)
-        return self._report(saved)
+        if len(tasks) == len(self.work.tasks):
+            outcomes.close_work_state(engine, self.session)
+            outcomes.consolidate_outcomes(engine, self.work, records)
+        self._mark(ScratchpadStatus.PROMOTED if len(tasks) == len(self.work.tasks) else None)
+        return self._report()
 
     def discard(self) -> PromotionReport:
-        """Discard a failed run, except for dead ends and instructions. Recipes that it followed
-        are marked as failed."""
-        basis = self._basis(self._scratchpad.tasks)
-        saved = self._save_unconditional(basis)
-        signals = session_signals(self._scratchpad, self._scratchpad.tasks)
-        recipes.record_failure(self._engine, basis, signals)
+        """Discard a failed run, except for dead ends. Recipes that it followed are marked as
+        failed."""
+        basis = self._save_unconditional()
+        signals = session_signals(self.work, self.work.tasks)
+        recipes.record_failure(self.engine, basis, signals)
         self._put_work_state()
-        return replace(self._report(saved), discarded=self._clear_failed_tasks())
+        return replace(self._report(), discarded=self._clear_failed_tasks())
 
     def read_only(self) -> PromotionReport:
         """Count the reads of a session without edits."""
-        tasks = self._scratchpad.tasks
-        signals = [s for s in session_signals(self._scratchpad, tasks) if s.kind in READING_KINDS]
-        self._put_signals(READING_KINDS, signals)
-        self._mark_promoted(tasks, ())
-        return self._report(())
+        self._put_signals(OF_READING, self.work.tasks)
+        self._mark(ScratchpadStatus.PROMOTED)
+        return self._report()
 
     def wait(self) -> PromotionReport | None:
         """Save the work state, and dead ends while validation is open."""
-        saved = self._save_unconditional(self._basis(self._scratchpad.tasks))
+        self._save_unconditional()
         self._put_work_state()
-        self._mark_waiting(saved)
-        return self._report(saved) if _count_promoted(saved) else None
-
-    def _save_unconditional(self, basis: PromotionBasis) -> list[SavedConclusion]:
-        signals = unconditional_signals(self._scratchpad)
-        self._put_signals(UNCONDITIONAL_KINDS, signals)
-        return self._save(self._infer(signals), basis)
-
-    def _put_work_state(self) -> None:
-        outcomes.put_work_state(
-            self._engine,
-            self._session,
-            self._scratchpad,
-            validated_by=self._validation.by,
-            methodology=self._rules.methodology,
-        )
+        self._mark(ScratchpadStatus.WAITING)
+        return self._report() if self.promoted else None
 
     # -- Steps ------------------------------------------------------------------------------------
 
-    def _put_signals(self, kinds: Sequence[SignalKind], signals: Sequence[SessionSignal]) -> None:
-        project, session_id = self._scratchpad.project, self._scratchpad.session_id
-        change = PutSignals(project, session_id, tuple(kinds), tuple(signals))
-        self._engine.store.apply([change])
+    def _save_unconditional(self) -> PromotionBasis:
+        basis = self._basis(self.work.tasks)
+        self._save(self._infer(self._put_signals(UNCONDITIONAL, self.work.tasks), basis))
+        return basis
 
-    def _basis(self, tasks: Sequence[TaskScratchpad]) -> PromotionBasis:
-        own = (validate_task(task, self._validation).by for task in tasks)
-        commits = (c for task in tasks for c in task.commits if c.sha and not c.undone)
-        return PromotionBasis(
-            project=self._scratchpad.project,
-            session_id=self._scratchpad.session_id,
-            at=self._session.last_event_at,
-            validated_by=self._validation.by or next(filter(None, own), ""),
-            commits=tuple(commits),
+    def _put_work_state(self) -> None:
+        outcomes.put_work_state(
+            self.engine,
+            self.session,
+            self.work,
+            validated_by=self.validation.by,
+            methodology=self.rules.methodology,
         )
 
-    def _infer(self, fresh: Sequence[SessionSignal]) -> list[Conclusion]:
-        store, project = self._engine.store, self._scratchpad.project
+    def _put_signals(
+        self, kinds: Sequence[SignalKind], tasks: Sequence[Task]
+    ) -> tuple[SessionSignal, ...]:
+        signals = session_signals(self.work, tasks, kinds=kinds)
+        pad = self.work.pad
+        self.engine.store.apply([PutSignals(pad.project, pad.session_id, tuple(kinds), signals)])
+        return signals
+
+    def _basis(self, tasks: Sequence[Task]) -> PromotionBasis:
+        own = (validate_task(task, self.validation).by for task in tasks)
+        return PromotionBasis(
+            project=self.work.pad.project,
+            session_id=self.work.pad.session_id,
+            at=self.session.last_event_at,
+            validated_by=self.validation.by or next(filter(None, own), ""),
+            commits=tuple(one for task in tasks for one in task.commits),
+        )
+
+    def _infer(self, fresh: Sequence[SessionSignal], basis: PromotionBasis) -> list[Lesson]:
         subjects = defaultdict[SignalKind, list[str]](list)
         for signal in fresh:
             subjects[signal.kind].append(signal.subject)
         known = {
-            kind: store.signals(
-                project=project,
-                kinds=(kind,),
-                subjects=names,
-                limit=_MAX_SIGNALS,
-            )
-            for kind, names in subjects.items()
-            if kind not in (SignalKind.FILE_ACCESS, SignalKind.CONTEXT_COST)
+            kind: self._signals(kind, subjects[kind]) for kind in LEARNED_FROM if kind in subjects
         }
-        found = infer(fresh, known, self._file_usage(known))
-        recipe = recipes.infer_recipe(self._engine, project, known, self._scratchpad.session_id)
-        return [*found, *([recipe] if recipe else [])]
-
-    def _file_usage(self, known: Mapping[SignalKind, Sequence[SessionSignal]]) -> FileUsage:
-        """The sessions that used the files of pairs."""
         pairs = (s.subject.split("\n") for s in known.get(SignalKind.CO_ACCESS, ()))
-        files = {path for pair in pairs for path in pair}
-        if not files:
-            return FileUsage()
-        return FileUsage(
-            self._engine.store.signals(
-                project=self._scratchpad.project,
-                kinds=(SignalKind.FILE_ACCESS,),
-                subjects=sorted(files),
-                limit=_MAX_SIGNALS,
-            )
+        files = sorted({path for pair in pairs for path in pair})
+        used = self._signals(SignalKind.FILE_ACCESS, files) if files else ()
+        found = infer(known, FileUsage(used), basis)
+        sequences = known.get(SignalKind.SEQUENCE, ())
+        return [*found, *recipes.infer_recipe(self.engine, sequences, basis)]
+
+    def _signals(self, kind: SignalKind, subjects: Sequence[str]) -> list[SessionSignal]:
+        return self.engine.store.signals(
+            project=self.work.pad.project, kinds=(kind,), subjects=subjects, limit=_MAX_SIGNALS
         )
 
-    def _save(self, found: Sequence[Conclusion], basis: PromotionBasis) -> list[SavedConclusion]:
-        """Score, filter, cap and save."""
-        latest = self._engine.store.sessions(project=basis.project, limit=1)
-        now = max([self._session.last_event_at, *(s.last_event_at for s in latest)])
-        scored = [
-            (one, score_conclusion(self._engine, one, project=basis.project, latest=now))
-            for one in found
-        ]
-        good = [pair for pair in scored if self._is_good(*pair)]
-        good.sort(key=lambda pair: (-pair[1].total, pair[0].rule.name, pair[0].subject))
-        cap = CAPS[self._rules.complexity or complexity_of(self._scratchpad)]
-        room = cap - self._scratchpad.promoted_count
-        saved: list[SavedConclusion] = []
-        for conclusion, score in good:
-            if room <= 0 and not self._is_saved(conclusion):
-                self._skip(conclusion, "the cap for work of this size is reached")
-                continue
-            one = save_conclusion(self._engine, conclusion, score, basis=basis)
-            room -= one.result is PromotionResult.PROMOTED
-            if one.result is PromotionResult.FORGOTTEN:
-                self._skip(conclusion, "it was removed before")
-            saved.append(one)
-        return saved
+    def _save(self, found: Sequence[Lesson]) -> None:
+        """Weigh, filter, cap and save."""
+        store, pad = self.engine.store, self.work.pad
+        latest = store.sessions(project=pad.project, limit=1)
+        now = max([self.session.last_event_at, *(s.last_event_at for s in latest)])
+        weighed = [weigh(self.engine, one, latest=now) for one in found]
+        weighed.sort(key=lambda one: (-one.why.score, one.why.rule, one.why.subject))
+        room = CAPS[self.rules.complexity or complexity_of(self.work)] - pad.promoted_count
+        for lesson in weighed:
+            key, least = lesson.key, lesson.rule.min_score
+            is_saved = store.find_key(key, project=pad.project, user_scope=False) is not None
+            if not (lesson.why.score > least or lesson.known or is_saved):
+                self._skip(lesson, f"score {lesson.why.score:.2f} is not above {least}")
+            elif len(self.promoted) >= room and not is_saved:
+                self._skip(lesson, "the cap for work of this size is reached")
+            else:
+                result, memory_id = save_lesson(self.engine, lesson)
+                if result == "forgotten":
+                    self._skip(lesson, "it was removed before")
+                elif memory_id and result != "unchanged":
+                    (self.promoted if result == "promoted" else self.confirmed).append(memory_id)
 
-    def _is_saved(self, conclusion: Conclusion) -> bool:
-        found = self._engine.store.find_key(
-            key_of(conclusion), project=self._scratchpad.project, user_scope=False
-        )
-        return found is not None
-
-    def _is_good(self, conclusion: Conclusion, score: Score) -> bool:
-        min_score = conclusion.rule.min_score
-        if score.total > min_score or score.is_known or self._is_saved(conclusion):
-            return True
-        self._skip(conclusion, f"score {score.total:.2f} is not above {min_score}")
-        return False
-
-    def _skip(self, conclusion: Conclusion, reason: str) -> None:
-        self._skipped.append(SkippedConclusion(conclusion.rule.name, conclusion.subject, reason))
+    def _skip(self, lesson: Lesson, reason: str) -> None:
+        self.skipped.append(SkippedLesson(lesson.why.rule, lesson.why.subject, reason))
 
     # -- Scratchpad updates. Events that arrived meanwhile are promoted next time -----------------
 
-    def _mark_promoted(
-        self, tasks: Sequence[TaskScratchpad], saved: Sequence[SavedConclusion]
-    ) -> None:
-        names = {task.name for task in tasks}
-
+    def _mark(self, state: ScratchpadStatus | None) -> None:
         def update(now: Scratchpad) -> Scratchpad:
-            is_same = self._is_unchanged(now)
-            done = tuple(
-                replace(task, promoted=task.promoted or (is_same and task.name in names))
-                for task in now.tasks
-            )
-            all_done = is_same and len(names) == len(done)
-            return replace(
-                now,
-                state=ScratchpadStatus.PROMOTED if all_done else now.state,
-                tasks=done,
-                promoted_count=now.promoted_count + _count_promoted(saved),
-            )
-
-        self._update(update)
-
-    def _mark_waiting(self, saved: Sequence[SavedConclusion]) -> None:
-        def update(now: Scratchpad) -> Scratchpad:
-            state = ScratchpadStatus.WAITING if self._is_unchanged(now) else now.state
-            count = now.promoted_count + _count_promoted(saved)
-            return replace(now, state=state, promoted_count=count)
+            judged = state if state and self._is_unchanged(now) else now.state
+            count = now.promoted_count + len(self.promoted)
+            return replace(now, state=judged, promoted_count=count)
 
         self._update(update)
 
     def _clear_failed_tasks(self) -> int:
-        """Empty the sub-tasks of a failed run, unless it goes on; returns how many."""
-        tasks = self._scratchpad.tasks
-        failed = [t for t in tasks if validate_task(t, self._validation).status != "passed"]
-        names = {task.name for task in failed}
+        """Close the sub-tasks of a failed run, unless it goes on; returns how many."""
+        failed = {
+            task.review.name: TaskScratchpad(
+                task.review.name,
+                since=max((one.number for one in task.steps), default=task.review.since),
+                retries=task.review.retries + 1,
+                changed=task.changed,
+            )
+            for task in self.work.tasks
+            if validate_task(task, self.validation).status != "passed"
+        }
 
         def update(now: Scratchpad) -> Scratchpad:
             if not self._is_unchanged(now):
                 return now
-            cleared = tuple(_cleared(t) if t.name in names else t for t in now.tasks)
-            runs = now.failed_runs + 1
-            return replace(now, state=ScratchpadStatus.FAILED, tasks=cleared, failed_runs=runs)
+            tasks, runs = tuple(failed.get(one.name, one) for one in now.tasks), now.failed_runs + 1
+            return replace(now, state=ScratchpadStatus.FAILED, tasks=tasks, failed_runs=runs)
 
         return len(failed) if self._update(update) else 0
 
     def _is_unchanged(self, now: Scratchpad) -> bool:
-        return now.step == self._scratchpad.step and now.tasks == self._scratchpad.tasks
+        return now.step == self.work.pad.step and now.tasks == self.work.pad.tasks
 
     def _update(self, change: Callable[[Scratchpad], Scratchpad]) -> bool:
         """Apply a change to the stored scratchpad; returns whether it made a difference."""
 
         def attempt() -> bool:
-            now = self._engine.store.scratchpad(self._scratchpad.session_id)
+            now = self.engine.store.scratchpad(self.work.pad.session_id)
             done = change(now) if now is not None else None
             if done is None or done == now:
                 return False
-            self._engine.store.apply([PutScratchpad(done)])
+            self.engine.store.apply([PutScratchpad(done)])
             return True
 
         return with_retries(attempt)
 
-    def _report(self, saved: Sequence[SavedConclusion]) -> PromotionReport:
-        def ids(result: PromotionResult) -> tuple[str, ...]:
-            return tuple(s.memory_id for s in saved if s.result is result and s.memory_id)
-
+    def _report(self) -> PromotionReport:
         return PromotionReport(
-            session_id=self._scratchpad.session_id,
-            validation=self._validation,
-            promoted=ids(PromotionResult.PROMOTED),
-            confirmed=ids(PromotionResult.CONFIRMED),
-            skipped=tuple(self._skipped),
+            session_id=self.work.pad.session_id,
+            validation=self.validation,
+            promoted=tuple(self.promoted),
+            confirmed=tuple(self.confirmed),
+            skipped=tuple(self.skipped),
         )
-
-
-def _count_promoted(saved: Sequence[SavedConclusion]) -> int:
-    return sum(one.result is PromotionResult.PROMOTED for one in saved)
-
-
-def _cleared(task: TaskScratchpad) -> TaskScratchpad:
-    return TaskScratchpad(
-        name=task.name,
-        first_step=task.last_step,
-        last_step=task.last_step,
-        tokens=task.tokens,
-        retries=task.retries + 1,
-        dead_ends=task.dead_ends,
-    )

@@ -8,14 +8,14 @@ was changed by other work, or after 60 days without use.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from wellkept.core.changes import Replace
 from wellkept.core.clock import days_between
 from wellkept.core.errors import UsageError
-from wellkept.core.memory import Evidence, Memory
+from wellkept.core.memory import Evidence, Memory, MemoryDraft
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
@@ -25,8 +25,8 @@ from wellkept.core.types import EvidenceKind, MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import with_retries
 from wellkept.observe import thresholds as t
-from wellkept.observe.learning.rules import Conclusion, is_obvious_pair
-from wellkept.observe.learning.save import PromotionBasis, limit_evidence
+from wellkept.observe.learning.rules import Lesson, PromotionBasis, is_obvious_pair, lesson_of
+from wellkept.observe.learning.save import limit_evidence
 from wellkept.text.shell.purpose import Purpose
 from wellkept.text.shell.reader import parse_command
 
@@ -39,8 +39,9 @@ _MAX_RECIPES = 200
 _GAIN, _LOSS = 0.25, 0.2
 
 
-def find_recipe(sequences: Sequence[SessionSignal], *, session_id: str) -> Conclusion | None:
+def find_recipe(sequences: Sequence[SessionSignal], basis: PromotionBasis) -> Lesson | None:
     """The longest recipe that a session shares with enough others of its module."""
+    session_id = basis.session_id
     mine = next((s for s in sequences if s.session_id == session_id), None)
     if mine is None:
         return None
@@ -58,7 +59,7 @@ def find_recipe(sequences: Sequence[SessionSignal], *, session_id: str) -> Concl
         if len(shared) > len(best) and _is_specific(shared) and _is_typical(shared, taken.values()):
             best = shared
     matching = [s for s in near if contains_in_order(taken[s.session_id], best)]
-    return _conclusion(best, matching) if best else None
+    return _recipe(best, matching, basis) if best else None
 
 
 def tokens_of(signal: SessionSignal, exact: Collection[str]) -> tuple[Token, ...]:
@@ -190,36 +191,36 @@ def _is_typical(tokens: Sequence[Token], taken: Iterable[tuple[Token, ...]]) -> 
     return is_usual_order and len(tokens) > t.LINK_SHARE * len(shared)
 
 
-def _conclusion(tokens: tuple[Token, ...], sequences: Sequence[SessionSignal]) -> Conclusion:
-    steps = tuple(_step(token, sequences) for token in tokens)
-    pattern = _pattern(sequences)
-    last = max(s.at for s in sequences)
+def _recipe(
+    tokens: tuple[Token, ...], sequences: Sequence[SessionSignal], basis: PromotionBasis
+) -> Lesson:
+    group = sorted(sequences, key=lambda s: s.at)
+    steps = tuple(_step(token, group) for token in tokens)
+    pattern = _pattern(group)
     lines = "; ".join(f"{n}. {step.description}" for n, step in enumerate(steps, start=1))
-    sessions = tuple(dict.fromkeys(s.session_id for s in sorted(sequences, key=lambda s: s.at)))
-    return Conclusion(
-        rule=t.RULES["recipe"],
-        subject=subject_of(tokens),
+    draft = MemoryDraft(
         content=f"Recipe for {pattern}: {lines}.",
-        type=t.RULES["recipe"].makes,
-        count=len(sessions),
-        last_seen=last,
-        sessions=sessions,
-        signals=tuple(f"{s}: took these {len(tokens)} steps in this order" for s in sessions),
         files=tuple(dict.fromkeys(s.canonical_file for s in steps if s.canonical_file)),
+        needs_review=True,
         payload=WorkflowRecipe(
             task_pattern=pattern,
             steps=steps,
-            last_validated_at=last.isoformat(),
-            success_count=len(sessions),
+            last_validated_at=group[-1].at.isoformat(),
+            success_count=len({s.session_id for s in group}),
         ),
     )
+    return lesson_of(
+        "recipe", group, basis, draft,
+        describe=lambda _: f"took these {len(tokens)} steps in this order",
+        subject=subject_of(tokens),
+    )  # fmt: skip
 
 
 def _step(token: Token, sequences: Sequence[SessionSignal]) -> RecipeStep:
     """One step: its file when all sessions agree on it, its command as it ran last."""
     tool, scope = token
     whats = [
-        what for s in sorted(sequences, key=lambda s: s.at) for name, wide, what in steps_of(s)
+        what for s in sequences for name, wide, what in steps_of(s)
         if name == tool and scope in (wide, what)
     ]  # fmt: skip
     if tool == "edit":
@@ -230,7 +231,7 @@ def _step(token: Token, sequences: Sequence[SessionSignal]) -> RecipeStep:
 
 def _pattern(sequences: Sequence[SessionSignal]) -> str:
     """The kind of task: two or more consecutive words that most requests share."""
-    requests = [s.text("request") for s in sorted(sequences, key=lambda s: s.at)]
+    requests = [s.text("request") for s in sequences]
     known = [set(content_words(request)) for request in requests if request]
     shared: list[str] = []
     for word in content_words(next((r for r in reversed(requests) if r), "")):
@@ -258,18 +259,14 @@ def _time(text: str | None) -> datetime | None:
 
 
 def infer_recipe(
-    engine: Engine,
-    project: str,
-    known: Mapping[SignalKind, Sequence[SessionSignal]],
-    session_id: str,
-) -> Conclusion | None:
-    """A new recipe that a session shares with others; None when it is known already."""
-    found = find_recipe(known.get(SignalKind.SEQUENCE, ()), session_id=session_id)
+    engine: Engine, sequences: Sequence[SessionSignal], basis: PromotionBasis
+) -> list[Lesson]:
+    """The new recipe that a session shares with others; none when it is known already."""
+    found = find_recipe(sequences, basis)
     if found is None:
-        return None
-    steps = tokens_in(found.subject)
-    is_known = any(is_same_recipe(tokens, steps) for _, tokens in recipes(engine, project))
-    return None if is_known else found
+        return []
+    mine, known = tokens_in(found.why.subject), recipes(engine, basis.project)
+    return [] if any(is_same_recipe(tokens, mine) for _, tokens in known) else [found]
 
 
 def recipes(engine: Engine, project: str) -> list[tuple[Memory, tuple[Token, ...]]]:

@@ -1,6 +1,6 @@
-"""Inference rules: one small pure function per rule, from signals to conclusions.
+"""Inference rules: one small pure function per rule, from signals to lessons.
 
-A conclusion is a candidate memory with its evidence. `promote` decides whether it becomes one.
+A lesson is a candidate memory with its evidence. `promote` decides whether it becomes one.
 """
 
 from __future__ import annotations
@@ -9,16 +9,22 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from hashlib import blake2b
 from pathlib import PurePosixPath
 
 from wellkept.core.code_modules import module_of
-from wellkept.core.codec import Payload
-from wellkept.core.memory import Relation
+from wellkept.core.ids import digest
+from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation
 from wellkept.core.payloads import CausalDependency, DeadEnd
-from wellkept.core.records import record
-from wellkept.core.session.scratchpad import SessionSignal, SignalKind
-from wellkept.core.types import MemoryType, RelationType, Source
+from wellkept.core.records import record, replace
+from wellkept.core.session.scratchpad import (
+    MAX_SESSIONS_PER_SUBJECT,
+    Explanation,
+    SessionSignal,
+    SignalKind,
+    Validation,
+)
+from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.memory.lifecycle.confirmation import QUOTED_TAG
 from wellkept.observe.learning.file_usage import FileUsage
 from wellkept.observe.thresholds import (
     LINK_SHARE,
@@ -27,40 +33,49 @@ from wellkept.observe.thresholds import (
     InferenceRule,
 )
 
+LEARNED_FROM = (
+    SignalKind.CO_ACCESS,
+    SignalKind.DEAD_END,
+    SignalKind.NOTE,
+    SignalKind.SEQUENCE,
+)
+IMPORTANCE = 0.6
 _TEST_NAME = re.compile(
     r"^(?:tests?|spec)[._-](?=.)|(?<=.)[._-](?:tests?|spec)$|(?<=[a-z0-9])(?:Tests?|Spec)$"
 )
 
 
 @record(kw_only=True)
-class Conclusion:
-    """A candidate memory: its rule, subject and the sessions that showed it."""
+class PromotionBasis:
+    """What a promotion rests on: the session, what validated it, its commits."""
+
+    project: str
+    session_id: str
+    at: datetime
+    validated_by: str
+    commits: tuple[Validation, ...] = ()
+
+
+@record(kw_only=True)
+class Lesson:
+    """A candidate memory: what would be stored, and why. `known` is the memory that already says
+    it."""
 
     rule: InferenceRule
-    subject: str
-    content: str
-    type: MemoryType
-    count: int
+    draft: MemoryDraft
+    why: Explanation
     last_seen: datetime
-    sessions: tuple[str, ...]
-    signals: tuple[str, ...]
-    files: tuple[str, ...] = ()
-    payload: Payload | None = None
-    relations: tuple[Relation, ...] = ()
-    source: Source = Source.OBSERVER_INFERRED
-    needs_review: bool = True
-    is_quoted: bool = False
-    """Whether its text is what somebody said: told from the next session on."""
+    known: Memory | None = None
 
+    @property
+    def key(self) -> str:
+        """The key of its memory."""
+        return key_for(self.why.rule, self.why.subject)
 
-def digest(*parts: str) -> str:
-    """A short stable hash of some texts, for keys and subjects."""
-    return blake2b("\n".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def key_of(conclusion: Conclusion) -> str:
-    """The memory key of a conclusion."""
-    return key_for(conclusion.rule.name, conclusion.subject)
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The sessions that showed it."""
+        return self.why.sessions
 
 
 def key_for(rule: str, subject: str) -> str:
@@ -69,83 +84,64 @@ def key_for(rule: str, subject: str) -> str:
 
 
 def infer(
-    fresh: Sequence[SessionSignal],
-    known: Mapping[SignalKind, Sequence[SessionSignal]],
-    usage: FileUsage,
-) -> list[Conclusion]:
-    """The conclusions about the subjects of fresh signals.
-
-    `known` holds all signals of those subjects, `usage` the sessions that used their files.
-    """
-    subjects = {(s.kind, s.subject) for s in fresh}
-    found: list[Conclusion] = []
-    for group in _by_subject(known, subjects):
-        found += _apply_rule(group, usage)
-    return found
-
-
-def _by_subject(
-    known: Mapping[SignalKind, Sequence[SessionSignal]], subjects: set[tuple[SignalKind, str]]
-) -> list[list[SessionSignal]]:
+    known: Mapping[SignalKind, Sequence[SessionSignal]], usage: FileUsage, basis: PromotionBasis
+) -> list[Lesson]:
+    """The lessons about some subjects. `known` holds all signals of them, `usage` the sessions
+    that used their files."""
     groups = defaultdict[tuple[SignalKind, str], list[SessionSignal]](list)
     for signal in (s for some in known.values() for s in some):
-        if (signal.kind, signal.subject) in subjects:
-            groups[signal.kind, signal.subject].append(signal)
-    return [sorted(group, key=lambda s: (s.at, s.session_id)) for group in groups.values()]
-
-
-def _apply_rule(group: Sequence[SessionSignal], usage: FileUsage) -> list[Conclusion]:
-    conclusion: Conclusion | None = None
-    match group[0].kind:
-        case SignalKind.CO_ACCESS:
-            conclusion = co_dependence(group, usage)
-        case SignalKind.DEAD_END:
-            conclusion = dead_end(group)
-        case SignalKind.NOTE:
-            conclusion = agent_note(group)
-        case _:
-            pass
-    if conclusion is None:
-        return []
-    rule, sessions = conclusion.rule, len(conclusion.sessions)
-    return (
-        [conclusion] if sessions >= rule.min_sessions and conclusion.count >= rule.min_count else []
-    )
+        groups[signal.kind, signal.subject].append(signal)
+    found: list[Lesson] = []
+    for (kind, _), group in groups.items():
+        group.sort(key=lambda s: (s.at, s.session_id))
+        match kind:
+            case SignalKind.CO_ACCESS:
+                lesson = co_dependence(group, usage, basis)
+            case SignalKind.DEAD_END:
+                lesson = dead_end(group, basis)
+            case SignalKind.NOTE:
+                lesson = agent_note(group, basis)
+            case _:
+                continue
+        if lesson is not None and len(lesson.sessions) >= lesson.rule.min_sessions:
+            found.append(lesson)
+    return found
 
 
 # -- The rules ------------------------------------------------------------------------------------
 
 
-def co_dependence(group: Sequence[SessionSignal], usage: FileUsage) -> Conclusion | None:
+def co_dependence(
+    group: Sequence[SessionSignal], usage: FileUsage, basis: PromotionBasis
+) -> Lesson | None:
     """Two files used within three steps in three sessions, both edited in two of them, and seldom
     used without each other."""
     edited = [s for s in group if s.fields.get("edited") is True]
     both = {s.session_id for s in group if s.fields.get("both") is True}
     file_a, _, file_b = group[0].subject.partition("\n")
-    if not edited or not file_b:
+    if not edited or not file_b or is_obvious_pair(file_a, file_b) or len(both) < MIN_REPEATS:
         return None
     if usage.share_together(group, file_a, file_b) <= LINK_SHARE:
         return None
-    if is_obvious_pair(file_a, file_b) or len(both) < MIN_REPEATS:
-        return None
     order = sum(s.number("a_first") * 2 - s.count for s in group)
     first, second = (file_a, file_b) if order >= 0 else (file_b, file_a)
-    return _conclusion(
-        "co_dependence",
-        edited,
+    draft = MemoryDraft(
         content=f"Edited together: `{first}`, `{second}`",
         files=(first, second),
+        needs_review=True,
         payload=CausalDependency(first, (second,)),
         relations=(Relation(RelationType.REQUIRED_WITH, target_file=second, auto_extracted=True),),
-        describe=lambda s: f"used within {s.number('step_delta')} steps, {s.count} times",
     )
+    return lesson_of(
+        "co_dependence", edited, basis, draft,
+        describe=lambda s: f"used within {s.number('step_delta')} steps, {s.count} times",
+    )  # fmt: skip
 
 
-def dead_end(group: Sequence[SessionSignal]) -> Conclusion:
+def dead_end(group: Sequence[SessionSignal], basis: PromotionBasis) -> Lesson:
     """An approach abandoned after real effort, or that the agent said it abandoned."""
     last = group[-1]
     approach, why, files = last.text("approach"), last.text("why"), _files(group)
-    is_said = last.fields.get("said") is True
     instead = last.text("instead")
     quotes = (
         f"“{approach}”" if approach else "",
@@ -153,74 +149,83 @@ def dead_end(group: Sequence[SessionSignal]) -> Conclusion:
         f"Before it: {why}",
         f"Instead: “{instead}”" if instead else "",
     )
-    return _conclusion(
-        "dead_end",
-        group,
+    is_said = last.fields.get("said") is True
+    draft = MemoryDraft(
         content=approach if is_said else "\n".join(filter(None, quotes)),
+        # What somebody said is told from the next session on.
+        tags=(QUOTED_TAG,) if approach else (),
         files=files,
         payload=DeadEnd(approach, why, instead or None, last.text("context") or None),
-        describe=lambda s: (
-            "said by the agent"
-            if s.fields.get("said") is True
-            else f"undone after {s.number('steps')} steps"
-        ),
-        needs_review=False,
-        is_quoted=bool(approach),
     )
+    return lesson_of(
+        "dead_end", group, basis, draft,
+        describe=lambda s: "said by the agent" if s.fields.get("said") is True
+        else f"undone after {s.number('steps')} steps",
+    )  # fmt: skip
 
 
-def agent_note(group: Sequence[SessionSignal]) -> Conclusion | None:
+def agent_note(group: Sequence[SessionSignal], basis: PromotionBasis) -> Lesson | None:
     """A note of the agent."""
     last = group[-1]
-    content = last.text("content")
-    if not content:
+    if not last.text("content"):
         return None
-    return _conclusion(
-        "agent_note",
-        group,
-        content=content,
+    draft = MemoryDraft(
+        content=last.text("content"),
         type=MemoryType(last.text("type") or "fact"),
         files=_files(group),
         source=Source.AGENT_EXPLICIT,
-        needs_review=False,
-        describe=lambda _: "noted by the agent while it worked",
     )
+    told = "noted by the agent while it worked"
+    return lesson_of("agent_note", group, basis, draft, describe=lambda _: told)
 
 
 # -- Helpers --------------------------------------------------------------------------------------
 
 
-def _conclusion(
+def lesson_of(
     rule: str,
     group: Sequence[SessionSignal],
+    basis: PromotionBasis,
+    draft: MemoryDraft,
     *,
-    content: str,
     describe: Callable[[SessionSignal], str],
     subject: str | None = None,
-    type: MemoryType | None = None,
-    files: tuple[str, ...] = (),
-    payload: Payload | None = None,
-    relations: tuple[Relation, ...] = (),
-    source: Source = Source.OBSERVER_INFERRED,
-    needs_review: bool = True,
-    is_quoted: bool = False,
-) -> Conclusion:
-    return Conclusion(
-        rule=RULES[rule],
-        subject=subject or group[0].subject,
-        content=content,
-        type=type or RULES[rule].makes,
-        count=sum(s.count for s in group),
-        last_seen=max(s.at for s in group),
-        sessions=tuple(dict.fromkeys(s.session_id for s in group)),
-        signals=tuple(f"{s.session_id}: {describe(s)}" for s in group[-10:]),
-        files=files,
-        payload=payload,
-        relations=relations,
-        source=source,
-        needs_review=needs_review,
-        is_quoted=is_quoted,
+) -> Lesson:
+    """The lesson of some signals, with the commit that touched the same files."""
+    made_by, subject = RULES[rule], subject or group[0].subject
+    last_seen = max(s.at for s in group)
+    sessions = tuple(dict.fromkeys(s.session_id for s in group))[-MAX_SESSIONS_PER_SUBJECT:]
+    touching = [one for one in basis.commits if one.sha and {*one.files} & {*draft.files}]
+    sha = touching[-1].sha if touching else None
+    evidence = [Evidence(EvidenceKind.SESSION, one[:500], at=last_seen) for one in sessions]
+    whole = replace(
+        draft,
+        # A note says its own type.
+        type=draft.type if rule == "agent_note" else made_by.makes,
+        key=key_for(rule, subject),
+        tags=("observer", rule, *draft.tags),
+        modules=modules_of(draft.files),
+        importance=IMPORTANCE,
+        confidence=made_by.confidence,
+        scope=Scope.GLOBAL,
+        source=draft.source if rule == "agent_note" else Source.OBSERVER_INFERRED,
+        session_id=basis.session_id,
+        commit_sha=sha,
+        evidence=(*evidence, *([Evidence(EvidenceKind.COMMIT, sha, at=basis.at)] if sha else ())),
+        valid_from=basis.at,
     )
+    why = Explanation(
+        memory_id="",
+        project=basis.project,
+        rule=rule,
+        subject=subject,
+        at=basis.at,
+        validated_by=basis.validated_by,
+        sessions=sessions,
+        signals=tuple(f"{s.session_id}: {describe(s)}" for s in group[-10:]),
+        threshold=made_by.min_score,
+    )
+    return Lesson(rule=made_by, draft=whole, why=why, last_seen=last_seen)
 
 
 def _files(group: Iterable[SessionSignal]) -> tuple[str, ...]:

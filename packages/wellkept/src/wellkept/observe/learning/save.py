@@ -1,6 +1,9 @@
-"""Saves conclusions as memories, with their explanation.
+"""Weighs lessons, and saves them as memories with their explanation.
 
-The key of a conclusion is made of its rule and subject. Seen again, the memory under that key is
+Frequency is n / (n + 1). Recency halves every 30 days before the project's latest session, so an
+idle project loses nothing. Novelty is the distance to the nearest known statement.
+
+The key of a lesson is made of its rule and subject. Seen again, the memory under that key is
 strengthened in place and keeps its id. Text that a person changed is never overwritten, and a
 memory that a person removed does not come back on the same evidence.
 """
@@ -8,128 +11,66 @@ memory that a person removed does not come back on the same evidence.
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from wellkept.core.changes import Close, PutExplanation, Replace
-from wellkept.core.memory import Evidence, Memory, MemoryDraft
-from wellkept.core.records import record, replace
-from wellkept.core.session.scratchpad import Explanation, SessionCommit
-from wellkept.core.types import EvidenceKind, Scope
+from wellkept.core.clock import days_between
+from wellkept.core.errors import ProviderError
+from wellkept.core.memory import Memory, MemoryDraft
+from wellkept.core.query import Filter
+from wellkept.core.records import replace
+from wellkept.core.text import content_words, jaccard
+from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType
 from wellkept.memory.draft import compose
-from wellkept.memory.engine import Engine
-from wellkept.memory.lifecycle.confirmation import QUOTED_TAG
+from wellkept.memory.engine import Engine, Thresholds
 from wellkept.memory.remember import reinforced, remember, with_retries
-from wellkept.observe.learning.rules import Conclusion, key_of, modules_of
-from wellkept.observe.learning.scoring import Score
+from wellkept.observe import thresholds as t
+from wellkept.observe.learning.rules import Lesson
+from wellkept.text.similarity import TextRelation, compare
 
+_NEIGHBOURS = 8
+_NOMINAL = Thresholds()
+_LOGS = frozenset(
+    {
+        MemoryType.OBSERVATION,
+        MemoryType.PROMPT,
+        MemoryType.TIMELINE,
+        MemoryType.EPISODE,
+        MemoryType.WORK_UNIT_OUTCOME,
+        MemoryType.WORK_STATE,
+        MemoryType.CONTEXT_COST,
+    }
+)
+_STATEMENTS = tuple(kind for kind in TYPE_RULES if kind not in _LOGS)
 _SESSION_COUNTS = "observer_promoted"
 _MAX_EVIDENCE = 30
-IMPORTANCE = 0.6
 
 
-class PromotionResult(StrEnum):
-    """What happened to a conclusion."""
-
-    PROMOTED = "promoted"
-    CONFIRMED = "confirmed"
-    UNCHANGED = "unchanged"
-    FORGOTTEN = "forgotten"
+Saved: TypeAlias = tuple[Literal["promoted", "confirmed", "unchanged", "forgotten"], "str | None"]
+"""What happened to a lesson, and the id of its memory."""
 
 
-@record(kw_only=True)
-class PromotionBasis:
-    """What a promotion rests on: the session, what validated it, its commits."""
-
-    project: str
-    session_id: str
-    at: datetime
-    validated_by: str
-    commits: tuple[SessionCommit, ...] = ()
-
-
-@record
-class SavedConclusion:
-    """What happened to a conclusion, and its memory if it has one."""
-
-    result: PromotionResult
-    memory_id: str | None = None
-
-
-def save_conclusion(
-    engine: Engine, conclusion: Conclusion, score: Score, *, basis: PromotionBasis
-) -> SavedConclusion:
-    """Save a conclusion, or strengthen the memory that already says it."""
-    key, sessions = key_of(conclusion), len(conclusion.sessions)
-    if engine.store.find_key(key, project=basis.project, user_scope=False) is not None:
-        return _confirm(engine, conclusion, score, basis=basis)
-    if was_removed_by_user(engine, key, sessions, project=basis.project):
-        return SavedConclusion(PromotionResult.FORGOTTEN)
-    if score.nearest is not None and score.is_known:
-        return _add_evidence(engine, score.nearest, conclusion, basis=basis)
+def save_lesson(engine: Engine, lesson: Lesson) -> Saved:
+    """Save a lesson, or strengthen the memory that already says it; the id of that memory."""
+    project, sessions = lesson.why.project, len(lesson.sessions)
+    if engine.store.find_key(lesson.key, project=project, user_scope=False) is not None:
+        return _confirm(engine, lesson)
+    if was_removed_by_user(engine, lesson.key, sessions, project=project):
+        return "forgotten", None
+    if lesson.known is not None:
+        return _add_evidence(engine, lesson.known, lesson)
     saved = remember(
         engine,
-        conclusion_draft(conclusion, basis=basis),
-        project=basis.project,
+        lesson.draft,
+        project=project,
         merge_similar=False,
         beside=lambda memory: (
-            Replace(_with_sessions(memory, conclusion), None, memory.updated_at),
-            PutExplanation(explain(memory.id, conclusion, score, basis=basis)),
+            Replace(_with_sessions(memory, lesson), None, memory.updated_at),
+            PutExplanation(replace(lesson.why, memory_id=memory.id)),
         ),
     )
-    record_session_count(engine, key, sessions, project=basis.project)
-    return SavedConclusion(PromotionResult.PROMOTED, saved.memory.id)
-
-
-def conclusion_draft(conclusion: Conclusion, *, basis: PromotionBasis) -> MemoryDraft:
-    """The memory draft of a conclusion, with the commit that touched the same files."""
-    files = set(conclusion.files)
-    commit = next((c for c in reversed(basis.commits) if set(c.files) & files), None)
-    sha = commit.sha if commit is not None else None
-    sessions = conclusion.sessions[-_MAX_EVIDENCE:]
-    evidence = [Evidence(EvidenceKind.SESSION, s[:500], at=conclusion.last_seen) for s in sessions]
-    if sha:
-        evidence.append(Evidence(EvidenceKind.COMMIT, sha, at=basis.at))
-    rule = conclusion.rule
-    return MemoryDraft(
-        content=conclusion.content,
-        type=conclusion.type,
-        key=key_of(conclusion),
-        tags=("observer", rule.name, *((QUOTED_TAG,) if conclusion.is_quoted else ())),
-        files=conclusion.files,
-        modules=modules_of(conclusion.files),
-        importance=IMPORTANCE,
-        confidence=rule.confidence,
-        scope=Scope.GLOBAL,
-        source=conclusion.source,
-        session_id=basis.session_id,
-        commit_sha=sha,
-        relations=conclusion.relations,
-        evidence=tuple(evidence),
-        needs_review=conclusion.needs_review,
-        payload=conclusion.payload,
-        valid_from=basis.at,
-    )
-
-
-def explain(
-    memory_id: str, conclusion: Conclusion, score: Score, *, basis: PromotionBasis
-) -> Explanation:
-    """The explanation of a promoted memory."""
-    return Explanation(
-        memory_id=memory_id,
-        project=basis.project,
-        rule=conclusion.rule.name,
-        subject=conclusion.subject,
-        at=basis.at,
-        validated_by=basis.validated_by,
-        sessions=conclusion.sessions[-_MAX_EVIDENCE:],
-        signals=conclusion.signals,
-        score=round(score.total, 3),
-        frequency=round(score.frequency, 3),
-        recency=round(score.recency, 3),
-        novelty=round(score.novelty, 3),
-        threshold=conclusion.rule.min_score,
-    )
+    record_session_count(engine, lesson.key, sessions, project=project)
+    return "promoted", saved.memory.id
 
 
 def put_running_record(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
@@ -163,63 +104,48 @@ def close_running_record(engine: Engine, key: str, *, project: str) -> None:
         engine.store.put_value(_SESSION_COUNTS, f"{project} {key}", None)
 
 
-def _confirm(
-    engine: Engine, conclusion: Conclusion, score: Score, *, basis: PromotionBasis
-) -> SavedConclusion:
-    key = key_of(conclusion)
+def _confirm(engine: Engine, lesson: Lesson) -> Saved:
+    """Strengthen the memory under the key of a lesson; what a person changed keeps its text."""
+    key, project = lesson.key, lesson.why.project
 
-    def attempt() -> SavedConclusion:
-        old = engine.store.find_key(key, project=basis.project, user_scope=False)
+    def attempt() -> Saved:
+        old = engine.store.find_key(key, project=project, user_scope=False)
         if old is None:
-            return SavedConclusion(PromotionResult.UNCHANGED)
-        record_session_count(engine, key, len(conclusion.sessions), project=basis.project)
-        if set(conclusion.sessions) <= set(old.provenance_sessions):
-            return SavedConclusion(PromotionResult.UNCHANGED, old.id)
-        updated = _strengthened(engine, old, conclusion, basis=basis)
+            return "unchanged", None
+        record_session_count(engine, key, len(lesson.sessions), project=project)
+        if set(lesson.sessions) <= set(old.provenance_sessions):
+            return "unchanged", old.id
+        now = engine.clock()
+        new = compose(lesson.draft, project=project, id=old.id, now=now)
+        updated = _with_sessions(reinforced(old, new, now=now), lesson)
+        if not old.user_verified and old.type is lesson.draft.type:
+            updated = replace(updated, content=new.content, payload=new.payload)
         card = engine.index_entry(updated) if updated.content != old.content else None
-        why = explain(old.id, conclusion, score, basis=basis)
+        why = replace(lesson.why, memory_id=old.id)
         engine.store.apply([Replace(updated, card, old.updated_at), PutExplanation(why)])
-        return SavedConclusion(PromotionResult.CONFIRMED, old.id)
+        return "confirmed", old.id
 
     return with_retries(attempt)
 
 
-def _add_evidence(
-    engine: Engine, old: Memory, conclusion: Conclusion, *, basis: PromotionBasis
-) -> SavedConclusion:
-    """Add the sessions of a conclusion to a memory that already says it."""
+def _add_evidence(engine: Engine, old: Memory, lesson: Lesson) -> Saved:
+    """Add the sessions of a lesson to a memory that already says it."""
 
-    def attempt() -> SavedConclusion:
-        found = engine.store.get([old.id])
-        if not found or set(conclusion.sessions) <= set(found[0].provenance_sessions):
-            return SavedConclusion(PromotionResult.UNCHANGED, old.id)
-        new = compose(
-            replace(conclusion_draft(conclusion, basis=basis), key=None),
-            project=basis.project,
-            id=engine.new_id(),
-            now=engine.clock(),
-        )
-        updated = _with_sessions(reinforced(found[0], new, now=engine.clock()), conclusion)
+    def attempt() -> Saved:
+        found, now = engine.store.get([old.id]), engine.clock()
+        if not found or set(lesson.sessions) <= set(found[0].provenance_sessions):
+            return "unchanged", old.id
+        draft = replace(lesson.draft, key=None)
+        new = compose(draft, project=lesson.why.project, id=engine.new_id(), now=now)
+        updated = _with_sessions(reinforced(found[0], new, now=now), lesson)
         engine.store.apply([Replace(updated, None, found[0].updated_at)])
-        return SavedConclusion(PromotionResult.CONFIRMED, old.id)
+        return "confirmed", old.id
 
     return with_retries(attempt)
 
 
-def _strengthened(
-    engine: Engine, old: Memory, conclusion: Conclusion, *, basis: PromotionBasis
-) -> Memory:
-    now = engine.clock()
-    draft = conclusion_draft(conclusion, basis=basis)
-    new = compose(draft, project=basis.project, id=old.id, now=now)
-    updated = _with_sessions(reinforced(old, new, now=now), conclusion)
-    if old.user_verified or old.type is not conclusion.type:
-        return updated
-    return replace(updated, content=new.content, payload=new.payload)
-
-
-def _with_sessions(memory: Memory, conclusion: Conclusion) -> Memory:
-    sessions = dict.fromkeys((*memory.provenance_sessions, *conclusion.sessions))
+def _with_sessions(memory: Memory, lesson: Lesson) -> Memory:
+    sessions = dict.fromkeys((*memory.provenance_sessions, *lesson.sessions))
     return limit_evidence(replace(memory, provenance_sessions=tuple(sessions)))
 
 
@@ -249,3 +175,85 @@ def was_removed_by_user(engine: Engine, key: str, sessions: int, *, project: str
     """Whether a memory was removed; it may come back once twice as many sessions back it."""
     before = engine.store.get_value(_SESSION_COUNTS, f"{project} {key}")
     return isinstance(before, int) and sessions < 2 * before
+
+
+# -- Scores ---------------------------------------------------------------------------------------
+
+
+def weigh(engine: Engine, lesson: Lesson, *, latest: datetime) -> Lesson:
+    """The lesson with its score; `latest` is the time of the project's latest session."""
+    nearest, similarity = _nearest(engine, lesson)
+    age = max(0.0, days_between(lesson.last_seen, latest))
+    # What an agent noted counts at once.
+    seen = 1.0 if lesson.why.rule == "agent_note" else 1 - 1 / (1 + len(lesson.sessions))
+    recency, novelty = 0.5 ** (age / t.RECENCY_HALF_LIFE_DAYS), max(0.0, 1.0 - similarity)
+    weighed = replace(
+        lesson.why,
+        score=round(
+            seen * t.FREQUENCY_WEIGHT + recency * t.RECENCY_WEIGHT + novelty * t.NOVELTY_WEIGHT, 6
+        ),
+        frequency=round(seen, 3),
+        recency=round(recency, 3),
+        novelty=round(novelty, 3),
+    )
+    return replace(lesson, why=weighed, known=nearest if similarity >= _NOMINAL.known else None)
+
+
+def _nearest(engine: Engine, lesson: Lesson) -> tuple[Memory | None, float]:
+    """The most similar other statement about the same files, on the nominal scale."""
+    where = Filter(project=lesson.why.project, types=_STATEMENTS, stale=False)
+    files = {*lesson.draft.files}
+    best: tuple[Memory | None, float] = (None, 0.0)
+    for memory, similarity in _neighbours(engine, lesson.draft, where):
+        if memory.key == lesson.key or (files and not files & {*memory.files}):
+            continue
+        if similarity > best[1]:
+            best = (memory, similarity)
+    return best
+
+
+def _neighbours(engine: Engine, draft: MemoryDraft, where: Filter) -> list[tuple[Memory, float]]:
+    try:
+        embedder = engine.embedder()
+        vector = embedder.embed_documents([draft.content])[0] if embedder is not None else None
+    except ProviderError:
+        embedder, vector = None, None
+    if embedder is None or vector is None:
+        return _by_words(engine, draft, where)
+    hits = engine.store.search_vectors(
+        vector, model_id=embedder.model_id, where=where, limit=_NEIGHBOURS
+    )
+    scores = {hit.id: hit.score for hit in hits}
+    known = engine.thresholds().known
+    return [
+        (memory, _adjusted(_nominal(scores[memory.id], known=known), memory, draft))
+        for memory in engine.store.get(list(scores))
+    ]
+
+
+def _adjusted(similarity: float, memory: Memory, draft: MemoryDraft) -> float:
+    """Rule texts are all similar, so a statement about other files is never a duplicate."""
+    same_files = set(memory.files) == set(draft.files)
+    is_different = compare(memory.content, draft.content) is TextRelation.DIFFERENT
+    if is_different or not same_files:
+        return min(similarity, _NOMINAL.known - 0.01)
+    return similarity
+
+
+def _by_words(engine: Engine, draft: MemoryDraft, where: Filter) -> list[tuple[Memory, float]]:
+    """Similarity by shared words, when there is no embedder."""
+    mine = content_words(draft.content)
+    hits = engine.store.search_fulltext(mine[:24], where, limit=_NEIGHBOURS)
+    found = engine.store.get([hit.id for hit in hits])
+    return [
+        (memory, _adjusted(jaccard(mine, content_words(memory.content)), memory, draft))
+        for memory in found
+    ]
+
+
+def _nominal(score: float, *, known: float) -> float:
+    """Map a cosine of the current model to the scale of the nominal thresholds."""
+    if score >= known:
+        rest = 1.0 - known
+        return _NOMINAL.known + (1.0 - _NOMINAL.known) * ((score - known) / rest if rest else 1.0)
+    return max(0.0, score) * _NOMINAL.known / known if known > 0 else 0.0

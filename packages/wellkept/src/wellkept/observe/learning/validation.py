@@ -18,8 +18,9 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from wellkept.core.records import record
-from wellkept.core.session.scratchpad import Scratchpad, SessionCommit, TaskScratchpad, Validation
+from wellkept.core.session.scratchpad import Validation
 from wellkept.observe import thresholds
+from wellkept.observe.signals.work import Task, Work
 
 ValidationStatus: TypeAlias = Literal["passed", "failed", "open", "nothing"]
 CommitExists: TypeAlias = Callable[[str], bool]
@@ -35,117 +36,84 @@ class ValidationResult:
     by: str = ""
 
 
-def no_commit(files: Sequence[str], since: datetime) -> None:  # noqa: ARG001
-    """A `FindCommit` for projects without git history."""
-    return
-
-
 def validate_session(
-    scratchpad: Scratchpad,
-    *,
-    over: bool,
-    commit_exists: CommitExists,
-    find_commit: FindCommit = no_commit,
+    work: Work, *, over: bool, commit_exists: CommitExists, find_commit: FindCommit
 ) -> ValidationResult:
     """Validate the whole session.
 
     `commit_exists` tells whether a commit is still in the history. `find_commit` returns a later
     commit that contains the files the session edited.
     """
-    last_edit = max((task.last_edit_step for task in scratchpad.tasks), default=0)
-    validations = [v for task in scratchpad.tasks for v in task.validations]
-    of_session = [v for task in scratchpad.tasks if task.name is None for v in task.validations]
-    qa = _latest(v for v in of_session if v.by == "qa" and v.step >= last_edit)
+    last_edit = max((task.last_edit for task in work.tasks), default=0)
+    of_session = [one for task in work.tasks if task.review.name is None for one in task.proofs]
+    qa = _latest(one for one in of_session if one.by == "qa" and one.step >= last_edit)
     if qa is not None:
         return _result(qa)
     if last_edit == 0:
         return ValidationResult("nothing")
-    run = _latest(v for v in validations if v.by in _TEST_RUNS and v.step > last_edit)
-    if run is not None:
+    later = [one for task in work.tasks for one in task.proofs if one.step > last_edit]
+    if run := _latest(one for one in later if one.by in _TEST_RUNS):
         return _result(run)
     if not over:
         return ValidationResult("open")
-    return (
-        _by_commit_or_check(scratchpad, validations, last_edit, commit_exists)
-        or _before_closing_edits(scratchpad, commit_exists)
-        or _by_later_commit(scratchpad, find_commit)
-        or ValidationResult("open")
-    )
+
+    def held(proof: Validation) -> bool:
+        is_there = not (proof.by == "commit" and proof.sha) or commit_exists(proof.sha)
+        return proof.verdict == "passed" and is_there
+
+    commit = _latest(one for one in later if one.by == "commit")
+    if commit is not None and held(commit):
+        return _result(commit)
+    if check := _latest(one for one in later if one.by == "check"):
+        return _result(check)
+    if before := _before_closing_edits(work, held):
+        return before
+    edited = dict.fromkeys(one.what for task in work.tasks for one in task.edits)
+    sha = find_commit(tuple(edited), work.at)
+    return ValidationResult("passed", f"commit {sha}, made afterwards") if sha else _OPEN
 
 
-def validate_task(task: TaskScratchpad, session: ValidationResult) -> ValidationResult:
+_OPEN = ValidationResult("open")
+
+
+def validate_task(task: Task, session: ValidationResult) -> ValidationResult:
     """Validate one sub-task: by its own QA verdict or test run, else as the session."""
-    own = _latest(v for v in task.validations if v.by == "qa" and v.step >= task.last_edit_step)
+    own = _latest(one for one in task.proofs if one.by == "qa" and one.step >= task.last_edit)
     if own is None and session.status != "passed":
-        runs = (v for v in task.validations if v.by in _TEST_RUNS and v.step > task.last_edit_step)
+        runs = (one for one in task.proofs if one.by in _TEST_RUNS and one.step > task.last_edit)
         own = _latest(runs)
     return _result(own) if own is not None else session
 
 
-def promotable_tasks(
-    scratchpad: Scratchpad, session: ValidationResult
-) -> tuple[TaskScratchpad, ...]:
+def promotable_tasks(work: Work, session: ValidationResult) -> tuple[Task, ...]:
     """The sub-tasks that may be promoted now: all or none for small work, each that passed when
     there are more than five."""
-    named = sum(task.name is not None for task in scratchpad.tasks)
+    named = sum(task.review.name is not None for task in work.tasks)
     if named <= thresholds.INCREMENTAL_ABOVE_TASKS:
-        return scratchpad.tasks if session.status == "passed" else ()
-    return tuple(t for t in scratchpad.tasks if validate_task(t, session).status == "passed")
-
-
-def _by_commit_or_check(
-    scratchpad: Scratchpad,
-    validations: list[Validation],
-    last_edit: int,
-    commit_exists: CommitExists,
-) -> ValidationResult | None:
-    commits = [c for task in scratchpad.tasks for c in task.commits if c.step > last_edit]
-    commit = commits[-1] if commits else None
-    if commit is not None and not commit.undone and _exists(commit, commit_exists):
-        return ValidationResult("passed", f"commit {commit.sha or commit.subject}")
-    check = _latest(v for v in validations if v.by == "check" and v.step > last_edit)
-    return _result(check) if check is not None else None
+        return work.tasks if session.status == "passed" else ()
+    return tuple(one for one in work.tasks if validate_task(one, session).status == "passed")
 
 
 def _before_closing_edits(
-    scratchpad: Scratchpad, commit_exists: CommitExists
+    work: Work, held: Callable[[Validation], bool]
 ) -> ValidationResult | None:
     """The last validation or commit, when hardly anything was edited after it: a changelog line
     at the end does not invalidate the test run before it."""
-    task = scratchpad.tasks[0]
-    if len(scratchpad.tasks) > 1 or not (task.validations or task.commits):
+    task = work.tasks[0]
+    proof = _latest(task.proofs)
+    if len(work.tasks) > 1 or proof is None:
         return None
-    validation = _latest(task.validations)
-    commit = task.commits[-1] if task.commits else None
-    if commit is not None and (validation is None or commit.step > validation.step):
-        passed = not commit.undone and _exists(commit, commit_exists)
-        before, by = commit.edits_before, f"commit {commit.sha or commit.subject}"
-    elif validation is not None:
-        passed, before = validation.verdict == "passed", validation.edits_before
-        by = _result(validation).by
-    else:
-        return None
-    after = task.edit_count - before
-    if passed and before >= thresholds.EDITS_PER_CLOSING_EDIT * after:
-        return ValidationResult(
-            "passed", f"{by}, before the last {after} of {task.edit_count} edits"
-        )
+    before, total = proof.edits_before, task.edit_count
+    if held(proof) and before >= thresholds.EDITS_PER_CLOSING_EDIT * (total - before):
+        by = f"{_result(proof).by}, before the last {total - before} of {total} edits"
+        return ValidationResult("passed", by)
     return None
 
 
-def _by_later_commit(scratchpad: Scratchpad, find_commit: FindCommit) -> ValidationResult | None:
-    edited = dict.fromkeys(f.path for task in scratchpad.tasks for f in task.files if f.edits)
-    sha = find_commit(tuple(edited), scratchpad.updated_at) if edited else None
-    return ValidationResult("passed", f"commit {sha}, made afterwards") if sha else None
+def _latest(proofs: Iterable[Validation]) -> Validation | None:
+    return max(proofs, key=lambda one: (one.step, one.at_ms), default=None)
 
 
-def _exists(commit: SessionCommit, commit_exists: CommitExists) -> bool:
-    return commit.sha is None or commit_exists(commit.sha)
-
-
-def _latest(validations: Iterable[Validation]) -> Validation | None:
-    return max(validations, key=lambda v: (v.step, v.at_ms), default=None)
-
-
-def _result(validation: Validation) -> ValidationResult:
-    return ValidationResult(validation.verdict, f"{validation.by}: {validation.detail}")
+def _result(proof: Validation) -> ValidationResult:
+    said = " " if proof.by == "commit" else ": "
+    return ValidationResult(proof.verdict, f"{proof.by}{said}{proof.detail}")

@@ -26,11 +26,14 @@ from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.types import EvidenceKind, MemoryType, Phase, Source, parse_choice
 from wellkept.observe.learning.outcomes import work_unit_of
 from wellkept.observe.learning.promote import PromotionReport, PromotionRules, is_over, promote
-from wellkept.observe.learning.qa_verdicts import record_verdict, save_issues
+from wellkept.observe.learning.reviews import add_note, record_verdict, save_issues
 from wellkept.observe.learning.statistics import ProjectStatistics, project_statistics
 from wellkept.observe.learning.validation import ValidationResult, validate_session
 from wellkept.observe.observer.after_promotion import learn_from_sessions
 from wellkept.observe.observer.methodology import methodology_of
+from wellkept.observe.session.state import load_state
+from wellkept.observe.signals.fold import session_signals
+from wellkept.observe.signals.work import work_in, work_of
 from wellkept.observe.thresholds import (
     RULES,
     SIGNAL_DAYS,
@@ -181,16 +184,17 @@ class Observer:
         """Record whether a session's work, or one sub-task of it, passed."""
         size = parse_choice(Complexity, complexity, what="complexity") if complexity else None
         engine = self._services.engine
-        scratchpad = record_verdict(engine, session_id, verdict, detail=detail, task=task)
-        session = engine.store.get_session(session_id)
-        assert session is not None
+        session = record_verdict(engine, session_id, verdict, detail=detail, task=task)
+        requests = load_state(session.work).requests
         rules = self._rules(session, complexity=size)
         made = save_issues(
             engine,
             issues,
-            project=scratchpad.project,
+            project=session.project,
             session_id=session_id,
-            unit=work_unit_of(session, scratchpad, task=task, methodology=rules.methodology),
+            unit=work_unit_of(
+                session, next(iter(requests), None), task=task, methodology=rules.methodology
+            ),
         )
         report = promote(engine, session_id, rules=rules)
         ids = tuple(memory.id for memory in made)
@@ -205,8 +209,6 @@ class Observer:
         files: Names = (),
     ) -> AgentNote | None:
         """Put a note on a session's scratchpad; None when there is no room for more."""
-        from wellkept.observe.signals.agent_notes import add_note
-
         named = self._services.requests.files(files)
         return add_note(self._services.engine, session, content, type=type, files=named)
 
@@ -296,7 +298,7 @@ class Observer:
         sessions = map(
             engine.store.get_session, [scratchpad.session_id for scratchpad in scratchpads]
         )
-        return [one.id for one in sessions if one and is_over(engine, one, idle_minutes=idle)]
+        return [one.id for one in sessions if one and is_over(engine, one, idle)]
 
     def _waiting(self) -> list[str]:
         """Recent sessions that wait for validation: their work may be committed by now."""
@@ -308,24 +310,23 @@ class Observer:
             scratchpad.session_id for scratchpad in scratchpads if scratchpad.updated_at >= since
         ]
 
-    def _summary(self, scratchpad: Scratchpad) -> ObservedSession:
-        session = self._services.engine.store.get_session(scratchpad.session_id)
+    def _summary(self, pad: Scratchpad) -> ObservedSession:
+        session = self._services.engine.store.get_session(pad.session_id)
         rules = self._rules(session) if session else PromotionRules()
+        work = work_of(session, pad) if session else work_in((), pad)
+        found = [one.kind for one in session_signals(work, work.tasks)]
         return ObservedSession(
-            session_id=scratchpad.session_id,
-            state=scratchpad.state,
+            session_id=pad.session_id,
+            state=pad.state,
             validation=validate_session(
-                scratchpad,
-                over=True,
-                commit_exists=rules.commit_exists,
-                find_commit=rules.find_commit,
+                work, over=True, commit_exists=rules.commit_exists, find_commit=rules.find_commit
             ),
-            steps=scratchpad.step,
-            files=len({file.path for task in scratchpad.tasks for file in task.files}),
-            errors=sum(len(task.errors) for task in scratchpad.tasks),
-            notes=len(scratchpad.notes),
-            failed_runs=scratchpad.failed_runs,
-            promoted=scratchpad.promoted_count,
+            steps=pad.step,
+            files=found.count(SignalKind.FILE_ACCESS),
+            errors=found.count(SignalKind.ERROR_RETRY),
+            notes=len(pad.notes),
+            failed_runs=pad.failed_runs,
+            promoted=pad.promoted_count,
         )
 
     def _rules(

@@ -52,8 +52,8 @@ from wellkept.observe.session.observations import (
 )
 from wellkept.observe.session.state import SessionState, dump_state, load_state
 from wellkept.observe.signals.dead_ends import abandoned_in_text
-from wellkept.observe.signals.fold import scratchpad_of
 from wellkept.observe.signals.todo_plan import plan_entry
+from wellkept.observe.signals.work import seen
 from wellkept.text.events.prompt_rules import intent_of, request_of, tells
 from wellkept.text.events.sanitize import cleaned, cleaned_call
 from wellkept.text.events.tool_steps import (
@@ -180,7 +180,7 @@ class _Reducer:
         reviewed = pad or Scratchpad(
             session_id=self._session.id, project=self._session.project, updated_at=self._at
         )
-        folded = scratchpad_of(self._state.steps, reviewed)
+        now = seen(self._state.steps, reviewed)
         summary = self._summary() if self._trigger or self._has_turned else None
         session = replace(self._session, work=dump_state(self._state))
         if self._trigger:
@@ -196,7 +196,7 @@ class _Reducer:
             tuple(self._way_outs),
             tuple(self._runs),
             tuple(self._settled),
-            None if folded is reviewed else folded,
+            None if now is reviewed else now,
         )
 
     def close(self, trigger: Trigger) -> None:

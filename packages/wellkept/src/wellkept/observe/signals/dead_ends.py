@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from posixpath import join, normpath
 from typing import Literal
 
-from wellkept.core.records import replace
-from wellkept.core.session.scratchpad import AbandonedApproach
+from wellkept.core.records import record, replace
 from wellkept.core.session.steps import SessionStep
 from wellkept.core.text import shorten
 from wellkept.observe.thresholds import DEAD_END_STEPS, RE_EDIT_STEPS
@@ -50,6 +49,19 @@ _FAILED = re.compile(
 _DEAD_END = re.compile(r"\b(?:was|is|turned out to be|hit|proved) an? dead[- ]end\b", re.I)
 _WHY = re.compile(r"\b(?:because|since|as|but|:|—|-)\s+(?P<why>[^.]{8,})", re.I)
 _MAX_CHARS, _MAX_SENTENCES, _MAX_FILES, _INSTEAD_CHARS = 300, 2, 8, 200
+
+
+@record
+class AbandonedApproach:
+    """An approach abandoned between two steps. `said`: the agent stated it itself."""
+
+    approach: str
+    why: str
+    first_step: int
+    last_step: int
+    files: tuple[str, ...] = ()
+    alternative: str | None = None
+    said: bool = False
 
 
 def undone_paths(command: str) -> tuple[str, ...] | None:

@@ -1,279 +1,207 @@
-"""The scratchpad of a session: signals as pure functions over the step log.
+"""What a session shows, as signals: one for each kind and subject, folded from its work.
 
-The log says what was done, the stored scratchpad what was reviewed: notes, verdicts, promotions and
-failed runs. Folding the log again gives the same signals, however its events arrived.
+What several sessions show is learned in `observe.learning`. Signals from inside an abandoned
+approach are left out; the dead end itself is one. Invariant: the same work always gives the same
+signals.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import TypeAlias
 
-from wellkept.core.clock import from_ms
-from wellkept.core.records import replace
-from wellkept.core.session.scratchpad import (
-    AbandonedApproach,
-    Backtrack,
-    BacktrackCause,
-    CoAccess,
-    ErrorRetry,
-    FileAccess,
-    Scratchpad,
-    ScratchpadStatus,
-    SequenceStep,
-    SessionCommit,
-    TaskScratchpad,
-    TimeAnomaly,
-    Validation,
-    ValidationSource,
-)
+from wellkept.core.code_modules import module_of
+from wellkept.core.codec import Json
+from wellkept.core.ids import digest
+from wellkept.core.session.scratchpad import SessionSignal, SignalKind, pair_subject
 from wellkept.core.session.steps import SessionStep
-from wellkept.core.text import shorten
+from wellkept.core.text import content_words, shorten
+from wellkept.core.types import MemoryType
 from wellkept.observe import thresholds as t
-from wellkept.observe.signals.dead_ends import dead_ends
-from wellkept.observe.signals.todo_plan import plan_in
+from wellkept.observe.signals.dead_ends import AbandonedApproach
+from wellkept.observe.signals.work import Task, Work
 from wellkept.text.events.failure_cause import prints_others
-from wellkept.text.shell.purpose import Purpose, changes_git_state
+from wellkept.text.shell.purpose import changes_git_state
 from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
 from wellkept.text.shell.results import error_signature, is_informative
 
-_MAX_PATH_CHARS = 400
+_MAX_CHARS = 400
 _MAX_CASCADE = 3
 _SUBJECT_CHARS = 60
-_SPOKEN = ("prompt", "plan", "report", "compaction", "agent")
-_UNDOES_COMMIT = re.compile(r"\bgit\s+(?:revert\b|reset\s+(?:--\w+\s+)*(?:HEAD[~^]|@~))")
-_CI = re.compile(
-    r"(?:gh (?:run (?:watch|view)|pr checks|workflow run)|glab ci (?:status|view)|act\b"
-    r"|circleci (?:local|run)|buildkite-agent\b|tox\b|nox\b|pre-commit run\b)"
-)
-_Signal = TypeVar("_Signal")
+_Tasks: TypeAlias = Sequence[Task]
+_Seen: TypeAlias = tuple[str, int, str, dict[str, Json]]
+"""Subject, how often, module and details of one signal."""
 
 
-def scratchpad_of(steps: Sequence[SessionStep], reviewed: Scratchpad) -> Scratchpad:
-    """The scratchpad of a log; the same object when nothing changed."""
-    if not steps:
-        return reviewed
-    names = task_names(steps)
-    ends = dead_ends(steps)
-    tasks = [kept for one in reviewed.tasks if one.name not in names and (kept := _review(one))]
-    reopened = False
-    for name in dict.fromkeys(names):
-        known = reviewed.for_task(name)
-        since = known.first_step if known.retries else -1
-        of_task = [one for own, one in zip(names, steps, strict=True) if own == name]
-        work = [one for one in of_task if one.number > since]
-        given_up = [end for at, end in ends if names[at] == name]
-        if all(one.kind in _SPOKEN for one in work) and not _review(known):
-            continue
-        found = _task(name, work, given_up)
-        is_changed = _last_change(found) > _last_change(known)
-        reopened = reopened or is_changed
-        tasks.append(_with_review(found, known, is_changed=is_changed))
-    plan = plan_in(steps)
-    folded = replace(
-        reviewed,
-        updated_at=from_ms(max(one.at_ms for one in steps)),
-        state=ScratchpadStatus.OPEN if reopened else reviewed.state,
-        step=max(one.number for one in steps),
-        request=next((one.what for one in steps if one.kind == "prompt"), None),
-        planned=plan.planned,
-        done=plan.done,
-        tasks=tuple(tasks),
-    )
-    return reviewed if folded == reviewed else folded
+def session_signals(
+    work: Work, tasks: _Tasks, *, kinds: Sequence[SignalKind] = ()
+) -> tuple[SessionSignal, ...]:
+    """The signals of some sub-tasks of a session; without `kinds` all of them."""
+    found: list[SessionSignal] = []
+    for kind in kinds or FOLDED:
+        fold, most = _FOLDS[kind]
+        signals = {
+            subject[:_MAX_CHARS]: SessionSignal(
+                project=work.pad.project,
+                kind=kind,
+                subject=subject[:_MAX_CHARS],
+                session_id=work.pad.session_id,
+                at=work.at,
+                count=max(1, count),
+                module=module,
+                detail=detail or None,
+            )
+            for subject, count, module, detail in fold(work, tasks)
+        }
+        often = sorted(signals, key=lambda subject: -signals[subject].count)[:most]
+        found += [signals[subject] for subject in signals if subject in {*often}]
+    return tuple(found)
 
 
-def task_names(steps: Sequence[SessionStep]) -> list[str | None]:
-    """The item of the agent's plan under which each step was done; None without one. With too many
-    items the last one is shared."""
-    names, current, known = list[str | None](), None, dict[str | None, None]()
-    for one in steps:
-        if one.kind == "plan":
-            current = one.what or None
-        if one.kind not in _SPOKEN and current not in known and len(known) >= t.MAX_TASKS:
-            current = next(reversed(known))
-        if one.kind not in _SPOKEN:
-            known[current] = None
-        names.append(current)
-    return names
-
-
-# -- What was reviewed ----------------------------------------------------------------------------
-
-
-def _review(task: TaskScratchpad) -> TaskScratchpad | None:
-    """Of a stored sub-task what no log holds: notes, verdicts, runs that failed; None when there is
-    nothing of it."""
-    verdicts = tuple(one for one in task.validations if one.by == "qa")
-    if not (task.notes or verdicts or task.retries or task.promoted):
-        return None
-    return TaskScratchpad(
-        task.name,
-        task.first_step,
-        task.last_step,
-        edit_count=task.edit_count,
-        last_edit_step=task.last_edit_step,
-        retries=task.retries,
-        dead_ends=task.dead_ends,
-        validations=verdicts,
-        notes=task.notes,
-        promoted=task.promoted,
-    )
-
-
-def _with_review(
-    found: TaskScratchpad, known: TaskScratchpad, *, is_changed: bool
-) -> TaskScratchpad:
-    verdicts = [one for one in known.validations if one.by == "qa"]
-    validations = sorted(
-        (*found.validations, *verdicts), key=lambda one: (one.step, one.by == "qa")
-    )
-    return replace(
-        found,
-        first_step=known.first_step if known.retries else found.first_step,
-        retries=known.retries,
-        validations=tuple(validations)[-t.MAX_VALIDATIONS :],
-        notes=known.notes,
-        promoted=known.promoted and not is_changed,
-    )
-
-
-def _last_change(task: TaskScratchpad) -> int:
-    """The last step that calls for a review."""
-    runs = [one.step for one in task.validations if one.by != "qa"]
-    ends = [one.last_step for one in task.dead_ends]
-    return max((task.last_edit_step, *runs, *ends, *(one.step for one in task.commits)))
-
-
-# -- The signals of a sub-task --------------------------------------------------------------------
-
-
-def _task(
-    name: str | None, work: Sequence[SessionStep], given_up: Sequence[AbandonedApproach]
-) -> TaskScratchpad:
-    calls = [one for one in work if one.kind not in (*_SPOKEN, "decision", "dead_end")]
-    edits = [one for one in calls if one.is_edit]
-    decided = dict.fromkeys(shorten(one.what, limit=200) for one in work if one.kind == "decision")
-    return TaskScratchpad(
-        name,
-        first_step=work[0].number if work else 0,
-        last_step=max((one.number for one in work), default=0),
-        last_edit_step=edits[-1].number if edits else 0,
-        edit_count=sum(one.count for one in edits),
-        tokens=sum(one.tokens for one in calls),
-        files=_top(_files(calls), t.MAX_FILES, lambda f: (f.reads + f.edits, f.last_step)),
-        pairs=_top(_pairs(calls), t.MAX_PAIRS, lambda p: (p.edited, p.count, p.step)),
-        errors=_top(_errors(calls), t.MAX_ERRORS, lambda e: (e.count, e.last_step)),
-        backtracks=_top(_backtracks(calls), t.MAX_BACKTRACKS, lambda b: (b.count, b.step)),
-        dead_ends=tuple(given_up)[-t.MAX_DEAD_ENDS :],
-        anomalies=_top(_anomalies(work), t.MAX_FILES, lambda d: (d.read_count, d.dwell_ms)),
-        sequence=tuple(dict.fromkeys(_sequence(calls)))[: t.MAX_STEPS],
-        commits=tuple(_commits(calls))[-t.MAX_COMMITS :],
-        validations=tuple(_validations(calls))[-t.MAX_VALIDATIONS :],
-        decisions=tuple(decided)[: t.MAX_DECISIONS],
-    )
-
-
-def _touches(calls: Sequence[SessionStep]) -> list[SessionStep]:
+def touches(steps: Sequence[SessionStep]) -> list[SessionStep]:
     """Files that were read or edited."""
     return [
         one
-        for one in calls
+        for one in steps
         if (one.is_edit or (one.kind == "read" and one.ok and not one.command))
-        and len(one.what) <= _MAX_PATH_CHARS
+        and len(one.what) <= _MAX_CHARS
     ]
 
 
-def _files(calls: Sequence[SessionStep]) -> list[FileAccess]:
-    found: dict[str, FileAccess] = {}
-    for one in _touches(calls):
-        known = found.get(one.what) or FileAccess(one.what, 0, 0, one.number, one.number)
-        found[one.what] = replace(
-            known,
-            reads=known.reads + (0 if one.is_edit else one.count),
-            edits=known.edits + (one.count if one.is_edit else 0),
-            last_step=one.number,
-        )
-    return list(found.values())
+# -- Files ----------------------------------------------------------------------------------------
 
 
-def _pairs(calls: Sequence[SessionStep]) -> list[CoAccess]:
+def _files(_: Work, tasks: _Tasks) -> Iterator[_Seen]:
+    """Reads and edits of each file, with the steps of its first and last use."""
+    used: dict[str, list[SessionStep]] = {}
+    for one in (one for task in tasks for one in touches(task.steps)):
+        used.setdefault(one.what, []).append(one)
+    for path, mine in used.items():
+        reads = sum(one.count for one in mine if not one.is_edit)
+        edits = sum(one.count for one in mine if one.is_edit)
+        detail: dict[str, Json] = {"reads": reads, "edits": edits}
+        detail |= {"first_step": mine[0].number, "last_step": mine[-1].number}
+        yield path, reads + edits, module_of(path), detail
+
+
+def _pairs(_: Work, tasks: _Tasks) -> Iterator[_Seen]:
     """Files that the same agent used within a few steps."""
-    found: dict[tuple[str, str], CoAccess] = {}
-    touches = _touches(calls)
-    for number, one in enumerate(touches):
-        near: dict[str, SessionStep] = {}
-        for other in touches[:number][::-1]:
-            if one.number - other.number > t.CO_ACCESS_STEPS:
-                break
-            known = near.get(other.what)
-            if other.agent == one.agent and other.what != one.what:
-                near[other.what] = other if known is None or not known.is_edit else known
-        for other in near.values():
-            pair = _pair(one, other)
-            key = (pair.file_a, pair.file_b)
-            found[key] = _both(found[key], pair) if key in found else pair
-    return list(found.values())
+    found: dict[str, list[tuple[SessionStep, SessionStep]]] = {}
+    for task in tasks:
+        used = touches(task.steps)
+        for number, one in enumerate(used):
+            near: dict[str, SessionStep] = {}
+            for other in used[:number][::-1]:
+                if one.number - other.number > t.CO_ACCESS_STEPS:
+                    break
+                known = near.get(other.what)
+                if other.agent == one.agent and other.what != one.what:
+                    near[other.what] = other if known is None or not known.is_edit else known
+            for other in near.values():
+                subject = pair_subject(one.what, other.what)
+                if not _is_abandoned(task, one.number, subject.partition("\n")[0]):
+                    found.setdefault(subject, []).append((other, one))
+    for subject, pairs in found.items():
+        file_a = subject.partition("\n")[0]
+        detail: dict[str, Json] = {
+            "edited": any(one.is_edit or other.is_edit for one, other in pairs),
+            "both": any(one.is_edit and other.is_edit for one, other in pairs),
+            "a_first": sum(first.what == file_a for first, _ in pairs),
+            "step_delta": min(then.number - first.number for first, then in pairs),
+            "time_delta_ms": min(max(0, then.at_ms - first.at_ms) for first, then in pairs),
+        }
+        yield subject, len(pairs), module_of(file_a), detail
 
 
-def _pair(one: SessionStep, other: SessionStep) -> CoAccess:
-    file_a, file_b = sorted((one.what, other.what))
-    return CoAccess(
-        file_a,
-        file_b,
-        count=1,
-        a_first=int(other.what == file_a),
-        step_delta=one.number - other.number,
-        time_delta_ms=max(0, one.at_ms - other.at_ms),
-        edited=one.is_edit or other.is_edit,
-        step=one.number,
-        both_edited=one.is_edit and other.is_edit,
-    )
+def _anomalies(_: Work, tasks: _Tasks) -> Iterator[_Seen]:
+    """Files of which the same part was read again and again and that were never edited, with the
+    time spent on them. After a compaction the agent has lost what it read."""
+    reads, dwell = Counter[str](), Counter[str]()
+    for task in tasks:
+        pages = set[tuple[str | None, str, str]]()
+        last: SessionStep | None = None
+        for one in task.steps:
+            if one.kind == "compaction":
+                pages.clear()
+            if not touches([one]):
+                continue
+            spent = one.at_ms - last.at_ms if last is not None and last.agent == one.agent else 0
+            if last is not None and 0 < spent <= t.MAX_DWELL_MS:
+                dwell[last.what] += spent
+            last, page = one, (one.agent, one.what, one.mark)
+            if one.kind == "read" and one.mark:
+                reads[one.what] += one.count - 1 + (page in pages)
+            pages.add(page)
+    edited = {one.what for task in tasks for one in task.edits}
+    for path, again in reads.items():
+        if again + 1 >= t.CONFUSING_READS and path not in edited:
+            detail: dict[str, Json] = {"reads": again + 1, "dwell_ms": dwell[path]}
+            yield path, again + 1, module_of(path), detail
 
 
-def _both(known: CoAccess, again: CoAccess) -> CoAccess:
-    return replace(
-        again,
-        count=known.count + 1,
-        a_first=known.a_first + again.a_first,
-        step_delta=min(known.step_delta, again.step_delta),
-        time_delta_ms=min(known.time_delta_ms, again.time_delta_ms),
-        edited=known.edited or again.edited,
-        both_edited=known.both_edited or again.both_edited,
-    )
+def _sequences(work: Work, tasks: _Tasks) -> Iterator[_Seen]:
+    """Edits by folder and suffix, and commands that worked by subject, under the module with the
+    most edits."""
+    steps = list(islice(dict.fromkeys(one for task in tasks for one in _taken(task)), t.MAX_STEPS))
+    modules = [module_of(what) for tool, _, what in steps if tool == "edit"]
+    if len(steps) >= t.RECIPE_STEPS and modules:
+        module = max(dict.fromkeys(modules), key=modules.count)
+        listed: list[Json] = [list[Json](one) for one in steps]
+        yield module, 1, module, {"steps": listed, "request": work.request}
 
 
-def _errors(calls: Sequence[SessionStep]) -> list[ErrorRetry]:
+def _taken(task: Task) -> Iterator[tuple[str, str, str]]:
+    """Tool, scope, and the exact file or command."""
+    for one in task.calls:
+        command = _main(one)
+        if one.is_edit:
+            folder, suffix = PurePosixPath(one.what).parent, PurePosixPath(one.what).suffix
+            yield "edit", f"*{suffix}" if str(folder) == "." else f"{folder}/*{suffix}", one.what
+        elif command is not None and one.ok:
+            yield "run", command.subject, one.what
+
+
+# -- Errors and returns ---------------------------------------------------------------------------
+
+
+def _errors(_: Work, tasks: _Tasks) -> Iterator[_Seen]:
     """Errors by signature, and the line as it was typed that ran with success after them. A test
     that fails while it is worked on is work in progress and counts once."""
-    found: dict[str, ErrorRetry] = {}
-    for one in calls:
+    found: dict[str, tuple[int, dict[str, Json]]] = {}
+    for one in (one for task in tasks for one in task.calls):
         command = _main(one)
         if command is None:
             continue
         if one.ok:
-            for key, error in found.items():
-                if error.resolved_how is None and _is_retry(error, one.what):
-                    found[key] = replace(error, resolved_how=one.typed)
+            for _times, error in found.values():
+                if error["resolved"] is None and _is_retry(error, one.what):
+                    error["resolved"] = one.typed
         elif one.error and _names_cause(one, command):
-            subject = shorten(" ".join(command.subject.split()), limit=_SUBJECT_CHARS)
+            tool = shorten(" ".join(command.subject.split()), limit=_SUBJECT_CHARS)
             of_test = f"{one.names[0]}: " if one.names else ""
-            key = error_signature(f"{subject}: {of_test}", one.error)
-            known = found.get(key)
-            count = known.count if known else 0
-            found[key] = ErrorRetry(
-                key,
-                subject,
-                shorten(one.error, limit=160),
-                1 if one.purpose == "test" else count + one.count,
-                known.first_step if known else one.number,
-                one.number,
-                one.what,
-                in_progress=one.purpose in ("test", "check"),
+            key = error_signature(f"{tool}: {of_test}", one.error)
+            times = 1 if one.purpose == "test" else found.get(key, (0,))[0] + one.count
+            found[key] = (
+                times,
+                {
+                    "tool": tool,
+                    "message": shorten(one.error, limit=160),
+                    "command": one.what,
+                    "resolved": None,
+                    "in_progress": one.purpose in ("test", "check"),
+                },
             )
-    return list(found.values())
+    for key, (times, detail) in found.items():
+        yield key, times, "", detail
+
+
+def open_errors(work: Work) -> list[str]:
+    """The errors that no later command ended."""
+    seen = _errors(work, work.tasks)
+    return [str(detail["message"]) for _, _, _, detail in seen if detail["resolved"] is None]
 
 
 def _names_cause(step: SessionStep, command: ShellCommand) -> bool:
@@ -284,31 +212,29 @@ def _names_cause(step: SessionStep, command: ShellCommand) -> bool:
     return is_own and is_informative(step.error or "", command=command.call)
 
 
-def _is_retry(error: ErrorRetry, worked: str) -> bool:
+def _is_retry(error: dict[str, Json], worked: str) -> bool:
     """Whether a command repeats what failed: the same words but for options, or the same tests."""
-    failed, now = _words(error.command or ""), _words(worked)
-    return failed == now or (error.in_progress and worked.startswith(error.tool))
+    failed, now = (
+        [word for word in line.split() if not word.startswith("-")]
+        for line in (str(error["command"]), worked)
+    )
+    return failed == now or (error["in_progress"] is True and worked.startswith(str(error["tool"])))
 
 
-def _words(command: str) -> list[str]:
-    return [word for word in command.split() if not word.startswith("-")]
-
-
-def _backtracks(calls: Sequence[SessionStep]) -> list[Backtrack]:
+def _backtracks(_: Work, tasks: _Tasks) -> Iterator[_Seen]:
     """Edits of what was written a few steps ago, after something else happened."""
-    found: dict[str, Backtrack] = {}
-    for number, one in enumerate(calls):
-        for at in range(number - 1, -1, -1) if one.is_edit else ():
-            before = calls[at]
-            within = one.number - before.number
-            if within > t.RE_EDIT_STEPS:
-                break
-            if within > 0 and before.is_edit and _is_redone(before, one):
-                for cause, files, hint in _causes(one.what, calls[at + 1 : number]):
-                    back = Backtrack(one.what, within, cause, 1, one.number, files, hint)
-                    found[backtrack_subject(back)] = back
-                break
-    return list(found.values())
+    for task in tasks:
+        calls = task.calls
+        for number, one in enumerate(calls):
+            if not one.is_edit or _is_abandoned(task, one.number, one.what):
+                continue
+            for at in range(number - 1, -1, -1):
+                within = one.number - calls[at].number
+                if within > t.RE_EDIT_STEPS:
+                    break
+                if within > 0 and calls[at].is_edit and _is_redone(calls[at], one):
+                    yield from _returns(one.what, within, calls[at + 1 : number])
+                    break
 
 
 def _is_redone(before: SessionStep, again: SessionStep) -> bool:
@@ -319,114 +245,108 @@ def _is_redone(before: SessionStep, again: SessionStep) -> bool:
     return bool(names) or bool(written and written == replaced)
 
 
-def _causes(
-    path: str, between: Sequence[SessionStep]
-) -> Iterator[tuple[BacktrackCause, tuple[str, ...], str | None]]:
-    """Why an edit was redone: what was edited, what failed or what was read in between."""
+def _returns(path: str, within: int, between: Sequence[SessionStep]) -> Iterator[_Seen]:
+    """Why an edit was redone: what was edited, what failed or what was read in between. Its
+    subject is cause, file and clue."""
     others = dict.fromkeys(one.what for one in between if one.is_edit and one.what != path)
     failed = [one for one in between if one.kind == "run" and not one.ok]
-    read = [one.what for one in _touches(between) if one.what != path]
-    for other in list(others)[:_MAX_CASCADE]:
-        yield "cascading_change", (other,), None
+    read = [one.what for one in touches(between) if one.what != path]
+    found = [("cascading_change", other, "") for other in list(others)[:_MAX_CASCADE]]
     if not others and failed and failed[-1].error:
-        yield "wrong_assumption", (), shorten(failed[-1].error, limit=160)
-    if not others and not failed and read:
-        yield "missing_context", (read[-1],), None
+        found = [("wrong_assumption", "", shorten(failed[-1].error, limit=160))]
+    elif not others and not failed and read:
+        found = [("missing_context", read[-1], "")]
+    for cause, file, hint in found:
+        detail: dict[str, Json] = {"path": path, "cause": cause, "within_steps": within}
+        detail |= {"files": [file] if file else [], "hint": hint or None}
+        clue = error_signature("", hint) if hint else file
+        yield f"{cause}\n{path}\n{clue}", 1, module_of(path), detail
 
 
-def backtrack_subject(back: Backtrack) -> str:
-    """The identity of a backtrack: its cause, its file, and the clue."""
-    clue = error_signature("", back.hint) if back.hint else "\n".join(back.files)
-    return f"{back.cause}\n{back.path}\n{clue}"
+def _dead_ends(work: Work, tasks: _Tasks) -> Iterator[_Seen]:
+    for end in (end for task in tasks for end in task.dead_ends):
+        yield (
+            _dead_end_subject(end),
+            1,
+            "",
+            {
+                "approach": end.approach,
+                "why": end.why,
+                "instead": end.alternative,
+                "context": work.request,
+                "files": list(end.files),
+                "steps": end.last_step - end.first_step,
+                "said": end.said,
+            },
+        )
 
 
-def _anomalies(work: Sequence[SessionStep]) -> list[TimeAnomaly]:
-    """Time spent on each file, and how often the same part of it was read. After a compaction the
-    agent has lost what it read: reading it again is no signal."""
-    found: dict[str, TimeAnomaly] = {}
-    pages = set[tuple[str | None, str, str]]()
-    last: SessionStep | None = None
-    for one in work:
-        if one.kind == "compaction":
-            pages.clear()
-        for touch in _touches([one]):
-            if last is not None and last.agent == touch.agent:
-                spent = touch.at_ms - last.at_ms
-                if 0 < spent <= t.MAX_DWELL_MS:
-                    known = found.get(last.what) or TimeAnomaly(last.what, 0, 1)
-                    found[last.what] = replace(known, dwell_ms=known.dwell_ms + spent)
-            last = touch
-            page = (touch.agent, touch.what, touch.mark)
-            again = touch.count - 1 + (page in pages)
-            if touch.kind == "read" and touch.mark and again:
-                known = found.get(touch.what) or TimeAnomaly(touch.what, 0, 1)
-                found[touch.what] = replace(known, read_count=known.read_count + again)
-            pages.add(page)
-    return list(found.values())
+def _dead_end_subject(end: AbandonedApproach) -> str:
+    """Dead ends are equal by their words if the agent stated them, else by the files undone."""
+    words = " ".join(sorted(set(content_words(end.approach)))) if end.said else ""
+    files = "\n".join(sorted(end.files)) if not end.said else ""
+    return digest(words or files or end.approach)
 
 
-def _sequence(calls: Sequence[SessionStep]) -> Iterator[SequenceStep]:
-    """Edits by folder and suffix, and commands that worked by subject."""
-    for one in calls:
-        command = _main(one)
-        if one.is_edit:
-            folder, suffix = PurePosixPath(one.what).parent, PurePosixPath(one.what).suffix
-            scope = f"*{suffix}" if str(folder) == "." else f"{folder}/*{suffix}"
-            yield SequenceStep("edit", scope, one.what)
-        elif command is not None and one.ok:
-            yield SequenceStep("run", command.subject, one.what)
+# -- Notes and costs ------------------------------------------------------------------------------
 
 
-def _commits(calls: Sequence[SessionStep]) -> list[SessionCommit]:
-    found: list[SessionCommit] = []
-    edits, count = list[str](), 0
-    for one in calls:
-        if one.is_edit:
-            edits.append(one.what)
-            count += one.count
-        if one.kind == "run" and one.ok and found and _UNDOES_COMMIT.search(one.command):
-            found[-1] = replace(found[-1], undone=True)
-        if one.is_commit:
-            subject = shorten(one.said.partition("\n")[0], limit=120)
-            files = one.files or tuple(dict.fromkeys(edits))
-            found.append(SessionCommit(one.sha, subject, one.number, files[:40], False, count))
-            edits = []
-    return found
+def _notes(_: Work, tasks: _Tasks) -> Iterator[_Seen]:
+    for note in (note for task in tasks for note in task.review.notes if not note.by_person):
+        kind = note.type if note.type in set(MemoryType) else "fact"
+        detail: dict[str, Json] = {"content": note.content, "type": kind, "files": [*note.files]}
+        yield " ".join(content_words(note.content)) or note.content, 1, "", detail
 
 
-def _validations(calls: Sequence[SessionStep]) -> Iterator[Validation]:
-    """Tests, CI runs and checks that passed or failed."""
-    edits = 0
-    for one in calls:
-        edits += one.count if one.is_edit else 0
-        proof = _proof(parse_command(one.command)) if one.kind == "run" else None
-        if proof is not None:
-            command, by = proof
-            detail = shorten(command.call, limit=80)
-            verdict = "passed" if one.ok else "failed"
-            yield Validation(verdict, by, detail, one.number, one.at_ms, edits)
+def _costs(_: Work, tasks: _Tasks) -> Iterator[_Seen]:
+    """Token cost, divided among modules by file use."""
+    usage = _usage(tasks)
+    tokens = sum(one.tokens for task in tasks for one in task.calls)
+    for module, count in usage.items():
+        if share := tokens * count // usage.total():
+            yield module, share, module, {}
 
 
-def _proof(commands: Sequence[ShellCommand]) -> tuple[ShellCommand, ValidationSource] | None:
-    for command in reversed(commands):
-        if _CI.match(command.call):
-            return command, "ci"
-        if command.purpose is Purpose.TEST:
-            return command, "test"
-    checks = [command for command in commands if command.purpose is Purpose.CHECK]
-    return (checks[-1], "check") if checks else None
+def _calibration(work: Work, tasks: _Tasks) -> Iterator[_Seen]:
+    """Planned against actual steps, under the module that was used most."""
+    usage, plan = _usage(tasks), work.plan
+    if plan.planned and plan.done and usage:
+        module = max(usage, key=lambda name: (usage[name], name))
+        yield module, 1, module, {"planned": plan.planned, "actual": plan.done}
+
+
+def _usage(tasks: _Tasks) -> Counter[str]:
+    usage = Counter[str]()
+    for one in (one for task in tasks for one in touches(task.steps)):
+        usage[module_of(one.what)] += one.count
+    return usage
+
+
+def _is_abandoned(task: Task, step: int, path: str) -> bool:
+    """Whether a step belongs to an abandoned approach."""
+    return any(
+        end.first_step <= step <= end.last_step and path in end.files for end in task.dead_ends
+    )
 
 
 def _main(step: SessionStep) -> ShellCommand | None:
     return main_command(parse_command(step.command)) if step.kind == "run" else None
 
 
-def _top(
-    signals: Iterable[_Signal], most: int, rank: Callable[[_Signal], tuple[int, ...]]
-) -> tuple[_Signal, ...]:
-    """The signals of highest rank, in the order in which they came."""
-    values = list(signals)
-    if len(values) <= most:
-        return tuple(values)
-    kept = sorted(range(len(values)), key=lambda n: rank(values[n]), reverse=True)[:most]
-    return tuple(values[n] for n in sorted(kept))
+_FOLDS: dict[SignalKind, tuple[Callable[[Work, _Tasks], Iterator[_Seen]], int]] = {
+    SignalKind.FILE_ACCESS: (_files, t.MAX_FILES),
+    SignalKind.CO_ACCESS: (_pairs, t.MAX_PAIRS),
+    SignalKind.TIME_ANOMALY: (_anomalies, t.MAX_FILES),
+    SignalKind.ERROR_RETRY: (_errors, t.MAX_ERRORS),
+    SignalKind.BACKTRACK: (_backtracks, t.MAX_BACKTRACKS),
+    SignalKind.DEAD_END: (_dead_ends, t.MAX_FILES),
+    SignalKind.NOTE: (_notes, t.MAX_FILES),
+    SignalKind.SEQUENCE: (_sequences, 1),
+    SignalKind.CONTEXT_COST: (_costs, t.MAX_FILES),
+    SignalKind.CALIBRATION: (_calibration, 1),
+}
+"""What is folded for each kind, and how many of it a session keeps."""
+FOLDED = tuple(_FOLDS)
+UNCONDITIONAL = (SignalKind.DEAD_END,)
+"""Kinds that are valid even if the work failed."""
+OF_READING = (SignalKind.FILE_ACCESS, SignalKind.CONTEXT_COST)

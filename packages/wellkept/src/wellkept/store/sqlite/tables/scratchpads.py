@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.codec import record_from_json, record_to_json
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.core.records import record
+from wellkept.core.records import fields, record
 from wellkept.store.sqlite.checksums import checksum
 from wellkept.store.sqlite.connection.database import (
     Component,
@@ -42,7 +42,7 @@ _MAX_IDS = 500
 PAD_COLUMNS = "session_id, project, state, updated_ms, revision, body"
 SIGNAL_COLUMNS = "project, kind, subject, session_id, at_ms, count, module, detail"
 EXPLANATION_COLUMNS = "memory_id, project, at_ms, body"
-_BODY = ("step", "request", "planned", "done", "failed_runs", "promoted_count")
+_BODY = ("step", "failed_runs", "promoted_count")
 
 
 class SqliteScratchpads(Component):
@@ -227,7 +227,9 @@ def to_scratchpad(row: Row) -> Scratchpad:
     if not isinstance(row[4], int):
         raise TypeError("the revision is damaged")
     body = json.loads(row[5])
-    tasks = tuple(record_from_json(TaskScratchpad, task) for task in body.pop("tasks"))
+    known = {one.name for one in fields(TaskScratchpad)}  # earlier versions stored more
+    kept = ({name: task[name] for name in task.keys() & known} for task in body["tasks"])
+    tasks = tuple(record_from_json(TaskScratchpad, task) for task in kept)
     return Scratchpad(
         session_id=row[0],
         project=row[1],
@@ -235,7 +237,7 @@ def to_scratchpad(row: Row) -> Scratchpad:
         updated_at=from_ms(row[3]),
         revision=row[4],
         tasks=tasks,
-        **body,
+        **{name: body[name] for name in _BODY},
     )
 
 
@@ -335,8 +337,8 @@ _REASONS = (
 
 def pad_body(pad: Scratchpad) -> str:
     """The part of a scratchpad stored as JSON."""
-    body: dict[str, Json] = {name: getattr(pad, name) for name in _BODY}
-    return dump({**body, "tasks": [record_to_json(task) for task in pad.tasks]})
+    tasks: list[Json] = [record_to_json(task) for task in pad.tasks]
+    return dump({"tasks": tasks, **{name: getattr(pad, name) for name in _BODY}})
 
 
 def belongs(signal: SessionSignal, change: PutSignals) -> bool:
@@ -355,7 +357,5 @@ def signal_row(signal: SessionSignal) -> tuple[SqlValue, ...]:
 
 def pad_changed(pad: Scratchpad) -> ConflictError:
     """The error for a scratchpad whose stored revision differs."""
-    return ConflictError(
-        f"The scratchpad of session {pad.session_id} was changed by another process.",
-        hint="Read it again and retry.",
-    )
+    told = f"The scratchpad of session {pad.session_id} was changed by another process."
+    return ConflictError(told, hint="Read it again and retry.")
