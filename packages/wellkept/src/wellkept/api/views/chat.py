@@ -1,8 +1,9 @@
 """`wk.ask()` and `wk.ask_model()`: answers from memory, with the memories they rest on.
 
-Without a model the answer is the memories themselves, word for word. With one it is streamed: the
-model sees numbered notes and is told to cite them. Memory is hostile text: notes are framed and
-quoted, and only citations of notes that were given count.
+Without a model the answer is what the project's records say to such a question, with counts and
+dates (`context.pages.answers`), else the memories themselves, word for word. With one it is
+streamed: the model sees numbered notes and is told to cite them. Memory is hostile text: notes are
+framed and quoted, and only citations of notes that were given count.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from wellkept.context.pages.answers import LINE_CHARS, Told, told
+from wellkept.context.pages.verbs import MemoryWithPages
 from wellkept.core.memory import Memory
 from wellkept.core.records import record
 from wellkept.core.session.injected_text import quoted
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from wellkept.memory.recall.requests import RecallResult
 
 MAX_NOTES: Final = 8
-NOTE_CHARS: Final = 600
 MAX_ANSWER_TOKENS: Final = 800
 # Counts and habits that planning reads answer no question.
 _TELLING_TYPES: Final = tuple(
@@ -69,7 +71,7 @@ class ChatAnswer:
     known: bool
 
 
-class Recalls(Protocol):
+class Recalls(MemoryWithPages, Protocol):
     """The part of `Wellkept` that is asked."""
 
     @property
@@ -82,21 +84,39 @@ class Recalls(Protocol):
 
 
 def ask(wk: Recalls, question: str) -> ChatAnswer:
-    """The memories that answer, word for word, best first."""
-    clear = [one for one in notes(wk, question) if one.score >= CLEAR_SCORE]
-    known = bool(clear) and clear[0].score >= ANSWERS_FROM
-    lines = [
-        f"{shorten(one.memory.content, limit=NOTE_CHARS)}{ended(one.memory)} [m:{one.memory.short}]"
-        for one in clear
+    """What the records say to such a question, else the memories that answer, word for word."""
+    typed = told(wk, question)
+    named = {one.memory.id for one in typed.lines if one.memory}
+    least = ANSWERS_FROM if typed.lines else CLEAR_SCORE
+    clear = [
+        one for one in _recalled(wk, question) if one.score >= least and one.memory.id not in named
     ]
+    known = bool(typed.lines) or (bool(clear) and clear[0].score >= ANSWERS_FROM)
+    lines = [
+        typed.heading,
+        *(f"{one.text}{_cited(one.memory)}" for one in typed.lines),
+        *(
+            shorten(one.memory.content, limit=LINE_CHARS) + ended(one.memory) + _cited(one.memory)
+            for one in clear
+        ),
+    ]
+    if not known:
+        lines[0] = f"{NOTHING_SURE} Nearest:" if clear else f"{NOTHING_KNOWN} {typed.empty}".strip()
     return ChatAnswer(
         question=question,
-        answer="\n".join(lines if known or not lines else [f"{NOTHING_SURE} Nearest:", *lines])
-        or NOTHING_KNOWN,
-        citations=tuple(clear),
+        answer="\n".join(filter(None, lines)),
+        citations=(*_citations(typed), *clear),
         model=None,
         known=known,
     )
+
+
+def _cited(memory: Memory | None) -> str:
+    return f" [m:{memory.short}]" if memory else ""
+
+
+def _citations(typed: Told) -> list[Citation]:
+    return [Citation(memory=one.memory, score=1.0) for one in typed.lines if one.memory]
 
 
 def ended(memory: Memory) -> str:
@@ -106,6 +126,13 @@ def ended(memory: Memory) -> str:
 
 def notes(wk: Recalls, question: str) -> list[Citation]:
     """What memory knows about a question, best first."""
+    found = {
+        one.memory.id: one for one in (*_recalled(wk, question), *_citations(told(wk, question)))
+    }
+    return sorted(found.values(), key=lambda one: -one.score)[:MAX_NOTES]
+
+
+def _recalled(wk: Recalls, question: str) -> list[Citation]:
     found: RecallResult = wk.recall(
         question, limit=MAX_NOTES, count_access=False, types=_TELLING_TYPES
     )
@@ -128,7 +155,7 @@ async def streamed_answer(
 
     told = "\n".join(
         f"[m:{one.memory.short}] {one.memory.type.value}, {one.memory.period}:"
-        f" {quoted(shorten(one.memory.content, limit=NOTE_CHARS))}"
+        f" {quoted(shorten(one.memory.content, limit=LINE_CHARS))}"
         for one in found
     )
     asked = f"<notes>\n{told or 'none'}\n</notes>\n\nQuestion: {quoted(question)}"
