@@ -18,6 +18,7 @@ import click
 
 from scripts import manifests
 from scripts.architecture import draw
+from scripts.literals import change_literals
 from wellkept.api.cli.completion.table import table_json
 from wellkept.api.cli.door import MOVED, TURNS
 from wellkept.api.cli.exit_codes import EXIT_CODES, OTHER_CODES
@@ -390,6 +391,7 @@ PAGES = {
     "docs/architecture.svg": draw,
     "packages/wellkept/src/wellkept/api/mcp/tools.json": tools_file,
     "packages/wellkept/src/wellkept/api/cli/completion/table.json": completion_file,
+    "packages/wellkept/src/wellkept/text/data/change_literals.json": change_literals,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -16,7 +17,13 @@ from safetensors import numpy as safetensors_numpy
 from wellkept.core.errors import ProviderError
 from wellkept.core.ports.models import Embedder
 from wellkept.core.records import replace
-from wellkept.models.embedders.bundled_models import MINILM, STATIC, PinnedFile, read_safetensors
+from wellkept.models.embedders.bundled_models import (
+    MINILM,
+    STATIC,
+    PinnedFile,
+    as_array,
+    map_safetensors,
+)
 from wellkept.models.embedders.minilm import MiniLmEmbedder
 from wellkept.models.embedders.static import StaticEmbedder
 from wellkept.models.embedders.words import WordTokenizer, cosine, pack_unit, unpack
@@ -106,6 +113,24 @@ def test_the_static_vectors_are_the_documented_recipe():
     assert np.allclose(found, unpack(pack_unit(expected)), atol=1e-6)
 
 
+def test_a_process_without_numpy_makes_the_same_bytes():
+    texts = [text[:2_000] for text in _AWKWARD] + ["Use pnpm, not npm: use pnpm to add packages."]
+    code = (
+        "import json, sys\n"
+        "from wellkept.models.embedders.static import StaticEmbedder\n"
+        "made = StaticEmbedder().embed_documents(json.load(sys.stdin))\n"
+        "assert 'numpy' not in sys.modules\n"
+        "print(*(one.hex() for one in made), sep='\\n')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(texts), capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.split("\n")[:-1] == [
+        v.hex() for v in StaticEmbedder().embed_documents(texts)
+    ]
+
+
 def test_an_identifier_means_what_its_words_mean():
     written = ("parse the http response", "parseHTTPResponse", "parse_http_response")
     prose, camel, snake = StaticEmbedder().embed_documents(written)
@@ -169,10 +194,10 @@ def test_minilm_with_int8_weights_stays_near_the_float_reference():
 
 def test_safetensors_are_read_as_the_reference_reads_them():
     path = STATIC.weights.locate()
-    ours = read_safetensors(path)
+    ours = map_safetensors(path)
     reference = _reference_tensors(path)
     assert set(ours) == set(reference)
-    assert all(np.array_equal(ours[name], reference[name]) for name in reference)
+    assert all(np.array_equal(as_array(ours[name]), reference[name]) for name in reference)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +214,7 @@ def test_a_damaged_file_of_weights_is_refused(tmp_path: Path, content: bytes):
     damaged = tmp_path / "weights.safetensors"
     damaged.write_bytes(content)
     with pytest.raises(ProviderError, match="not a readable file of weights"):
-        read_safetensors(damaged)
+        map_safetensors(damaged)
 
 
 def test_installed_weights_match_their_pinned_hashes():

@@ -206,3 +206,28 @@ store.close()
 assert "numpy" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_process_without_numpy_finds_the_same_in_a_small_store(
+    tmp_path: Path,
+) -> None:
+    samples, store = Samples(), open_store(tmp_path / "store.db")
+    path, query = tmp_path / "store.db", random_units(1, seed=5)[0].tobytes()
+    for number, unit in enumerate(clustered_units(60)):
+        store.apply([samples.insert(f"note {number}", model_id="m", vector=unit.tobytes())])
+    hits = store.search_vectors(query, model_id="m", where=HERE, limit=12)
+    store.close()
+    script = f"""
+import sys
+from wellkept.core.query import Filter
+from wellkept.store import open_store
+store = open_store({str(path)!r})
+query = bytes.fromhex({query.hex()!r})
+for hit in store.search_vectors(query, model_id="m", where=Filter(project="example"), limit=12):
+    print(hit.id, round(hit.score, 4))
+assert "numpy" not in sys.modules
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == [f"{hit.id} {round(hit.score, 4)}" for hit in hits]

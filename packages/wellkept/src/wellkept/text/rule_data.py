@@ -8,10 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+DATA = Path(__file__).parent / "data"
+
 
 def read_rules(name: str) -> dict[str, Any]:
     """The content of `data/<name>.toml`."""
     import tomllib
 
-    with (Path(__file__).parent / "data" / f"{name}.toml").open("rb") as file:
+    with (DATA / f"{name}.toml").open("rb") as file:
         return tomllib.load(file)

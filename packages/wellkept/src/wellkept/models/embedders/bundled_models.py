@@ -7,6 +7,7 @@ without loading it. Knows nothing of how the models work.
 from __future__ import annotations
 
 import json
+import math
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -16,12 +17,12 @@ from wellkept.core.records import record
 
 if TYPE_CHECKING:
     import mmap
-    from collections.abc import Mapping
 
     import numpy as np
     import numpy.typing as npt
 
 _READ_BLOCK_BYTES = 1 << 20
+_BYTES = {"I8": 1, "F16": 2, "F32": 4}
 
 
 @record
@@ -77,8 +78,17 @@ class PinnedFile:
         return Path(spec.submodule_search_locations[0])
 
 
-def read_safetensors(path: Path) -> Mapping[str, npt.NDArray[np.number]]:
-    """Every tensor of the file as a read-only view into the mapped file.
+@record
+class Tensor:
+    """Numbers of a mapped file: their kind in the words of the format, and their shape."""
+
+    kind: str
+    shape: list[int]
+    data: memoryview
+
+
+def map_safetensors(path: Path) -> dict[str, Tensor]:
+    """Every tensor of the file, mapped and not read.
 
     The format is eight bytes of header length, a JSON header, then raw little-endian numbers.
     Reading it here saves a dependency and a copy of the weights.
@@ -96,26 +106,29 @@ def read_safetensors(path: Path) -> Mapping[str, npt.NDArray[np.number]]:
         ) from None
 
 
-def _tensors(mapped: mmap.mmap) -> Mapping[str, npt.NDArray[np.number]]:
-    import numpy as np
-
-    kinds = {"I8": np.dtype("i1"), "F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
+def _tensors(mapped: mmap.mmap) -> dict[str, Tensor]:
     begin_of_numbers = 8 + int.from_bytes(mapped[:8], "little")
     header = cast("dict[str, dict[str, object]]", json.loads(mapped[8:begin_of_numbers]))
-    tensors: dict[str, npt.NDArray[np.number]] = {}
+    data = memoryview(mapped)[begin_of_numbers:]
+    tensors: dict[str, Tensor] = {}
     for name, entry in header.items():
-        kind = kinds.get(str(entry.get("dtype")))
-        if kind is None:
+        kind = str(entry.get("dtype"))
+        if kind not in _BYTES:
             continue  # metadata
         begin, end = cast("tuple[int, int]", entry["data_offsets"])
-        flat = np.frombuffer(
-            mapped,
-            dtype=kind,
-            count=(end - begin) // kind.itemsize,
-            offset=begin_of_numbers + begin,
-        )
-        tensors[name] = flat.reshape(cast("list[int]", entry["shape"]))
+        shape = cast("list[int]", entry["shape"])
+        if not 0 <= begin <= end <= len(data) or math.prod(shape) * _BYTES[kind] != end - begin:
+            raise ValueError(name)
+        tensors[name] = Tensor(kind, shape, data[begin:end])
     return tensors
+
+
+def as_array(tensor: Tensor) -> npt.NDArray[np.number]:
+    """A tensor as a read-only array."""
+    import numpy as np
+
+    kind = {"I8": "i1", "F16": "<f2", "F32": "<f4"}[tensor.kind]
+    return np.frombuffer(tensor.data, dtype=np.dtype(kind)).reshape(tensor.shape)
 
 
 @record

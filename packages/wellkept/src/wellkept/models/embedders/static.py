@@ -10,23 +10,27 @@ remove names and question words.
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
-from wellkept.models.embedders.bundled_models import STATIC, read_safetensors
-from wellkept.models.embedders.words import WordTokenizer, pack_unit
+from wellkept.models.embedders.bundled_models import STATIC, as_array, map_safetensors
+from wellkept.models.embedders.words import Vocabulary, WordTokenizer, pack_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    import numpy as np
     import numpy.typing as npt
 
 MAX_CHARS = 32_768
 _MATCHED_CHARS = 800
 _KEPT_TEXTS = 4_096
 _ONE_THREAD = 250_000
+_FEW_WORDS = 250
+"""A text of so many words is added up faster than numpy is imported."""
 
 
 class StaticEmbedder:
@@ -36,11 +40,19 @@ class StaticEmbedder:
     dimension = STATIC.dimension
 
     def __init__(self) -> None:
-        entries = STATIC.vocabulary.locate().read_text(encoding="utf-8").split("\n")
-        self._tokenizer = WordTokenizer(entries)
-        tensors = read_safetensors(STATIC.weights.locate())
-        self._rows, self._scales = tensors["rows"], tensors["scales"]
+        self._tokenizer = WordTokenizer(Vocabulary(STATIC.vocabulary.locate().read_bytes()))
+        self._tensors = map_safetensors(STATIC.weights.locate())
+        self._codes = self._tensors["rows"].data.cast("b")
+        self._lengths = self._tensors["scales"].data.cast("f")
         self._ids_of_text: dict[str, npt.NDArray[np.intp]] = {}
+
+    @cached_property
+    def _rows(self) -> npt.NDArray[np.int8]:
+        return cast("npt.NDArray[np.int8]", as_array(self._tensors["rows"]))
+
+    @cached_property
+    def _scales(self) -> npt.NDArray[np.float32]:
+        return cast("npt.NDArray[np.float32]", as_array(self._tensors["scales"]))
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
         """Embed each text by itself, so that a batch changes nothing."""
@@ -52,15 +64,33 @@ class StaticEmbedder:
         if not ids:
             return bytes(4 * self.dimension)
         counts = Counter(ids)
+        has_numpy = "numpy" in sys.modules or len(counts) > _FEW_WORDS
+        return pack_unit(self._fast_sum(counts) if has_numpy else self._plain_sum(counts))
+
+    def _plain_sum(self, counts: Mapping[int, int]) -> list[float]:
+        """The same numbers as `_fast_sum`, without numpy."""
+        sums = [0.0] * self.dimension
+        for row, count in counts.items():
+            weight = self._lengths[row] * math.sqrt(count)
+            codes = self._codes[row * self.dimension : (row + 1) * self.dimension]
+            sums = [old + weight * code for old, code in zip(sums, codes, strict=True)]
+        return sums
+
+    def _fast_sum(self, counts: Mapping[int, int]) -> npt.NDArray[np.float64]:
+        import numpy as np
+
         once = list(counts)
-        often = np.sqrt(np.fromiter(counts.values(), dtype=np.float32, count=len(once)))
-        # take() on the int8 table reads only the rows needed from the mapped file.
-        rows = self._rows.take(once, axis=0).astype(np.float32)
-        return pack_unit((self._scales.take(once) * often) @ rows)
+        often = np.sqrt(np.fromiter(counts.values(), dtype=np.float64, count=len(once)))
+        # take() on the int8 table reads only the rows needed from the mapped file. Not a product of
+        # matrices: rows are added one after the other, as in `_plain_sum`.
+        rows = self._rows.take(once, axis=0) * (self._scales.take(once) * often)[:, np.newaxis]
+        return np.add.reduce(rows, axis=0)
 
     def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
         """For each text the mean over the query's words of the nearest word in it; a word counts by
         its row's length. None for a query without words."""
+        import numpy as np
+
         asked = self._distinct(query)
         each = [self._distinct(text) for text in texts]
         held = [number for number, ids in enumerate(each) if len(ids)]
@@ -80,6 +110,8 @@ class StaticEmbedder:
 
     def _distinct(self, text: str) -> npt.NDArray[np.intp]:
         """The rows of the words of a text's beginning, each once; the last texts are kept."""
+        import numpy as np
+
         start = text[:_MATCHED_CHARS]
         known = self._ids_of_text.get(start)
         if known is None:
@@ -93,6 +125,8 @@ class StaticEmbedder:
         self, ids: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Rows before scaling, and their lengths."""
+        import numpy as np
+
         rows = self._rows.take(ids, axis=0).astype(np.float32)
         return rows, np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.float32(1e-9))
 
@@ -104,6 +138,8 @@ def _products(
 
     On a busy machine they wait for each other for longer than one of them computes.
     """
+    import numpy as np
+
     step = max(1, _ONE_THREAD // left.size)
     return np.concatenate(
         [left @ right[at : at + step].T for at in range(0, len(right), step)], axis=1

@@ -9,32 +9,36 @@ Invariant: the ids of a text are those of its words, one after the other; no tex
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 import zlib
-from typing import TYPE_CHECKING
-
-import numpy as np
+from array import array
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy as np
     import numpy.typing as npt
 
-_PACKED = np.dtype("<f4")
 
-
-def pack_unit(values: npt.ArrayLike) -> bytes:
-    """Scale to unit length and pack as little-endian float32."""
-    vector = np.asarray(values, dtype=np.float64)
-    length = float(np.sqrt(vector @ vector))
-    scaled = vector / length if np.isfinite(length) and length > 0 else np.zeros_like(vector)
-    return scaled.astype(_PACKED).tobytes()
+def pack_unit(values: Sequence[float] | npt.NDArray[np.number]) -> bytes:
+    """Scale to unit length and pack as float32. Needs no numpy, which takes longer to import than
+    one text takes to remember."""
+    given: Any = values
+    numbers: Sequence[float] = given.tolist() if hasattr(given, "tolist") else given
+    length = math.hypot(*numbers)
+    if not math.isfinite(length) or length == 0:
+        return bytes(4 * len(numbers))
+    return array("f", [number / length for number in numbers]).tobytes()
 
 
 def unpack(vector: bytes) -> npt.NDArray[np.float32]:
     """View a packed vector as an array."""
-    return np.frombuffer(vector, dtype=_PACKED)
+    import numpy as np
+
+    return np.frombuffer(vector, dtype="<f4")
 
 
 def cosine(left: bytes, right: bytes) -> float:
@@ -61,13 +65,41 @@ _UNSPACED = re.compile(
 _MAX_WORD_CHARS = 48
 _MAX_PIECE_CHARS = 24
 _CACHED_WORDS = 50_000
+_FEW_ASKED = 60
+
+
+class Vocabulary:
+    """Line numbers of the entries of a file. The first words are looked for in the file as it is: a
+    short-lived process asks for few, and making a table of all takes longer."""
+
+    def __init__(self, lines: bytes) -> None:
+        self._lines = b"\n%b\n" % lines
+        self._size = lines.count(b"\n") + 1 if lines else 0
+        self._asked = 0
+        self._ids: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return self._size
+
+    def get(self, word: str) -> int | None:
+        """The line of an entry, if there is one."""
+        if not self._ids:
+            self._asked += 1
+            if self._asked <= _FEW_ASKED:
+                at = self._lines.find(f"\n{word}\n".encode("utf-8", "surrogatepass"))
+                return None if at < 0 else self._lines.count(b"\n", 0, at)
+            entries = self._lines[1:-1].decode().split("\n")
+            self._ids = dict(zip(entries, range(len(entries)), strict=True))
+        return self._ids.get(word)
 
 
 class WordTokenizer:
     """Text to vocabulary ids; the last rows of the table are those given by hash."""
 
-    def __init__(self, entries: Sequence[str]) -> None:
-        self._ids = dict(zip(entries, range(len(entries)), strict=True))
+    def __init__(self, entries: Sequence[str] | Vocabulary) -> None:
+        if not isinstance(entries, Vocabulary):
+            entries = Vocabulary("\n".join(entries).encode())
+        self._ids = entries
         self._first_hashed = len(entries)
         self._cache: dict[str, tuple[int, ...]] = {}
 

@@ -6,11 +6,10 @@ statement that may be replaced; `changes` compares the two.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
-from importlib import import_module
-from typing import Any
 
 from wellkept.core.records import record, replace
 from wellkept.text.contradictions.opposites import generic_words
@@ -26,6 +25,7 @@ from wellkept.text.contradictions.statement import (
     spelled_out,
     tokens,
 )
+from wellkept.text.rule_data import DATA
 
 # After these a value has ended: "to Postmark for mail".
 _VALUE_END = frozenset(
@@ -129,8 +129,10 @@ def denied_words(text: str) -> frozenset[str]:
 
 def _cues(clause: str) -> list[Cue]:
     found: list[Cue] = []
-    for pattern, kind in _patterns().possible(clause):
-        for match in pattern.finditer(clause):
+    for pattern, kind, needed in _patterns():
+        if needed and not any(map(clause.__contains__, needed)):
+            continue
+        for match in _compiled(pattern).finditer(clause):
             groups = match.groupdict()
             old = groups.get("old") or groups.get("old2") or ""
             new, topic = groups.get("new") or "", groups.get("topic") or ""
@@ -140,12 +142,25 @@ def _cues(clause: str) -> list[Cue]:
 
 
 @cache
-def _patterns() -> Prefilter:
-    # Texts are folded, which turns ß into ss.
-    return Prefilter(
-        (re.compile(entry["pattern"].replace("ß", "ss")), entry.get("kind", ""))
-        for entry in raw()["cue"]
-    )
+def _patterns() -> list[tuple[str, str, list[str]]]:
+    """Each pattern with its kind, and literals of which every text that it matches has one (none:
+    no quick check). Looking for them is many times faster than trying a pattern everywhere, and
+    most patterns are never compiled."""
+    literals: list[list[str]] = json.loads((DATA / "change_literals.json").read_bytes())
+    return [
+        (entry["pattern"], entry.get("kind", ""), needed)
+        for entry, needed in zip(raw()["cue"], literals, strict=True)
+    ]
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(folded_pattern(pattern))
+
+
+def folded_pattern(pattern: str) -> str:
+    """A pattern for folded texts, in which ß is ss."""
+    return pattern.replace("ß", "ss")
 
 
 def around(text: str, cue: Cue) -> str:
@@ -189,70 +204,3 @@ def light_words() -> frozenset[str]:
             *lemmas("modals"),
         }
     )
-
-
-# Looking for a literal is many times faster than trying an expression at every position: a text
-# that has none of those an expression needs is not searched. A necessary condition only.
-# The parser of `re` has no public name.
-codes: Any = import_module("re._constants")
-parser: Any = import_module("re._parser")
-_MOST = 64
-"""A longer list of literals is no quick check."""
-
-
-def required_literals(pattern: str) -> frozenset[str]:
-    """Literals of which every matching text has at least one; empty when there are none."""
-    parsed = parser.parse(pattern)
-    found = _needed(parsed)
-    is_quick = len(found) <= _MOST and not parsed.state.flags & re.IGNORECASE
-    return found if is_quick else frozenset()
-
-
-class Prefilter:
-    """Leaves out the patterns that cannot match a text."""
-
-    def __init__(self, patterns: Iterable[tuple[re.Pattern[str], str]]) -> None:
-        self._rows = [(*row, tuple(required_literals(row[0].pattern))) for row in patterns]
-        # Most texts are ASCII, and many literals cannot be in one.
-        self._ascii_rows = [
-            (pattern, kind, tuple(filter(str.isascii, needed)))
-            for pattern, kind, needed in self._rows
-            if not needed or any(map(str.isascii, needed))
-        ]
-
-    def possible(self, text: str) -> list[tuple[re.Pattern[str], str]]:
-        """The patterns that may match, in order, with what belongs to each."""
-        return [
-            (pattern, kind)
-            for pattern, kind, needed in (self._ascii_rows if text.isascii() else self._rows)
-            if not needed or any(map(text.__contains__, needed))
-        ]
-
-
-def _needed(items: Any) -> frozenset[str]:
-    """The best requirement of a sequence: the one whose shortest literal is longest."""
-    choices: list[frozenset[str]] = []
-    run = ""
-    for code, value in items:
-        if code is codes.LITERAL:
-            run += chr(value)
-            continue
-        choices.append(frozenset({run} if run else ()))
-        run = ""
-        choices.append(_needed_by(code, value))
-    choices.append(frozenset({run} if run else ()))
-    return max(choices, key=lambda one: min(map(len, one), default=0))
-
-
-def _needed_by(code: Any, value: Any) -> frozenset[str]:
-    if code is codes.SUBPATTERN:
-        return _needed(value[-1])
-    if code in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
-        least, _, inner = value
-        return _needed(inner) if least else frozenset()
-    if code is codes.ATOMIC_GROUP:
-        return _needed(value)
-    if code is codes.BRANCH:
-        branches = [_needed(branch) for branch in value[1]]
-        return frozenset[str]().union(*branches) if all(branches) else frozenset()
-    return frozenset()

@@ -12,10 +12,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from wellkept.core.records import record
-from wellkept.text.secrets.shape import SecretSpan, WorkCount
+
+if TYPE_CHECKING:
+    from wellkept.text.secrets.shape import SecretSpan, WorkCount
 
 SALT_BYTES = 16
 # Short enough that a hash fits many values, long enough that none fits by chance.
@@ -87,6 +89,8 @@ def find_known(text: str, work: WorkCount) -> Iterator[SecretSpan]:
     known = _InUse.known
     if known is None or not known.hashes:
         return
+    from wellkept.text.secrets.shape import SecretSpan
+
     least, most = min(known.lengths), max(known.lengths)
     for run in _RUN.finditer(text):
         if run.end() - run.start() < least:

@@ -8,11 +8,13 @@ its own best hits, because the search is repeated among its rows.
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import compress
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from wellkept.core.errors import UsageError
@@ -106,6 +108,7 @@ _LOADED_ROWS = 10_000
 _KEPT_INDEXES = 2
 _MIN_WIDTH = 40
 _WIDER_WIDTHS = (2_000, 10_000)
+_PLAIN_VECTORS = 4_000
 
 
 class StoredModel(NamedTuple):
@@ -148,6 +151,8 @@ class VectorSearch:
         few = few_rows(db, where)
         if few is not None and not few:
             return []
+        if "numpy" not in sys.modules and not self._indexes and _is_small(db):
+            return first_passing(db, _plainly(db, model, vector, where), where, limit=limit)
         snapshot, mask = self._snapshot(db, model, where.project)
         query = _query(vector)
         if few is not None:
@@ -232,6 +237,29 @@ class VectorSearch:
 def _nearest_rows(snapshot: VectorSnapshot, query: Floats, *, mask: Mask, limit: int) -> Scored:
     positions, cosines = snapshot.nearest(query, mask=mask, limit=limit)
     return list(zip(snapshot.rows[positions].tolist(), cosines.tolist(), strict=True))
+
+
+def _is_small(db: Connection) -> bool:
+    """Whether comparing every vector takes less time than importing numpy."""
+    return (db.execute("SELECT max(seq) FROM vectors").fetchone()[0] or 0) <= _PLAIN_VECTORS
+
+
+def _plainly(db: Connection, model: StoredModel, vector: Vector, where: Filter) -> Scored:
+    """Every vector visible from the project, nearest first."""
+    rows = db.execute(
+        "SELECT memory, scale, codes FROM vectors"
+        " WHERE model = :model AND (:project IS NULL OR home IN (:project, ''))",
+        {"model": model.number, "project": where.project},
+    )
+    query = _floats(vector)
+    length = math.hypot(*query)
+    return sorted(
+        (
+            (row, sum(map(mul, query, codes(packed))) * scale / length)
+            for row, scale, packed in rows
+        ),
+        key=lambda one: -one[1],
+    )
 
 
 # -- Updating the index --------------------------------------------------------------------------
