@@ -8,6 +8,7 @@ looks like the client's own words, carries no secret and reaches no other projec
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from pathlib import Path
 
@@ -108,8 +109,9 @@ def told(wk: wellkept.Wellkept) -> list[str]:
         wk.context("make check", moment="command"),
         wk.context("fix the payment rounding", moment="plan"),
     ]
-    # A start quotes the last closing report, and that alone.
-    assert [line.section for line in packs[0].lines] == [Section.LEFT_OFF]
+    # A start quotes the last closing report, and counts what waits for a person.
+    assert [line.section for line in packs[0].lines] == [Section.LEFT_OFF, Section.KNOWN]
+    assert re.fullmatch(r"To review: \d+ \(/review-memory\)", packs[0].lines[1].text)
     # The note that imitates another role waits for review.
     assert [item for pack in packs for item in pack.items] == []
     return [render_context(pack) for pack in packs]

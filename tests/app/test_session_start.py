@@ -68,8 +68,7 @@ def test_sections_come_in_order_and_only_with_content(
     wk: wellkept.Wellkept, repo: GitRepository
 ) -> None:
     take(wk, fix(3))
-    take(wk, shipping(1))
-    take(wk, shipping(2))
+    take(wk, shipping(4))
     repo.write("src/ledger.py", "1\n")
     wk.remember("Never edit generated files", type="convention", source="user_taught")
     wk.remember("The gateway times out after three retries", type="gotcha", importance=0.9)
@@ -82,6 +81,25 @@ def test_sections_come_in_order_and_only_with_content(
     assert heads == sorted(heads)
     assert pack.used_tokens <= pack.budget_tokens == 250
     assert set(pack.ids) == {one for section in pack.sections for one in section.ids}
+    # What waits for a person is said once: the next session adds nothing to it.
+    take(wk, fix(5))
+    assert "To review" not in text_of(wk)
+
+
+def test_a_command_that_fails_session_after_session_is_told_with_what_worked(
+    wk: wellkept.Wellkept,
+) -> None:
+    told = "- `make ship` failed in 3 sessions; worked: `SHIP_REGION=eu-west make ship`"
+    for number in (1, 2):
+        take(wk, shipping(number))
+    take(wk, fix(3))
+    assert "make ship" not in text_of(wk)
+    take(wk, shipping(4))
+    assert told in text_of(wk)
+    # Five sessions without it: nobody runs it any more.
+    for number in range(5, 10):
+        take(wk, fix(number))
+    assert "make ship" not in text_of(wk)
 
 
 def test_what_was_shown_is_not_told_again(wk: wellkept.Wellkept) -> None:

@@ -231,6 +231,38 @@ def test_c9_the_last_work_stands_at_the_next_start(here: Installation) -> None:
     assert "Still open" in nothing
 
 
+@pytest.mark.feature("C9")
+def test_c9_recent_work_is_a_table_by_date_on_request(here: Installation) -> None:
+    fix_the_rounding(here)
+    note = ("session", "note", "--session", "s-1", "--title")
+    here.wellkept(*note, "Rounding happens once", "--kind", "bugfix")
+    cents = ("Totals are kept in cents", "--kind", "decision", "--concept", "money")
+    here.wellkept(*note, *cents, "--work-tokens", "900")
+    table = here.wellkept("context", "--format", "table").out
+    assert "Legend: decision | bugfix | feature | refactor | discovery | change" in table
+    assert "| ID | Time | T | Title | Read | Work |" in table
+    assert re.search(r"^\d{4}-\d\d-\d\d:$", table, re.MULTILINE)
+    row = r"^\| m:\w+ \| \d\d:\d\d \| decision \| .*cents.* \| ~\d+ \| ~900 \|$"
+    assert re.search(row, table, re.MULTILINE), table
+    assert "Rounding" in table, table
+    economics = r"^2 records: ~\d+ tokens to read in full; the work took ~\d+\.$"
+    assert re.search(economics, table, re.MULTILINE)
+
+    def asked(**given: object) -> str:
+        return str(here.told("inject_context", format="table", **given))
+
+    # For one request: how many, which kinds, which concepts.
+    assert "cents" in asked(observation_types=["decision"])
+    assert "Rounding" not in asked(observation_types=["decision"])
+    assert "Rounding" not in asked(concepts=["money"])
+    assert "1 record:" in asked(observation_limit=1)
+    # For the project: its own settings hold for every request.
+    here.file(".wellkept.toml", '[context]\nobservation_types = "bugfix"\n')
+    table = here.wellkept("context", "--format", "table").out
+    assert "Rounding" in table
+    assert "cents" not in table
+
+
 @pytest.mark.feature("C10", "C3")
 def test_c10_a_model_points_at_what_rules_cannot_see(here: Installation) -> None:
     words = "The gateway refuses amounts above ten thousand"

@@ -15,10 +15,9 @@ from wellkept.api.learning import drain_and_learn
 from wellkept.api.mcp.handlers import Handlers, ServerLocation, ServerOptions
 from wellkept.api.mcp.toolsets import TOOLSETS, parse_toolsets
 from wellkept.api.operations.inputs import ContextInput
-from wellkept.api.operations.memory import with_observations
+from wellkept.api.operations.memory import context
 from wellkept.api.server.open_projects import OpenProjects
 from wellkept.clients.registry import translate_spooled
-from wellkept.context.packing import ContextItem, ContextPack
 from wellkept.core.errors import UsageError
 from wellkept.core.settings.model import Settings
 from wellkept.memory.argument_names import as_moment, snake
@@ -178,24 +177,24 @@ def test_words_that_match_nothing_give_the_newest_of_the_time(talk: Talk) -> Non
     assert "No words match" in told
 
 
-def test_context_keeps_to_the_number_and_kinds_of_observations(tmp_path: Path) -> None:
+def test_context_keeps_to_the_number_kinds_and_concepts_of_observations(tmp_path: Path) -> None:
     memories = memories_in(tmp_path)
     with memories.of("") as wk:
         wk.session.note(kind="bugfix", title="Worked on the parser")
-        wk.session.note(kind="feature", title="Worked on the lexer")
-        wk.session.note(kind="bugfix", title="Worked on the printer")
-        wk.remember("Tabs, not spaces", type="convention")
-        items = tuple(ContextItem.of(wk.engine, memory, reason="near") for memory in wk.list())
-        pack = ContextPack(moment="session", project=wk.project, budget_tokens=800, items=items)
+        wk.session.note(kind="feature", title="Worked on the lexer", concepts=["syntax"])
+        wk.session.note(kind="change", title="Worked on the printer")
 
         def kept(**given: Any) -> list[str]:
-            request = ContextInput.model_validate(given)
-            return sorted(item.memory.type for item in with_observations(pack, request).items)
+            request = ContextInput.model_validate({"format": "table", **given})
+            told = context(wk, request).context
+            return [name for name in ("parser", "lexer", "printer") if name in told]
 
-        assert kept() == ["convention", *["observation"] * 3]
-        assert kept(observation_limit=1) == ["convention", "observation"]
-        assert kept(observationTypes=["bugfix"]) == ["convention", *["observation"] * 2]
-        assert kept(observation_types="decision", session_id="s") == ["convention"]
+        assert kept() == ["parser", "lexer"]
+        assert kept(observation_limit=1) == ["lexer"]
+        assert kept(observationTypes=["bugfix", "change"]) == ["parser", "printer"]
+        assert kept(concepts="syntax", session_id="s") == ["lexer"]
+        with pytest.raises(UsageError, match="kind of observation"):
+            kept(observation_types="nonsense")
     memories.close()
 
 

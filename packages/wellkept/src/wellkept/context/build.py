@@ -9,6 +9,7 @@ source, or private to another session.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from wellkept.context.candidates import (
     NEVER_INJECTED,
@@ -19,6 +20,7 @@ from wellkept.context.candidates import (
     harmless_candidates,
     harmless_sections,
     is_cut,
+    is_noticed,
     is_pattern,
     is_qa_request,
     is_way_out,
@@ -42,6 +44,9 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.confirmation import may_be_injected
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import TOLD_FROM, RecallRequest
+
+if TYPE_CHECKING:
+    from wellkept.context.decisions import PromptWords
 
 DEFAULT_BUDGET_TOKENS = 250
 DEFAULT_DAYS = 30
@@ -317,6 +322,23 @@ def _for_files(engine: Engine, request: ContextRequest) -> Iterator[ContextCandi
         yield from session_notes(engine, project, request.session, files)
 
 
+def _only_clear_hearsay(engine: Engine, request: ContextRequest) -> Callable[[Memory], bool]:
+    """What was heard in passing, once, belongs to the matter of that day: it is told unasked only
+    where it says itself a good part of what the prompt is about."""
+    words: list[PromptWords] = []
+
+    def is_about(memory: Memory) -> bool:
+        if not is_noticed(memory):
+            return True
+        from wellkept.context.decisions import HEARD_SHARE, PromptWords
+
+        if not words:
+            words.append(PromptWords.of(engine, request.project, request.query))
+        return words[0].said_in(memory.content) >= HEARD_SHARE
+
+    return is_about
+
+
 def _relevant(
     engine: Engine, request: ContextRequest, trace: list[Considered]
 ) -> Iterator[ContextCandidate]:
@@ -339,13 +361,15 @@ def _relevant(
             unasked=row.unasked,
         ),
     )
+    is_about = _only_clear_hearsay(engine, request) if row.unasked else None
     for hit in found:
         if not may_be_injected(hit.memory) or is_way_out(hit.memory):
             continue
         if row.unasked and is_cut(hit.memory):
             continue
         is_for_plan = planning and hit.memory.type in _PLANNING
-        if hit.score >= (TOLD_FROM if planning and not is_for_plan else row.least):
+        least = TOLD_FROM if planning and not is_for_plan else row.least
+        if hit.score >= least and (is_about is None or is_about(hit.memory)):
             bonus = 0.5 if is_for_plan else 0.0
             yield ContextCandidate(
                 hit.memory,

@@ -10,7 +10,7 @@ from wellkept.core.ids import is_full_id
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import record, replace
-from wellkept.core.types import TYPE_RULES, MemoryType, Scope
+from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest
@@ -19,6 +19,8 @@ from wellkept.text.instructions import fact_of
 WARNING_TYPES = tuple(t for t, rule in TYPE_RULES.items() if rule.warns)
 MIN_WARNING_CONFIDENCE = 0.65
 MIN_E2E_CONFIDENCE = 0.7
+_SAID_AS_RULE = 0.9
+"""The importance from which on a person's words were a command: always, never, remember."""
 MIN_LINK_WEIGHT = 0.6  # of a link between two files that change together
 _CO_CHANGE_CAP = 5
 _SEARCH_CAP = 40
@@ -70,6 +72,16 @@ def is_from_repository(memory: Memory) -> bool:
     """Whether a project's own files or git say it: found when asked for. Of these only what was
     undone is told at a file."""
     return bool(memory.key and memory.key.startswith("repo:")) and not _is_from_person(memory)
+
+
+def is_noticed(memory: Memory) -> bool:
+    """Whether it was only heard in passing, in one session: nobody said to keep it."""
+    return (
+        memory.session_id is not None
+        and memory.source in (Source.USER_TAUGHT, Source.OBSERVER_INFERRED)
+        and memory.importance < _SAID_AS_RULE
+        and len(set(memory.provenance_sessions)) <= 1
+    )
 
 
 def is_cut(memory: Memory) -> bool:

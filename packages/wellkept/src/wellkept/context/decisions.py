@@ -26,10 +26,17 @@ from wellkept.memory.engine import Engine
 from wellkept.observe.session.exchange import is_firm
 
 TOLD_TOKENS = 250
+HEARD_SHARE = 0.35
+"""Of a prompt's word weight, from which on something heard in passing is about it."""
 MAX_TERMS = 60
 _PER_TERM = 60
+_MOST_HITS = 200
 _RARE_SHARE, _RARE_CHARS = 0.04, 4
 _SMALL_STORE = 100
+_FEW_RECORDS = 6.0
+_SAID = 0.13
+_MANY_RARE, _SAID_BY_MANY = 3, 0.09
+_ALL_RARE, _ALL_COVERED, _ALL_LEAD = 2, 0.6, 0.5
 _MIN_WORDS = 3
 _OF_ONE_SUBJECT = 12
 _NAME_CHARS = 5
@@ -92,11 +99,13 @@ class Match:
     """Share of its score by which it is ahead of the next."""
     names: int
     """Names from code that both have."""
+    said: float
+    """Share of the prompt's word weight that the told text itself has."""
 
     @property
     def is_clear(self) -> bool:
         """Whether it is about the prompt beyond doubt."""
-        return any(
+        return self._says_so and any(
             self.asked <= row.asked
             and self.found >= row.found
             and self.rare >= row.rare
@@ -104,6 +113,17 @@ class Match:
             and self.covered > row.covered
             and self.lead > row.lead
             for row in _CLEAR
+        )
+
+    @property
+    def _says_so(self) -> bool:
+        """Whether the told text itself speaks of the prompt, or all but all of it stood in the
+        exchange: a long talk shares words with any prompt."""
+        is_said = ((self.rare > 1 or self.names > 0) and self.said >= _SAID) or (
+            self.rare > _MANY_RARE and self.said >= _SAID_BY_MANY
+        )
+        return is_said or (
+            self.rare > _ALL_RARE and self.covered >= _ALL_COVERED and self.lead >= _ALL_LEAD
         )
 
 
@@ -133,14 +153,14 @@ _CLEAR = (
 
 def decision_for(engine: Engine, request: ContextRequest) -> tuple[ContextCandidate, ...]:
     """The decision to tell at a prompt; none when none is clearly meant."""
-    terms = _terms(request.query)
-    if request.moment is not Moment.PROMPT or request.quiet or len(terms) < _MIN_WORDS:
+    if request.moment is not Moment.PROMPT or request.quiet or _ANSWERS.match(request.query):
         return ()
-    if _ANSWERS.match(request.query):
+    if len(_terms(request.query)) < _MIN_WORDS:
         return ()
+    words = PromptWords.of(engine, request.project, request.query)
     for kind, tags in _POOLS:
         where = Filter(project=request.project, types=(kind,), tags=tags, stale=False)
-        match = best_match(engine, where, terms, request.query)
+        match = best_match(engine, where, words, request.query)
         if match is None or not match.is_clear:
             continue
         memory = match.memory
@@ -155,30 +175,60 @@ def decision_for(engine: Engine, request: ContextRequest) -> tuple[ContextCandid
     return ()
 
 
-def best_match(engine: Engine, where: Filter, terms: Sequence[str], prompt: str) -> Match | None:
-    """The record that shares most with a prompt, by words that are rare among such records."""
-    found = {term: engine.store.search_fulltext([term], where, limit=_PER_TERM) for term in terms}
-    total = engine.store.stats(where).total
-    weights = {term: _weight(len(some), total) for term, some in found.items()}
-    scores = _summed(found, weights)
+@record
+class PromptWords:
+    """The telling words of a prompt, and how much each tells in the whole project: among a few
+    decisions every word would be rare."""
+
+    weights: Mapping[str, float]
+    rare: frozenset[str]
+
+    @classmethod
+    def of(cls, engine: Engine, project: str, prompt: str) -> PromptWords:
+        """The words of a prompt of a project."""
+        everything = Filter(project=project, stale=False)
+        total = engine.store.stats(everything).total
+        most = max(_FEW_RECORDS, _RARE_SHARE * total)
+        counts = {
+            term: len(engine.store.search_fulltext([term], everything, limit=_MOST_HITS))
+            for term in _terms(prompt)
+        }
+        return cls(
+            {term: _weight(count, total) for term, count in counts.items()},
+            frozenset(t for t, count in counts.items() if count <= most and len(t) >= _RARE_CHARS),
+        )
+
+    def said_in(self, text: str) -> float:
+        """The share of their weight that a text has."""
+        told = set(map(stem, content_words(text)))
+        said = sum(weight for term, weight in self.weights.items() if stem(term) in told)
+        return said / sum(self.weights.values()) if self.weights else 0.0
+
+
+def best_match(engine: Engine, where: Filter, words: PromptWords, prompt: str) -> Match | None:
+    """The record that shares most with a prompt, by words that are rare in the project."""
+    found = {
+        term: engine.store.search_fulltext([term], where, limit=_PER_TERM) for term in words.weights
+    }
+    scores = _summed(found, words.weights)
     if not scores:
         return None
     # Records of one session are one subject: they do not compete.
     groups = {hit.id: hit.candidate.session_id or hit.id for some in found.values() for hit in some}
     first, *others = sorted(scores, key=lambda one: (-scores[one], one))
     mine = [term for term, some in found.items() if any(hit.id == first for hit in some)]
-    most = max(2.0, _RARE_SHARE * total)
     memory = _settled(engine, [one for one in (first, *others) if groups[one] == groups[first]])
     same = {groups[first], *_amended_sessions(engine, memory)}
     second = next((scores[one] for one in others if groups[one] not in same), 0.0)
     return Match(
         memory,
-        asked=len(terms),
+        asked=len(words.weights),
         found=len(mine),
-        rare=sum(len(found[term]) <= most and len(term) >= _RARE_CHARS for term in mine),
-        covered=sum(weights[term] for term in mine) / sum(weights.values()),
+        rare=len(words.rare.intersection(mine)),
+        covered=sum(words.weights[term] for term in mine) / sum(words.weights.values()),
         lead=(scores[first] - second) / scores[first],
         names=len(_names(prompt) & _names(memory.content)),
+        said=words.said_in(memory.content),
     )
 
 

@@ -21,6 +21,9 @@ TOLD_AT_PROMPT = (
     MemoryType.DEAD_END,
 )
 
+TOLD_AT_FAILURE = tuple(one for one in WARNING_TYPES if one is not MemoryType.DEAD_END)
+"""An approach that was given up shares many words with any failure and answers none."""
+
 
 class Moment(StrEnum):
     """The event that context is built for."""
@@ -31,6 +34,24 @@ class Moment(StrEnum):
     COMMAND = "command"
     FAILURE = "failure"
     PLAN = "plan"
+
+
+class ContextFormat(StrEnum):
+    """What a context looks like: lines to go on with, or recent work as a table by date."""
+
+    TEXT = "text"
+    TABLE = "table"
+
+
+class WorkKind(StrEnum):
+    """The kinds of observations."""
+
+    DECISION = "decision"
+    BUGFIX = "bugfix"
+    FEATURE = "feature"
+    REFACTOR = "refactor"
+    DISCOVERY = "discovery"
+    CHANGE = "change"
 
 
 @record(kw_only=True)
@@ -64,7 +85,7 @@ MOMENTS = {
     Moment.FILE: MomentRow(tokens=120, items=4, needs="files"),
     Moment.COMMAND: MomentRow(tokens=200, items=2, needs="query"),
     Moment.FAILURE: MomentRow(
-        tokens=200, items=2, types=WARNING_TYPES, unasked=True, needs="query"
+        tokens=200, items=2, types=TOLD_AT_FAILURE, unasked=True, needs="query"
     ),
     Moment.PLAN: MomentRow(skills=0.4, items=5),
 }

@@ -8,7 +8,7 @@ break out of its frame.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.context.sections import (
     SECTIONS,
@@ -26,6 +26,9 @@ from wellkept.core.text import shorten
 from wellkept.core.types import TYPE_RULES
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.asked import IndexRow, index_row
+
+if TYPE_CHECKING:
+    from wellkept.context.start.recent_table import WorkRow
 
 ITEM_CHARS = 600
 MAX_INDEX_ROWS = 8
@@ -104,7 +107,7 @@ class ContextPack:
     """What fits the budget: items, index rows for more, lines of other sources, token counts.
 
     `lines` cite no memory. `titles` are those that differ from the usual ones. Items and lines of
-    one section are told together.
+    one section are told together. `table` is recent work by date, told in place of them.
     """
 
     moment: str
@@ -117,6 +120,7 @@ class ContextPack:
     lines: tuple[SectionLine, ...] = ()
     titles: tuple[tuple[Section, str], ...] = ()
     left_out: int = 0
+    table: tuple[WorkRow, ...] = ()
 
     @property
     def sections(self) -> tuple[PackedSection, ...]:
@@ -135,6 +139,7 @@ class ContextPack:
     def ids(self) -> tuple[str, ...]:
         """Ids of everything that is told: memories, lines, and lines of other sources."""
         told = [one for section in self.sections for one in section.ids]
+        told += [row.id for row in self.table]
         return (*told, *(extra.id for extra in self.extras))
 
     @property
@@ -146,6 +151,25 @@ class ContextPack:
     def work_tokens(self) -> int:
         """What finding these out cost, where known."""
         return sum(item.row.work_tokens or 0 for item in (*self.items, *self.more))
+
+
+def pack_table(
+    rows: Sequence[WorkRow],
+    *,
+    project: str,
+    budget_tokens: int,
+    max_chars: int | None,
+    count_tokens: Callable[[str], int],
+) -> ContextPack:
+    """Recent work as a table, the newest records that fit."""
+    limit = _Limit(budget_tokens, max_chars, count_tokens)
+    pack = ContextPack(moment="session", project=project, budget_tokens=budget_tokens)
+    for number in range(len(rows), 0, -1):
+        if limit.fits(grown := replace(pack, table=tuple(rows[:number]))):
+            pack = grown
+            break
+    used = count_tokens(text) if (text := render_context(pack)) else 0
+    return replace(pack, used_tokens=used, left_out=len(rows) - len(pack.table))
 
 
 def pack_items(
@@ -257,11 +281,15 @@ def render_context(pack: ContextPack, *, skills_by: str = SKILLS_BY) -> str:
     """The text to inject; empty when there is nothing to say. `skills_by` says how a skill is read
     in full."""
     sections = pack.sections
-    if not (sections or pack.extras):
+    if not (sections or pack.extras or pack.table):
         return ""
     lines = [f"<{FRAME}>"]
-    if sections:
-        lines.append(PREAMBLE + (_CITE if pack.items else ""))
+    if sections or pack.table:
+        lines.append(PREAMBLE + (_CITE if pack.items or pack.table else ""))
+    if pack.table:
+        from wellkept.context.start.recent_table import as_table
+
+        lines.append(as_table(pack.table))
     is_plain = all(one.name is Section.KNOWN for one in sections)
     for section in sections:
         lines += [*([] if is_plain else [f"{section.title}:"]), *section.lines]

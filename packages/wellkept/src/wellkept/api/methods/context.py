@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _MAX_OUTPUT_CHARS = 1_000
 _HANDOFF_TOKENS = 1_600
+_TABLE_SESSIONS, _TABLE_TOKENS = 5, 2_000
 _HANDOFF_DECISIONS = 5
 
 
@@ -89,6 +90,9 @@ class ContextMethods:
         branch: str | None = None,
         client: str | None = None,
         complexity: str | None = None,
+        observation_types: Names | None = None,
+        concepts: Names = (),
+        format: str | None = None,
         trace: list[Considered] | None = None,
     ) -> ContextPack:
         """What to inject now, within a token budget.
@@ -98,8 +102,9 @@ class ContextMethods:
         With `quiet`, only what is at stake in this session is told.
         Matching skills are listed unless the settings turn that off; `skills_within_s` limits the
         time to find them. `session_limit`, `observation_limit` and `days` limit how much earlier
-        work a session start tells of. With `branch`, that branch is taken in place of the one
-        checked out, and git is not asked.
+        work a session start tells of, `observation_types` and `concepts` which records of it. The
+        `format` table is recent work by date, with what each record costs. With `branch`, that
+        branch is taken in place of the one checked out, and git is not asked.
         What `client` loads by itself is left out; without a name, what any client loads.
         A task of `complexity` trivial gets neither recipes nor end-to-end observations.
         What is looked at and not told is added to `trace`.
@@ -107,7 +112,7 @@ class ContextMethods:
         from wellkept.context.build import ContextRequest, build_context
         from wellkept.context.client_files import ClientFiles
         from wellkept.context.decisions import decision_for
-        from wellkept.context.moments import MOMENTS, Moment
+        from wellkept.context.moments import MOMENTS, ContextFormat, Moment
         from wellkept.context.plan import PLAN_LINE, named_code, plan_lines
         from wellkept.context.prompt_policy import foreign_files, open_failures, way_outs
         from wellkept.context.start.session_start import session_start
@@ -137,7 +142,11 @@ class ContextMethods:
             observation_limit=observation_limit,
             days=request.days,
             branch=branch,
+            kinds=observation_types,
+            concepts=concepts,
         )
+        if parse_choice(ContextFormat, format or "text", what="format") is ContextFormat.TABLE:
+            return self._table(request, options, sessions=session_limit, budget=budget_tokens)
         loaded = ClientFiles(client, root=self.root, environment=self._services.environment)
         start = session_start(self.engine, request, options=options, files=loaded)
         request = replace(request, quiet=quiet or start.is_silent)
@@ -226,10 +235,14 @@ class ContextMethods:
         observation_limit: int | None,
         days: int,
         branch: str | None,
+        kinds: Names | None = None,
+        concepts: Names = (),
     ) -> StartOptions:
+        from wellkept.context.moments import WorkKind
         from wellkept.context.start.session_start import StartOptions, no_tree, read_tree_now
 
         settings = self.settings
+        chosen = settings.context_observation_types if kinds is None else kinds
         return StartOptions(
             root=self.root,
             sessions=settings.context_sessions if session_limit is None else session_limit,
@@ -239,6 +252,30 @@ class ContextMethods:
             days=days,
             read_tree=no_tree if branch else read_tree_now,
             branch=branch,
+            kinds=tuple(
+                parse_choice(WorkKind, one, what="kind of observation") for one in _listed(chosen)
+            ),
+            concepts=_listed(concepts),
+        )
+
+    def _table(
+        self,
+        request: ContextRequest,
+        options: StartOptions,
+        *,
+        sessions: int | None,
+        budget: int | None,
+    ) -> ContextPack:
+        from wellkept.context.packing import pack_table
+        from wellkept.context.start.session_start import recent
+
+        most = _TABLE_SESSIONS if sessions is None else sessions
+        return pack_table(
+            recent(self.engine, request, options=replace(options, sessions=most)),
+            project=self.project,
+            budget_tokens=_TABLE_TOKENS if budget is None else budget,
+            max_chars=request.max_chars,
+            count_tokens=self.engine.count_tokens,
         )
 
     def _users(self, name: str) -> CodeUsers | None:
@@ -268,3 +305,9 @@ class ContextMethods:
             return None
         plain = name.strip().lower()
         return Phase(plain) if plain in set(Phase) else self.methodology.phase(name)
+
+
+def _listed(names: Names) -> tuple[str, ...]:
+    """Names that may come as one text with commas between them."""
+    given = names.split(",") if isinstance(names, str) else names
+    return tuple(one.strip() for one in given if one.strip())

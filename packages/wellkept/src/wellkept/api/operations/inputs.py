@@ -142,7 +142,7 @@ class ContextInput(Input):
     unlisted: ClassVar[frozenset[str]] = frozenset(
         {
             *("moment", "phase", "complexity", "observation_types", "observation_limit"),
-            *("session_limit", "days"),
+            *("session_limit", "days", "concepts"),
         }
     )
 
@@ -162,6 +162,10 @@ class ContextInput(Input):
     session: str = ""
     observation_types: Texts = Field(
         default_factory=list, description="Only observations of these kinds."
+    )
+    concepts: Texts = Field(default_factory=list, description="Only observations about these.")
+    format: Literal["text", "table"] = Field(
+        default="text", description="table: recent work by date, with what each record costs."
     )
     session_limit: int | None = Field(
         default=None, ge=0, le=50, description="Sessions to tell of at a start."

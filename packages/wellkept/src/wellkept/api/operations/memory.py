@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING
 
 from wellkept.api.operations import inputs, outputs
 from wellkept.context.packing import render_context
-from wellkept.core.records import replace
-from wellkept.core.types import MemoryType
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept
-    from wellkept.context.packing import ContextItem, ContextPack
 
 
 def context(wk: Wellkept, request: inputs.ContextInput) -> outputs.ContextOutput:
@@ -30,31 +27,17 @@ def context(wk: Wellkept, request: inputs.ContextInput) -> outputs.ContextOutput
         session_limit=request.session_limit,
         observation_limit=request.observation_limit,
         days=request.days,
+        observation_types=request.observation_types or None,
+        concepts=request.concepts,
+        format=request.format,
     )
-    pack = with_observations(pack, request)
     return outputs.ContextOutput(
         context=render_context(pack),
         sections=[one.name.value for one in pack.sections],
-        ids=[item.memory.short for item in pack.items],
+        ids=[one.memory.short for one in pack.items] + [row.short for row in pack.table],
         skills=[extra.name for extra in pack.extras],
         used_tokens=pack.used_tokens,
     )
-
-
-def with_observations(pack: ContextPack, request: inputs.ContextInput) -> ContextPack:
-    """The pack with no more observations than were asked for, and only of those kinds."""
-    if request.observation_limit is None and not request.observation_types:
-        return pack
-    kinds = frozenset(one.casefold() for one in request.observation_types)
-    left = inputs.MAX_ROWS if request.observation_limit is None else request.observation_limit
-    items: list[ContextItem] = []
-    for item in pack.items:
-        if item.memory.type is MemoryType.OBSERVATION:
-            if left <= 0 or (kinds and not kinds & set(item.memory.tags)):
-                continue
-            left -= 1
-        items.append(item)
-    return replace(pack, items=tuple(items))
 
 
 def stats(wk: Wellkept, request: inputs.StatsInput) -> outputs.StatsOutput:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from wellkept.context.candidates import ContextCandidate, is_from_repository, weight
+from wellkept.context.candidates import ContextCandidate, is_from_repository, is_noticed, weight
 from wellkept.context.sections import Section
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order
@@ -30,8 +30,6 @@ _RECORDS = frozenset(
 )
 _UNTOLD = _RECORDS | {MemoryType.DECISION}
 FRESH = timedelta(days=2)
-_SAID_AS_RULE = 0.9
-"""The importance from which on a person's words were a command: always, never, remember."""
 _POINTS = re.compile(
     r"^(?:it|they|that|this|these|those|there|i|nah|yeah|we (?:still|already))\b(?! we\b)"
     r"|[,;] *(?:it|they|that|this) |\b(?:that|this|it|those|these)(?: one)?(?: then| too| now)?"
@@ -67,10 +65,9 @@ def _is_standing(memory: Memory, since: datetime) -> bool:
     """Whether a rule is told at every start. What a person said in passing is told for two days
     where it can be understood by itself, then where it is about the matter at hand, unless another
     session heard it too."""
-    is_noticed = memory.session_id is not None and memory.importance < _SAID_AS_RULE
-    if not is_noticed or len(set(memory.provenance_sessions)) > 1:
-        return True
-    return memory.valid_from >= since and _POINTS.search(memory.content) is None
+    return not is_noticed(memory) or (
+        memory.valid_from >= since and _POINTS.search(memory.content) is None
+    )
 
 
 def unfinished_work(engine: Engine, project: str) -> Iterator[ContextCandidate]:

@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
     from wellkept.context.client_files import ClientFiles
     from wellkept.context.start.last_work import Situation
+    from wellkept.context.start.recent_table import WorkRow
     from wellkept.core.session.sessions import SessionRecord
     from wellkept.observe.session.digest import SessionDigest
     from wellkept.project.work_tree import WorkTree
 
-MAX_DECLARED = 6
+MAX_DECLARED, MAX_FAILING = 6, 2
+FAILING = "Commands that failed here, and what worked"
+_RECENT_FAILING = 5
 _RECENT_SESSIONS = 8
-_MAX_OBSERVATIONS_READ = 200
-_NOTED_KINDS = ("decision", "bugfix", "feature")
 _PURPOSES = ("test", "one test", "lint", "types", "format", "build", "run", "setup")
 ReadTree: TypeAlias = "Callable[[Path, Sequence[str]], WorkTree | None]"
 """Folder and the paths that matter most -> what git says now."""
@@ -57,6 +58,9 @@ class StartOptions:
     days: int
     read_tree: ReadTree
     branch: str | None = None
+    kinds: tuple[str, ...] = ()
+    """The kinds of observations that are named; empty for all."""
+    concepts: tuple[str, ...] = ()
 
 
 def read_tree_now(folder: Path, paths: Sequence[str]) -> WorkTree | None:
@@ -186,16 +190,31 @@ def _told(
     tree = options.read_tree(options.root, last.files)
     now = (*_git_now(tree, last.files), *at_work(known, at=here))
     yield SectionLines(Section.GIT, _lines(Section.GIT, now))
-    yield SectionLines(Section.KNOWN, tuple(_waiting(engine, known[0].project)))
+    yield SectionLines(Section.COMMANDS, tuple(_failing(engine, known)), title=FAILING)
+    yield SectionLines(Section.KNOWN, tuple(_waiting(engine, known)))
 
 
-def _waiting(engine: Engine, project: str) -> Iterator[SectionLine]:
-    """How many memories wait for a person's review now, and the command that shows them."""
-    from wellkept.core.query import Filter
+def _failing(engine: Engine, known: Sequence[SessionRecord]) -> Iterator[SectionLine]:
+    """Commands that session after session types first, sees fail and replaces by the same other
+    one: the record is told before it happens again."""
+    from wellkept.observe.failures.lessons import recurring
 
-    count = engine.store.list(Filter(project=project, needs_review=True), limit=1).total
-    if count:
-        text = f"To review: {count} (/review-memory)"
+    lately = [one.id for one in known[:_RECENT_FAILING]]
+    for one in islice(recurring(engine, project=known[0].project, lately=lately), MAX_FAILING):
+        yield SectionLine.of(
+            Section.COMMANDS, one.as_warning, reason="fails again and again", name=one.memory.id
+        )
+
+
+def _waiting(engine: Engine, known: Sequence[SessionRecord]) -> Iterator[SectionLine]:
+    """How many memories wait for a person's review and the command that shows them, where some
+    began to wait since the latest session started: told at every start it would be a habit."""
+    from wellkept.core.query import Filter, Order
+
+    where = Filter(project=known[0].project, needs_review=True)
+    page = engine.store.list(where, order=Order.EVENT_LATEST, limit=1)
+    if page.items and page.items[0].valid_from >= max(one.started_at for one in known):
+        text = f"To review: {page.total} (/review-memory)"
         yield SectionLine.of(Section.KNOWN, text, reason="waits for review", name="to review")
 
 
@@ -208,6 +227,20 @@ def _digests(
     recent = [one for one in known if (here.now - one.last_event_at).days <= options.days]
     digests = (digest_now(engine, one) for one in to_go_on_from(recent, at=here))
     return (one for one in digests if one.says_something)
+
+
+def recent(
+    engine: Engine, request: ContextRequest, *, options: StartOptions
+) -> tuple[WorkRow, ...]:
+    """Records of the latest sessions, newest first: the rows of the table by date."""
+    from datetime import timedelta
+
+    from wellkept.context.start.recent_table import recent_work
+    from wellkept.core.query import Filter
+
+    since = engine.clock() - timedelta(days=options.days)
+    where = Filter(project=request.project, since=since)
+    return tuple(recent_work(engine, where, options=options, sessions=options.sessions))
 
 
 def last_digest(
@@ -249,7 +282,8 @@ def _lines(section: Section, texts: Iterator[str] | Sequence[str]) -> tuple[Sect
 
 
 def _git_now(tree: WorkTree | None, named: Sequence[str]) -> Iterator[str]:
-    """What git says is open at this moment; files of the last work by name, others counted."""
+    """What git says is open at this moment: the files of the last work by name and how many others
+    there are. Where none of them is, the agent's own `git status` says as much."""
     from wellkept.context.start.last_work import listed, named_first
 
     if tree is None:
@@ -260,7 +294,9 @@ def _git_now(tree: WorkTree | None, named: Sequence[str]) -> Iterator[str]:
     changed = [one for one in tree.changed if one not in tree.staged]
     kinds = (("staged", tree.staged), ("changed", changed), ("untracked", tree.untracked))
     parts = [f"{name}: {named_first(files, named)}" for name, files in kinds if files]
-    if parts:
+    # An untracked folder stands for what is in it.
+    left = (*tree.staged, *changed, *tree.untracked)
+    if any(one == mine or mine.startswith(f"{one.rstrip('/')}/") for one in left for mine in named):
         yield f"Not committed: {'; '.join(parts)}"
     apart = [f"{n} {word}" for n, word in ((tree.ahead, "ahead"), (tree.behind, "behind")) if n]
     if apart:
@@ -278,30 +314,11 @@ def _earlier(
         if line := earlier_line(one, unknown=partial(not_there, options.root)):
             yield line
     if digests and options.observations:
-        yield from _noted(engine, project, digests, most=options.observations)
+        from wellkept.context.start.recent_table import by_day, recent_work
+        from wellkept.core.query import Filter
 
-
-def _noted(
-    engine: Engine, project: str, digests: Sequence[SessionDigest], *, most: int
-) -> Iterator[str]:
-    """Decisions, fixes and features of these sessions by date, each with its id and cost."""
-    from wellkept.core.payloads import Observation
-    from wellkept.core.query import Filter, Order
-    from wellkept.core.types import MemoryType
-    from wellkept.memory.recall.asked import index_row
-
-    ids = tuple(one.session for one in digests)
-    where = Filter(project=project, types=(MemoryType.OBSERVATION,), sessions=ids)
-    page = engine.store.list(where, order=Order.NEWEST, limit=_MAX_OBSERVATIONS_READ)
-    found = [
-        (memory, memory.payload)
-        for memory in page.items
-        if isinstance(memory.payload, Observation) and memory.payload.kind in _NOTED_KINDS
-    ]
-    days: dict[str, list[str]] = {}
-    for memory, seen in found[:most]:
-        cost = index_row(engine, memory).read_tokens
-        told = f"{seen.title} [m:{memory.short}, ~{cost} tokens]"
-        days.setdefault(f"{memory.valid_from:%Y-%m-%d}", []).append(told)
-    for day, told in days.items():
-        yield f"{day}: {'; '.join(told)}"
+        ids = tuple(one.session for one in digests)
+        found = recent_work(engine, Filter(project=project, sessions=ids), options=options)
+        for day, rows in by_day(found).items():
+            told = (f"{one.title} [m:{one.short}, ~{one.read_tokens} tokens]" for one in rows)
+            yield f"{day}: {'; '.join(told)}"

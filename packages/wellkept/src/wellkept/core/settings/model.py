@@ -279,6 +279,12 @@ class Settings:
         why="a shorter list, or none",
         by_project=True,
     )
+    context_observation_types: str = setting(
+        "decision,bugfix,feature",
+        "Which kinds of these records; also refactor, discovery, change",
+        why="a project where other work matters",
+        by_project=True,
+    )
     context_days: int = setting(
         30,
         "How many days back a session start tells of work and decisions",

@@ -39,6 +39,7 @@ TAG = "way-out"
 _MAX_LESSONS = 500
 _IMPORTANCE = 0.6
 _CAUSE_CHARS = 160
+_RECURS_IN = 3
 _MAX_VALUES = 6
 _SHORT_VALUE = 3
 
@@ -55,6 +56,13 @@ class KnownWayOut:
     def sessions(self) -> int:
         """How many sessions have shown it."""
         return max(1, len(set(self.memory.provenance_sessions)))
+
+    @property
+    def as_warning(self) -> str:
+        """What failed and what worked, each as typed, before it is run again. Not the error: what
+        a program printed is no advice."""
+        lines = ", then ".join(f"`{line}`" for line in self.way_out.lines)
+        return f"`{self.way_out.failed}` failed in {self.sessions} sessions; worked: {lines}"
 
     @property
     def worked_at(self) -> datetime:
@@ -144,6 +152,18 @@ def known_to_fail(engine: Engine, *, project: str, command: str) -> Iterator[Kno
     for memory, way_out in stored_way_outs(engine, project=project):
         if is_same_form(way_out, about_to_run) and not has_remedy(way_out, about_to_run):
             yield KnownWayOut(memory, way_out, is_same_command(way_out, about_to_run))
+
+
+def recurring(engine: Engine, *, project: str, lately: Sequence[str]) -> Iterator[KnownWayOut]:
+    """Ways out that several sessions needed, two of them lately; those of most sessions first."""
+    known = (KnownWayOut(*one) for one in stored_way_outs(engine, project=project))
+    found = [
+        one
+        for one in known
+        if one.sessions >= _RECURS_IN
+        and len(set(lately).intersection(one.memory.provenance_sessions)) > 1
+    ]
+    yield from sorted(found, key=lambda one: -one.sessions)
 
 
 def stored_way_outs(engine: Engine, *, project: str) -> Iterator[tuple[Memory, WayOut]]:

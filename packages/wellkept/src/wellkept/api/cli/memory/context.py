@@ -51,7 +51,20 @@ if TYPE_CHECKING:
 @click.option(
     "--observations", "observation_limit", type=int, help="How many records of work to name."
 )
+@click.option(
+    "--observation-type",
+    "observation_types",
+    multiple=True,
+    metavar="KIND",
+    help="Only these kinds: decision, bugfix, feature, refactor, discovery, change.",
+)
+@click.option("--concept", "concepts", multiple=True, help="Only records of work about this.")
 @click.option("--days", type=int, help="How many days back to look.")
+@click.option(
+    "--format",
+    type=click.Choice(["text", "table"]),
+    help="table: recent work by date, with what each record costs to read.",
+)
 @click.option("--reasons", is_flag=True, help="Show why each memory was chosen.")
 @options.project_option
 @options.json_option
@@ -68,7 +81,10 @@ def context(
     session: str | None,
     session_limit: int | None,
     observation_limit: int | None,
+    observation_types: tuple[str, ...],
+    concepts: tuple[str, ...],
     days: int | None,
+    format: str | None,
     reasons: bool,
     project: str | None,
     as_json: bool,
@@ -92,7 +108,10 @@ def context(
             session=session,
             session_limit=session_limit,
             observation_limit=observation_limit,
+            observation_types=observation_types or None,
+            concepts=concepts,
             days=days,
+            format=format,
         )
         if as_json:
             output.print_json(
