@@ -16,7 +16,7 @@ from wellkept.core.text import estimate_tokens
 BUDGET_TOKENS = 50_000
 
 
-class CachedFile:
+class _CachedFile:
     """One file as it was last read."""
 
     def __init__(self, path: Path, content: str) -> None:
@@ -47,7 +47,7 @@ class FileCache:
 
     def __init__(self, budget_tokens: int = BUDGET_TOKENS) -> None:
         self._budget = budget_tokens
-        self._files: dict[Path, CachedFile] = {}
+        self._files: dict[Path, _CachedFile] = {}
         self._reads = 0
         self._counts: dict[Path, tuple[int, int]] = {}
 
@@ -55,7 +55,7 @@ class FileCache:
         """Note that a file was read; others give way when the budget is used up. A file that is
         larger than the whole budget is counted, but not kept."""
         self._reads += 1
-        file = CachedFile(path, content)
+        file = _CachedFile(path, content)
         times = self._counts.get(path, (0, 0))[1] + 1
         self._counts[path] = (file.lines, times)
         file.last_read, file.access_count = self._reads, times

@@ -67,7 +67,7 @@ def is_common(wk: Wellkept) -> bool:
     return services.is_usual and services.project_from_folder
 
 
-class AgentSources(SpoolFolder):
+class _AgentSources(SpoolFolder):
     """A spool folder as the agent drains it: only the files of agent sessions, its own and those
     that a killed process left."""
 
@@ -128,7 +128,7 @@ _STATEMENTS: Final = tuple(one for one in MemoryType if one not in _RECORDS)
 _MAX_FINDINGS: Final = 50
 
 
-class SessionLearner:
+class _SessionLearner:
     """The learner of one session."""
 
     def __init__(
@@ -167,7 +167,7 @@ class SessionLearner:
 
     def take_over(self) -> None:
         """Learn from what a killed process left, by rules only: somebody waits."""
-        sources = AgentSources(spool_folder(self._wk))
+        sources = _AgentSources(spool_folder(self._wk))
         try:
             if sources.others(self._session):
                 report = self._drained(wait_s=0.0)
@@ -225,7 +225,7 @@ class SessionLearner:
                 translate=_translated,
                 environment=wk.services.environment,
                 database=wk.path,
-                spool=AgentSources(spool_folder(wk)),
+                spool=_AgentSources(spool_folder(wk)),
                 machine=None if is_common(wk) else self._here(),
             )
             if not report.busy or time.monotonic() >= until:
@@ -292,7 +292,7 @@ class Learning(Capability):
     def attach(self, session: AgentSession) -> None:
         """Remember the session."""
         self._session = session
-        self._learner = SessionLearner(
+        self._learner = _SessionLearner(
             self._wk,
             session.id,
             report=session.report,

@@ -110,7 +110,7 @@ class PermissionMode(StrEnum):
 
 
 @runtime_checkable
-class AsksPermission(Protocol):
+class _AsksPermission(Protocol):
     """A tool that says itself what it would do; None when this call needs no permission."""
 
     def wants(
@@ -119,7 +119,7 @@ class AsksPermission(Protocol):
 
 
 @runtime_checkable
-class HasSubject(Protocol):
+class _HasSubject(Protocol):
     """A tool whose calls are told apart by rules: a command, a path, a host."""
 
     def subject(self, context: ToolContext, arguments: Mapping[str, object]) -> str: ...
@@ -158,7 +158,7 @@ class Permissions:
         self, tool: Tool, context: ToolContext, arguments: Mapping[str, object]
     ) -> str | None:
         """None when the call may run; else what the model is told."""
-        subject = tool.subject(context, arguments) if isinstance(tool, HasSubject) else ""
+        subject = tool.subject(context, arguments) if isinstance(tool, _HasSubject) else ""
         if _matches(self.denied, tool, subject, forbids=True):
             return f"{tool.name} is not allowed for this in this session."
         if self.only is not None and not _matches(self.only, tool, subject):
@@ -227,7 +227,7 @@ class Permissions:
 def _wish(
     tool: Tool, context: ToolContext, arguments: Mapping[str, object]
 ) -> PermissionRequest | None:
-    if isinstance(tool, AsksPermission):
+    if isinstance(tool, _AsksPermission):
         return tool.wants(context, arguments)
     if tool.read_only:
         return None

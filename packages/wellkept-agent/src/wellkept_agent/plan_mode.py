@@ -174,7 +174,7 @@ def _plan_agents(count: int) -> str:
 _HEADING = re.compile(r"(?m)^#{1,6}\s*(.+?)\s*#*\s*$")
 
 
-class PlanState(Protocol):
+class _PlanState(Protocol):
     """What the tools use of the capability."""
 
     @property
@@ -203,7 +203,7 @@ class EnterPlanMode(TypedTool[_EnterPlanModeArguments]):
         " before anything changes. Not for small or clear tasks, or for research alone."
     )
 
-    def __init__(self, plan: PlanState) -> None:
+    def __init__(self, plan: _PlanState) -> None:
         self._plan = plan
 
     def wants(self, context: ToolContext, arguments: Mapping[str, object]) -> None:
@@ -238,7 +238,7 @@ class ExitPlanMode(TypedTool[_ExitPlanModeArguments]):
     )
     is_long_running = True
 
-    def __init__(self, plan: PlanState) -> None:
+    def __init__(self, plan: _PlanState) -> None:
         self._plan = plan
         self._was_told = False
 
@@ -330,7 +330,7 @@ class PlanMode(Capability):
 
     def for_subagent(self) -> Capability | None:
         """Sub-agents are told the rules in short and have no way to end plan mode."""
-        return SubagentPlanMode(self)
+        return _SubagentPlanMode(self)
 
     def tools(self) -> Sequence[Tool]:
         """EnterPlanMode and ExitPlanMode."""
@@ -454,7 +454,7 @@ class PlanMode(Capability):
         return self._settings
 
 
-class SubagentPlanMode(Capability):
+class _SubagentPlanMode(Capability):
     """Plan mode as a sub-agent gets it: its own plan file and a shorter reminder."""
 
     name = "plan_mode"
@@ -469,7 +469,7 @@ class SubagentPlanMode(Capability):
 
     def for_subagent(self) -> Capability | None:
         """The same for a sub-agent of a sub-agent."""
-        return SubagentPlanMode(self._parent)
+        return _SubagentPlanMode(self._parent)
 
     async def on_before_llm(
         self, context: HookContext, request: ModelRequest

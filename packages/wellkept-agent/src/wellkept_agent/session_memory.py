@@ -184,7 +184,7 @@ class EditArguments(Arguments):
     replace_all: bool = False
 
 
-class SummaryEdit(TypedTool[EditArguments]):
+class _SummaryEdit(TypedTool[EditArguments]):
     """Edits the summary and nothing else."""
 
     name = "Edit"
@@ -235,7 +235,7 @@ async def update_summary(
 ) -> tuple[str | None, RunResult]:
     """The summary with the new messages in it, and how the run went; None when nothing was
     edited or the run failed."""
-    edit = SummaryEdit(path, summary or TEMPLATE, max_tokens=settings.max_summary_tokens)
+    edit = _SummaryEdit(path, summary or TEMPLATE, max_tokens=settings.max_summary_tokens)
     window = int(session.model.info.context_tokens * _WINDOW_SHARE)
     fork = AgentSession(
         session.model,

@@ -128,7 +128,7 @@ class MatchedSkill:
     id: str
 
 
-class SkillMatcher(Protocol):
+class _SkillMatcher(Protocol):
     """The skills that fit a prompt, best first. Synchronous; called in a thread."""
 
     def __call__(self, prompt: str, /) -> Sequence[MatchedSkill]: ...
@@ -141,7 +141,7 @@ class MatchSkills(Capability):
 
     def __init__(
         self,
-        match: SkillMatcher,
+        match: _SkillMatcher,
         *,
         budgets: PromptBudgets | None = None,
         flags: FeatureFlags | None = None,
@@ -225,7 +225,7 @@ class SkillUse(Capability):
     def attach(self, session: AgentSession) -> None:
         """Remember the session."""
         self._session = session
-        self._limits = TurnLimits(session)
+        self._limits = _TurnLimits(session)
 
     # -- Using a skill ----------------------------------------------------------------------------
 
@@ -277,7 +277,7 @@ class SkillUse(Capability):
     async def _served(self, name: str, arguments: str) -> str | None:
         """The text of a prompt that only its server has; None for every other skill."""
         for capability in self._session.capabilities:
-            if isinstance(capability, ServesPrompts):
+            if isinstance(capability, _ServesPrompts):
                 return await capability.served_prompt(name, arguments)
         return None
 
@@ -414,7 +414,7 @@ class SessionSkills:
 # -- What a skill changes for the rest of a turn: the tools that are allowed, and the model -------
 
 
-class TurnLimits:
+class _TurnLimits:
     """Limits that skills set in a turn, and what was there before."""
 
     def __init__(self, session: AgentSession) -> None:
@@ -475,7 +475,7 @@ def tool_names(rules: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 @runtime_checkable
-class ServesPrompts(Protocol):
+class _ServesPrompts(Protocol):
     """A capability that has the texts of servers' prompts."""
 
     async def served_prompt(self, skill: str, arguments: str) -> str | None:

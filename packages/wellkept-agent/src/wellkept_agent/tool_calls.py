@@ -100,7 +100,7 @@ _MAX_SHOWN_ARGUMENTS = 2_000
 
 
 @record
-class RoundResult:
+class _RoundResult:
     """The results of one answer's calls; `end` when one of them ends the turn: it asked the person
     something that nobody answered yet, or gave the result."""
 
@@ -115,7 +115,7 @@ class CallRounds:
         self._session = session
         self._seen: Counter[tuple[str, str, str]] = Counter()
 
-    async def run(self, calls: Sequence[ToolCallPart]) -> RoundResult:
+    async def run(self, calls: Sequence[ToolCallPart]) -> _RoundResult:
         """Run calls; when the run is stopped meanwhile, the rest gets a result all the same."""
         done: dict[str, ToolOutput] = {}
         try:
@@ -129,7 +129,7 @@ class CallRounds:
         message = self._message(calls, done)
         self._stop_if_repeating(calls, done, message)
         ends = [output.ends_turn for output in done.values() if output.ends_turn is not None]
-        return RoundResult(message, ends[0] if ends else None)
+        return _RoundResult(message, ends[0] if ends else None)
 
     def _groups(self, calls: Sequence[ToolCallPart]) -> Iterator[list[ToolCallPart]]:
         """Calls that may run side by side, in order."""

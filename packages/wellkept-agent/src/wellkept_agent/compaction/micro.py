@@ -125,7 +125,7 @@ _MARK_TOKENS = 60
 
 
 @record
-class Clearing:
+class _Clearing:
     """A result that can be cleared, and its tokens. `turn` and `part` say where it is."""
 
     turn: int
@@ -151,7 +151,7 @@ def plan(
     *,
     compacted: frozenset[tuple[str, str]] | set[tuple[str, str]] = frozenset(),
     tools: frozenset[str] | None = None,
-) -> list[Clearing]:
+) -> list[_Clearing]:
     """What to clear; empty when it is not worth it. `tools` defaults to those of the settings."""
     names = frozenset(settings.micro_tools) if tools is None else tools
     last_answer = _last_answer(turns)
@@ -164,7 +164,7 @@ def plan(
     ]
     kept = len(places) - settings.micro_keep_results
     total = savings = 0
-    found: list[Clearing] = []
+    found: list[_Clearing] = []
     for order, (index, number, part) in enumerate(places):
         if part.name not in names or (turns[index].id, part.call_id) in compacted:
             continue
@@ -172,7 +172,7 @@ def plan(
         total += tokens
         worth = tokens - (_MARK_TOKENS if _is_named(tokens, settings) else _CLEARED_TOKENS)
         if order < kept and index < last_answer and worth > 0 and not is_cleared(part.content):
-            found.append(Clearing(index, number, part, tokens))
+            found.append(_Clearing(index, number, part, tokens))
             savings += worth
     if total <= settings.micro_threshold or savings < settings.micro_min_savings:
         return []
@@ -181,7 +181,7 @@ def plan(
 
 def apply(
     turns: Sequence[Message],
-    planned: Sequence[Clearing],
+    planned: Sequence[_Clearing],
     settings: CompactionSettings,
     files: SessionFiles,
 ) -> Cleared | None:

@@ -32,7 +32,7 @@ _MODES = [one.value.replace("_", "-") for one in PermissionMode]
 
 
 @record(kw_only=True)
-class AgentChoices:
+class _AgentChoices:
     """What the command line says about the agent; None is what the settings say."""
 
     model: str | None = None
@@ -53,7 +53,7 @@ def agent_options(command: Callable[..., Any]) -> Callable[..., Any]:
         mcp_config: tuple[str, ...],
         **rest: Any,
     ) -> Any:
-        choices = AgentChoices(model=model, mode=mode, max_steps=max_steps, mcp_config=mcp_config)
+        choices = _AgentChoices(model=model, mode=mode, max_steps=max_steps, mcp_config=mcp_config)
         return command(choices=choices, **rest)
 
     for option in (
@@ -74,7 +74,7 @@ def agent_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return chosen
 
 
-def make_agent(wk: Wellkept, choices: AgentChoices, *, model: str | None, person: Person) -> Agent:
+def make_agent(wk: Wellkept, choices: _AgentChoices, *, model: str | None, person: Person) -> Agent:
     """An agent with the memory of this project; `model` is one that was changed to meanwhile."""
     return wk.agent(
         model=model or choices.model,
@@ -93,7 +93,7 @@ def make_agent(wk: Wellkept, choices: AgentChoices, *, model: str | None, person
 def agent(
     *,
     task: str | None,
-    choices: AgentChoices,
+    choices: _AgentChoices,
     resume: str | None,
     project: str | None,
     is_list: bool,
@@ -137,7 +137,7 @@ def _list_sessions(project: str | None, *, as_json: bool) -> None:
 
 
 async def _worked(
-    wk: Wellkept, prompt: str, choices: AgentChoices, *, resume: str | None, as_json: bool
+    wk: Wellkept, prompt: str, choices: _AgentChoices, *, resume: str | None, as_json: bool
 ) -> tuple[RunResult, Screen]:
     from rich.console import Console
 
@@ -180,7 +180,7 @@ def _exit_code(end: RunEnd) -> int:
 @agent_options
 @click.option("--show-thinking", is_flag=True, help="Print what the model thinks.")
 def chat(
-    *, choices: AgentChoices, resume: str | None, project: str | None, show_thinking: bool
+    *, choices: _AgentChoices, resume: str | None, project: str | None, show_thinking: bool
 ) -> None:
     """Talk with an agent that knows this project.
 
@@ -191,7 +191,7 @@ def chat(
 
 
 async def _talked(
-    wk: Wellkept, choices: AgentChoices, *, resume: str | None, show_thinking: bool
+    wk: Wellkept, choices: _AgentChoices, *, resume: str | None, show_thinking: bool
 ) -> None:
     from rich.console import Console
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # -- Settings of the built-in tools ---------------------------------------------------------------
 
 
-class ToolProfile(StrEnum):
+class _ToolProfile(StrEnum):
     """Which tools to begin with."""
 
     LEAN = "lean"
@@ -57,7 +57,7 @@ _READ_ONLY = frozenset(
 )  # fmt: skip
 
 
-_NAMES = {ToolProfile.LEAN: _LEAN, ToolProfile.READ_ONLY: _READ_ONLY}
+_NAMES = {_ToolProfile.LEAN: _LEAN, _ToolProfile.READ_ONLY: _READ_ONLY}
 
 
 def default_tools(
@@ -74,7 +74,7 @@ def default_tools(
     plan_settings: PlanModeSettings | None = None,
 ) -> list[Tool]:
     """The tools in the order in which a model is told about them."""
-    chosen = settings or ToolSettings(profile=ToolProfile.ALL.value)
+    chosen = settings or ToolSettings(profile=_ToolProfile.ALL.value)
     task = Task(agent_types, plan_settings=plan_settings)
     if search_engine is None and chosen.web_search_address:
         search_engine = SearxEngine(chosen.web_search_address)
@@ -119,9 +119,9 @@ def _memory_tools(memory: KeyedMemory | None) -> list[Tool]:
 def _selected(tools: list[Tool], settings: ToolSettings) -> Iterator[Tool]:
     """The tools of the profile, narrowed by the settings; an unknown profile is refused."""
     try:
-        profile = ToolProfile(settings.profile)
+        profile = _ToolProfile(settings.profile)
     except ValueError:
-        choices = ", ".join(ToolProfile)
+        choices = ", ".join(_ToolProfile)
         raise UsageError(
             f"There is no tool profile {settings.profile!r}.", hint=f"Choose one of {choices}."
         ) from None
@@ -129,6 +129,6 @@ def _selected(tools: list[Tool], settings: ToolSettings) -> Iterator[Tool]:
         if settings.enabled:
             is_chosen = one.name in settings.enabled
         else:
-            is_chosen = profile is ToolProfile.ALL or one.name in _NAMES[profile]
+            is_chosen = profile is _ToolProfile.ALL or one.name in _NAMES[profile]
         if is_chosen and one.name not in settings.disabled:
             yield one

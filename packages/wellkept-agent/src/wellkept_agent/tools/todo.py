@@ -21,7 +21,7 @@ STATE_KEY = "session:todos"
 _MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑"}
 
 
-class TodoStatus(StrEnum):
+class _TodoStatus(StrEnum):
     """How far an item is."""
 
     PENDING = "pending"
@@ -29,18 +29,18 @@ class TodoStatus(StrEnum):
     COMPLETED = "completed"
 
 
-class TodoItem(Arguments):
+class _TodoItem(Arguments):
     """One thing to do."""
 
     content: Annotated[str, Field(min_length=1, max_length=1_000)]
-    status: Annotated[TodoStatus, Field()]
+    status: Annotated[_TodoStatus, Field()]
     active_form: Annotated[
         str, Field(alias="activeForm", description="The same while it is done: Running tests.")
     ] = ""
 
 
 class _TodoWriteArguments(Arguments):
-    todos: Annotated[list[TodoItem], Field(max_length=200)]
+    todos: Annotated[list[_TodoItem], Field(max_length=200)]
 
 
 class TodoWrite(TypedTool[_TodoWriteArguments]):
@@ -76,27 +76,27 @@ class TodoWrite(TypedTool[_TodoWriteArguments]):
 # -- AskUserQuestion: ask the person, with options to choose from ---------------------------------
 
 
-class AskedOption(Arguments):
+class _AskedOption(Arguments):
     """One possible answer."""
 
     label: Annotated[str, Field(min_length=1, max_length=200, description="One to five words.")]
     description: Annotated[str, Field(description="What choosing it means.")] = ""
 
 
-class AskedQuestion(Arguments):
+class _AskedQuestion(Arguments):
     """One question."""
 
     question: Annotated[str, Field(min_length=1)]
     header: Annotated[str, Field(description="Its topic in a word or two.")] = ""
     options: Annotated[
-        list[AskedOption],
+        list[_AskedOption],
         Field(max_length=8, description="Two to four answers; the person may write another."),
     ]
     several: Annotated[bool, Field(alias="multiSelect")] = False
 
 
 class _AskUserQuestionArguments(Arguments):
-    questions: Annotated[list[AskedQuestion], Field(min_length=1, max_length=4)]
+    questions: Annotated[list[_AskedQuestion], Field(min_length=1, max_length=4)]
 
 
 class AskUserQuestion(TypedTool[_AskUserQuestionArguments]):
@@ -133,7 +133,7 @@ class AskUserQuestion(TypedTool[_AskUserQuestionArguments]):
         )
 
 
-def _question(asked: AskedQuestion) -> Question:
+def _question(asked: _AskedQuestion) -> Question:
     return Question(
         text=asked.question,
         header=asked.header,

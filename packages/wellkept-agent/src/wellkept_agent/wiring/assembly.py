@@ -103,7 +103,7 @@ def usual_tools(
     """The built-in tools, as the settings choose them."""
     return default_tools(
         settings=settings.read(ToolSettings),
-        memory=ToolMemory(wk) if with_memory and not wk.services.read_only else None,
+        memory=_ToolMemory(wk) if with_memory and not wk.services.read_only else None,
         knowledge=knowledge_tools(wk) if with_memory else (),
         graph=wk.code_graph,
         code_search=wk.code,
@@ -141,7 +141,7 @@ def knowledge_tools(wk: Wellkept) -> list[Tool]:
     return read if wk.services.read_only else [*read, remember_this]
 
 
-class ToolMemory:
+class _ToolMemory:
     """The memory behind the memory tools: statements under keys."""
 
     def __init__(self, wk: Wellkept) -> None:
@@ -239,9 +239,9 @@ def build_agent(wk: Wellkept, model: AgentModel | str | None, options: AgentOpti
         person=options.person,
         root=wk.root,
         sessions=sessions_folder(wk),
-        persist=None if wk.services.read_only else ProjectState(wk).keep,
+        persist=None if wk.services.read_only else _ProjectState(wk).keep,
         transcripts=None if wk.services.read_only else transcripts_of(wk),
-        project_state=ProjectState(wk).values,
+        project_state=_ProjectState(wk).values,
     )
 
 
@@ -425,7 +425,7 @@ def _memory(
 # -- `project:` values of a session: kept at once, as a value and as a memory ---------------------
 
 
-class ProjectState:
+class _ProjectState:
     """The `project:` values of one memory."""
 
     def __init__(self, wk: Wellkept) -> None:

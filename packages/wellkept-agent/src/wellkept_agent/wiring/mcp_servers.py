@@ -58,7 +58,7 @@ def server_capability(
         settings=limits,
         trust=ProjectServerTrust(paths.data_folder(environment) / TRUST_FILE, wk.root),
         environment=environment,
-        on_prompts=ServerPrompts(wk.skills).add,
+        on_prompts=_ServerPrompts(wk.skills).add,
         problems=problems,
     )
 
@@ -81,7 +81,7 @@ def _named_servers(path: Path) -> list[McpServer]:
     return read_servers(path)
 
 
-class ServerPrompts:
+class _ServerPrompts:
     """The prompts of the servers of all running sessions, as one source of skills."""
 
     def __init__(self, skills: Skills) -> None:

@@ -167,14 +167,14 @@ def documented_fields() -> Iterator[tuple[str, type[Any], str, object, SettingRu
                 yield (f"{area}.{name}" if area else name), kind, name, default, doc
 
 
-class Retired(NamedTuple):
+class _Retired(NamedTuple):
     """What was a setting once: it is ignored, and that is said."""
 
     note: str
     variable: str
 
 
-def retired() -> Mapping[str, Retired]:
+def retired() -> Mapping[str, _Retired]:
     """By dotted name: fields that no file and no variable sets, and what is no field any more."""
     held: dict[str, tuple[object, str]] = {name: (now, "") for name, now in _GONE.items()}
     for area, kinds in _kinds().items():
@@ -184,7 +184,7 @@ def retired() -> Mapping[str, Retired]:
                     name = f"{area}.{one.name}" if area else one.name
                     held[name] = one.default, getattr(kind, "VARIABLES", "")
     return {
-        name: Retired(
+        name: _Retired(
             no_longer(f"agent.{name}", str(now)),
             f"WELLKEPT_AGENT_{prefix}{name.rpartition('.')[2].upper()}",
         )

@@ -116,14 +116,14 @@ def _data(data: dict[str, Any]) -> Iterator[str]:
 _INDENT = re.compile(r"\{\r?\n( +|\t+)")
 
 
-class CellType(StrEnum):
+class _CellType(StrEnum):
     """What a cell holds."""
 
     CODE = "code"
     MARKDOWN = "markdown"
 
 
-class EditMode(StrEnum):
+class _EditMode(StrEnum):
     """What to do with a cell."""
 
     REPLACE = "replace"
@@ -138,9 +138,9 @@ class _NotebookEditArguments(Arguments):
         str | None,
         Field(description="The cell, as Read names it. With insert, the one to insert after."),
     ] = None
-    cell_type: Annotated[CellType | None, Field(description="code or markdown.")] = None
-    edit_mode: Annotated[EditMode, Field(description="replace, insert or delete.")] = (
-        EditMode.REPLACE
+    cell_type: Annotated[_CellType | None, Field(description="code or markdown.")] = None
+    edit_mode: Annotated[_EditMode, Field(description="replace, insert or delete.")] = (
+        _EditMode.REPLACE
     )
 
 
@@ -218,7 +218,7 @@ def _apply(
 ) -> tuple[str, str, str]:
     """Change the notebook; returns the cell's id, its old and its new text."""
     cells: list[Any] = notebook["cells"]
-    if arguments.edit_mode is EditMode.INSERT:
+    if arguments.edit_mode is _EditMode.INSERT:
         at = 0 if arguments.cell_id is None else _place(notebook, arguments.cell_id, shown) + 1
         if arguments.cell_type is None:
             raise UsageError("To insert a cell, say its cell_type: code or markdown.")
@@ -230,13 +230,13 @@ def _apply(
     at = _place(notebook, arguments.cell_id, shown)
     cell = cells[at]
     old = joined(cell.get("source"))
-    if arguments.edit_mode is EditMode.DELETE:
+    if arguments.edit_mode is _EditMode.DELETE:
         del cells[at]
         return arguments.cell_id, old, ""
-    kind = arguments.cell_type or CellType(cell.get("cell_type", "code"))
+    kind = arguments.cell_type or _CellType(cell.get("cell_type", "code"))
     cell["cell_type"] = kind.value
     cell["source"] = _lines(arguments.new_source)
-    if kind is CellType.CODE:
+    if kind is _CellType.CODE:
         cell["outputs"], cell["execution_count"] = [], None
     else:
         cell.pop("outputs", None)
@@ -253,9 +253,9 @@ def _place(notebook: dict[str, Any], wanted: str, shown: str) -> int:
     raise NotFoundError(f"{shown} has no cell {wanted!r}.", hint=f"It has: {known or 'none'}.")
 
 
-def _new_cell(notebook: dict[str, Any], kind: CellType, source: str) -> dict[str, Any]:
+def _new_cell(notebook: dict[str, Any], kind: _CellType, source: str) -> dict[str, Any]:
     cell: dict[str, Any] = {"cell_type": kind.value, "metadata": {}, "source": _lines(source)}
-    if kind is CellType.CODE:
+    if kind is _CellType.CODE:
         cell |= {"execution_count": None, "outputs": []}
     version = (notebook.get("nbformat", 4), notebook.get("nbformat_minor", 5))
     if version >= (4, 5):  # older versions know no ids

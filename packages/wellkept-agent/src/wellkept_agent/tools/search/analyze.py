@@ -146,7 +146,7 @@ def _names(title: str, names: Sequence[str]) -> list[str]:
 # -- CodebaseSearch: the files that a request or a bug report is about ----------------------------
 
 
-class SymbolHit(Protocol):
+class _SymbolHit(Protocol):
     """A function or class that a request may mean."""
 
     @property
@@ -156,7 +156,7 @@ class SymbolHit(Protocol):
     def line(self) -> int: ...
 
 
-class FileHit(Protocol):
+class _FileHit(Protocol):
     """A file with the reasons why it was found, and the places in it that may be meant."""
 
     @property
@@ -166,13 +166,13 @@ class FileHit(Protocol):
     def reasons(self) -> tuple[str, ...]: ...
 
     @property
-    def symbols(self) -> Sequence[SymbolHit]: ...
+    def symbols(self) -> Sequence[_SymbolHit]: ...
 
 
 class FileFinder(Protocol):
     """Finds files by what they are about. Calls block; the tool makes them in a thread."""
 
-    def find(self, request: str, *, limit: int = 10) -> Sequence[FileHit]: ...
+    def find(self, request: str, *, limit: int = 10) -> Sequence[_FileHit]: ...
 
 
 class _CodebaseSearchArguments(Arguments):
@@ -202,7 +202,7 @@ class CodebaseSearch(TypedTool[_CodebaseSearchArguments]):
         return ToolOutput(content=content, query=arguments.query)
 
 
-def _shown(hit: FileHit) -> str:
+def _shown(hit: _FileHit) -> str:
     reasons = f" ({'; '.join(hit.reasons[:3])})" if hit.reasons else ""
     places = ", ".join(f"{one.name} at line {one.line}" for one in hit.symbols[:3])
     return f"{hit.path}{reasons}" + (f"\n   {places}" if places else "")

@@ -51,7 +51,7 @@ class Search:
 
 
 @record
-class FoundLine:
+class _FoundLine:
     """A line of a file; `is_match` is False for lines shown around a match."""
 
     path: str
@@ -69,7 +69,7 @@ def find_ripgrep() -> str | None:
     return shutil.which("rg")
 
 
-async def found_lines(search: Search, ripgrep: str | None) -> AsyncGenerator[FoundLine]:
+async def found_lines(search: Search, ripgrep: str | None) -> AsyncGenerator[_FoundLine]:
     """Lines in the order of the files."""
     if ripgrep is not None and not search.multiline:
         try:
@@ -85,7 +85,7 @@ async def found_lines(search: Search, ripgrep: str | None) -> AsyncGenerator[Fou
             yield line
 
 
-async def _by_ripgrep(search: Search, program: str) -> AsyncGenerator[FoundLine]:
+async def _by_ripgrep(search: Search, program: str) -> AsyncGenerator[_FoundLine]:
     options = ["--no-config", "--json", "--no-messages", "--threads=1", "--crlf", "--no-ignore"]
     options += ["--text"]
     options += [f"-B{search.before}", f"-A{search.after}"]
@@ -93,7 +93,7 @@ async def _by_ripgrep(search: Search, program: str) -> AsyncGenerator[FoundLine]
     options += ["-m", str(search.most)] if search.most else []
     for start in range(0, len(search.files), _FILES_PER_CALL):
         names = search.files[start : start + _FILES_PER_CALL]
-        waiting: list[FoundLine] = []
+        waiting: list[_FoundLine] = []
         command = [program, *options, "-e", search.pattern, "--", *names]
         async with aclosing(_output(command, search.folder, refuses=start == 0)) as output:
             async for raw in output:
@@ -117,12 +117,12 @@ def _is_binary(path: Path) -> bool:
     return not head.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in head
 
 
-def _lines(data: dict[str, Any], *, is_match: bool) -> list[FoundLine]:
+def _lines(data: dict[str, Any], *, is_match: bool) -> list[_FoundLine]:
     path, text = _text(data["path"]), _text(data["lines"])
     first: int = data["line_number"]
     text = text.removesuffix("\n").removesuffix("\r")
     return [
-        FoundLine(path, first + n, line.removesuffix("\r"), is_match)
+        _FoundLine(path, first + n, line.removesuffix("\r"), is_match)
         for n, line in enumerate(text.split("\n"))
     ]
 
@@ -133,7 +133,7 @@ def _text(value: dict[str, str]) -> str:
     return base64.b64decode(value["bytes"]).decode("utf-8", "replace")
 
 
-async def _by_python(search: Search) -> AsyncGenerator[FoundLine]:
+async def _by_python(search: Search) -> AsyncGenerator[_FoundLine]:
     job = {
         "pattern": search.pattern,
         "folder": str(search.folder),
@@ -156,7 +156,7 @@ async def _by_python(search: Search) -> AsyncGenerator[FoundLine]:
                     hint="Put a backslash before characters such as ( [ { * + ? . to mean them.",
                 )
             number, line, text, is_match = cast("tuple[int, int, str, bool]", found)
-            yield FoundLine(search.files[number], line, text, is_match)
+            yield _FoundLine(search.files[number], line, text, is_match)
 
 
 async def _output(
@@ -209,7 +209,7 @@ _TYPES: Final = {
 }  # fmt: skip
 
 
-class OutputMode(StrEnum):
+class _OutputMode(StrEnum):
     """What Grep gives."""
 
     CONTENT = "content"
@@ -222,7 +222,7 @@ class _GrepArguments(Arguments):
     path: Annotated[str | None, Field(description="A file or folder to search in.")] = None
     glob: Annotated[str | None, Field(description="Only files such as *.py or src/**.")] = None
     type: Annotated[str | None, Field(description="Only files of a kind: py, js, rust, …")] = None
-    output_mode: Annotated[OutputMode, Field()] = OutputMode.FILES
+    output_mode: Annotated[_OutputMode, Field()] = _OutputMode.FILES
     ignore_case: Annotated[bool, Field(alias="-i")] = False
     numbers: Annotated[bool, Field(alias="-n")] = True
     after: Annotated[int, Field(alias="-A", ge=0, le=100)] = 0
@@ -278,18 +278,20 @@ class Grep(TypedTool[_GrepArguments]):
             files=tuple(searched),
             ignore_case=arguments.ignore_case,
             multiline=arguments.multiline,
-            before=max(arguments.before, arguments.around) if mode is OutputMode.CONTENT else 0,
-            after=max(arguments.after, arguments.around) if mode is OutputMode.CONTENT else 0,
-            most={OutputMode.FILES: 1, OutputMode.COUNT: 0}.get(mode, most + arguments.offset + 1),
+            before=max(arguments.before, arguments.around) if mode is _OutputMode.CONTENT else 0,
+            after=max(arguments.after, arguments.around) if mode is _OutputMode.CONTENT else 0,
+            most={_OutputMode.FILES: 1, _OutputMode.COUNT: 0}.get(
+                mode, most + arguments.offset + 1
+            ),
         )
         async with aclosing(found_lines(search, self._ripgrep)) as found:
-            if mode is OutputMode.CONTENT:
+            if mode is _OutputMode.CONTENT:
                 lines = await _content(context, folder, found, arguments, most)
             else:
                 counts = Counter[str]()
                 async for line in found:
                     counts[line.path] += line.is_match
-                if mode is OutputMode.COUNT:
+                if mode is _OutputMode.COUNT:
                     lines = [f"{_label(context, folder, p)}:{n}" for p, n in counts.items()]
                     total = f"[{sum(counts.values()):,} lines in {len(counts):,} files.]"
                     lines = _page(lines, arguments.offset, most) + ([total] if counts else [])
@@ -330,13 +332,13 @@ def _files(context: ToolContext, arguments: _GrepArguments) -> tuple[Path, list[
 async def _content(
     context: ToolContext,
     folder: Path,
-    found: AsyncIterator[FoundLine],
+    found: AsyncIterator[_FoundLine],
     arguments: _GrepArguments,
     most: int,
 ) -> list[str]:
     """Lines as ripgrep prints them, with the way to go on when there are more."""
     shown: list[str] = []
-    previous: FoundLine | None = None
+    previous: _FoundLine | None = None
     has_context = bool(arguments.before or arguments.after or arguments.around)
     async for line in found:
         is_next = previous is not None and previous.path == line.path
@@ -350,7 +352,7 @@ async def _content(
     return _page(shown, arguments.offset, most, is_open=len(shown) > arguments.offset + most)
 
 
-def _line(context: ToolContext, folder: Path, line: FoundLine, *, numbers: bool) -> str:
+def _line(context: ToolContext, folder: Path, line: _FoundLine, *, numbers: bool) -> str:
     mark = ":" if line.is_match else "-"
     text = line.text
     if len(text) > _MAX_LINE_CHARS:

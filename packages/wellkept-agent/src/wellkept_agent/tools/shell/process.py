@@ -221,7 +221,7 @@ def _arguments(command: str, folder_file: Path | None) -> list[str]:
 MAX_JOBS = 16
 
 
-class ShellJob:
+class _ShellJob:
     """One background command and how far its output was read."""
 
     def __init__(self, job_id: str, process: ShellProcess) -> None:
@@ -247,14 +247,14 @@ class ShellJobs:
     """The background commands of a session and its sub-agents."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str, ShellJob] = {}
+        self._jobs: dict[str, _ShellJob] = {}
         self._count = 0
         _open.add(self)
 
-    def add(self, process: ShellProcess) -> ShellJob:
+    def add(self, process: ShellProcess) -> _ShellJob:
         """Keep a command that runs on."""
         self._count += 1
-        job = ShellJob(f"bash_{self._count}", process)
+        job = _ShellJob(f"bash_{self._count}", process)
         self._jobs[job.id] = job
         return job
 
@@ -267,7 +267,7 @@ class ShellJobs:
                 hint=f"End one with KillShell: {', '.join(running)}.",
             )
 
-    def get(self, job_id: str) -> ShellJob:
+    def get(self, job_id: str) -> _ShellJob:
         """A job by its id."""
         job = self._jobs.get(job_id)
         if job is None:
@@ -278,7 +278,7 @@ class ShellJobs:
             )
         return job
 
-    def all(self) -> list[ShellJob]:
+    def all(self) -> list[_ShellJob]:
         """Every job of the session, ended ones too."""
         return list(self._jobs.values())
 

@@ -39,7 +39,7 @@ _MAX_URL_CHARS: Final = 2_000
 
 
 @record
-class WebTarget:
+class _WebTarget:
     """A checked address of a page."""
 
     url: str
@@ -49,7 +49,7 @@ class WebTarget:
     path: str
 
 
-def parse_url(url: str) -> WebTarget:
+def parse_url(url: str) -> _WebTarget:
     """The parts of a URL; a UsageError when a page cannot be loaded from it."""
     text = url.strip()
     if len(text) > _MAX_URL_CHARS or any(ord(c) <= 32 or ord(c) == 127 for c in text):
@@ -71,7 +71,7 @@ def parse_url(url: str) -> WebTarget:
         raise UsageError(f"{host} is no valid host name.") from error
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     default = 443 if parts.scheme == "https" else 80
-    return WebTarget(text, parts.scheme, ascii_host.lower(), port or default, path)
+    return _WebTarget(text, parts.scheme, ascii_host.lower(), port or default, path)
 
 
 def shown_url(url: str) -> str:
@@ -110,7 +110,7 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def public_addresses(
-    target: WebTarget, *, resolver: Resolve, allows: Callable[[Address], bool]
+    target: _WebTarget, *, resolver: Resolve, allows: Callable[[Address], bool]
 ) -> list[str]:
     """The addresses to connect to. One that is private is reason enough to refuse the host."""
     try:
@@ -225,7 +225,7 @@ class _Load:
             target = moved
         raise UsageError(f"{shown_url(url)} redirects more than {_MAX_REDIRECTS} times.")
 
-    def _one(self, target: WebTarget) -> WebPage:
+    def _one(self, target: _WebTarget) -> WebPage:
         connection = self._connected(target)
         try:
             connection.request(
@@ -254,7 +254,7 @@ class _Load:
         finally:
             connection.close()
 
-    def _connected(self, target: WebTarget) -> http.client.HTTPConnection:
+    def _connected(self, target: _WebTarget) -> http.client.HTTPConnection:
         addresses = public_addresses(target, resolver=self._resolver, allows=self._allows)
         problem: OSError | None = None
         for address in addresses[:4]:
@@ -294,7 +294,7 @@ class _Load:
         return left
 
 
-def _plain_host(target: WebTarget) -> str:
+def _plain_host(target: _WebTarget) -> str:
     return target.host.removeprefix("www.")
 
 

@@ -30,7 +30,7 @@ _OPENING = {
 _BLANKS = re.compile(r"[ \t\r\f\v\u00a0]+")
 
 
-class TextOfHtml(HTMLParser):
+class _TextOfHtml(HTMLParser):
     """Collects the text of a page."""
 
     def __init__(self, base: str = "") -> None:
@@ -124,7 +124,7 @@ def _is_hidden(tag: str, given: dict[str, str | None]) -> bool:
 
 def html_to_text(html: str, base: str = "") -> tuple[str, str]:
     """Title and text of a page."""
-    parser = TextOfHtml(base)
+    parser = _TextOfHtml(base)
     parser.feed(html)
     parser.close()
     return " ".join(parser.title.split()), parser.text()
