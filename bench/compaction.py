@@ -33,7 +33,6 @@ from wellkept.core.chat.messages import (
     Message,
     ModelInfo,
     ModelRequest,
-    Role,
     ToolCallPart,
     assistant_message,
     tool_message,
@@ -45,7 +44,8 @@ from wellkept.core.text import estimate_tokens
 from wellkept.testing.scripted_model import Answer, ScriptedModel
 from wellkept_agent import AgentSession, LoopSettings, tool
 from wellkept_agent.budgets import TokenMeter
-from wellkept_agent.compaction import Compaction, CompactionSettings, micro
+from wellkept_agent.compaction import micro
+from wellkept_agent.compaction.capability import Compaction
 from wellkept_agent.compaction.micro import SessionFiles, Written
 from wellkept_agent.compaction.summary import REQUEST, digest
 from wellkept_agent.events import (
@@ -56,6 +56,7 @@ from wellkept_agent.events import (
     SessionMemoryCompactApplied,
 )
 from wellkept_agent.session_memory import SECTIONS, SessionMemory, SessionMemorySettings
+from wellkept_agent.settings import CompactionSettings
 
 SIZES = (50_000, 100_000, 200_000, 350_000, 500_000)
 WINDOW = 100_000
@@ -93,22 +94,17 @@ class StandIn:
 
     def _memory(self, request: ModelRequest) -> Answer:
         """Bring the running summary up to date: what it holds, and an extract of what is new."""
-        if request.messages[-1].role is Role.TOOL:
-            return "done"
         text = request.messages[-1].text
         old = text.split("<summary>\n", 1)[1].split("\n</summary>", 1)[0]
         new = _parsed(text.split("<conversation>\n", 1)[1].rsplit("\n</conversation>", 1)[0])
-        heading = f"## {SECTIONS[-1]}"
         lines = _statements(digest(new, max_tokens=_NEW_TOKENS))
-        arguments = {"old_string": heading, "new_string": "\n".join([heading, *lines])}
-        room = self._memory_tokens - estimate_tokens(old) - 100
-        if estimate_tokens("\n".join(lines)) > room:  # full: write it anew from what it holds
+        kept = [*_statements(old), *lines]
+        if estimate_tokens("\n".join(kept)) > self._memory_tokens - 100:  # full: an extract of it
             whole = [user_message("\n".join(_statements(old))), user_message("\n".join(lines))]
             kept = _statements(digest(whole, max_tokens=self._memory_tokens * 3 // 4))
-            summary = "\n\n".join(f"## {name}" for name in SECTIONS)
-            arguments = {"old_string": "", "new_string": "\n".join([summary, *kept])}
-        self.written_tokens += estimate_tokens(json.dumps(arguments))
-        return assistant_message("", ToolCallPart("edit", "Edit", json.dumps(arguments)))
+        summary = "\n".join([*(f"## {name}" for name in SECTIONS), *kept])
+        self.written_tokens += estimate_tokens(summary)
+        return summary
 
 
 def _statements(text: str) -> list[str]:

@@ -19,6 +19,7 @@ from tests.teams.processes import free_port
 from wellkept.core.text import estimate_tokens
 from wellkept.models.chat.catalog import builtin_catalog
 from wellkept.testing.scripted_model import call, calls
+from wellkept_agent.session_memory import TEMPLATE
 
 MODEL = "anthropic:claude-sonnet-4-5"
 SUMMARISER = "maintaining a session memory summary"
@@ -49,11 +50,7 @@ def reading(
 
     def answer(body: Mapping[str, Any]) -> Any:
         if SUMMARISER in str(body["system"]):
-            if "tool_result" in last(body):
-                return "done"
-            return calls(
-                call("Edit", old_string="[What the user is working on]", new_string="Ports.")
-            )
+            return TEMPLATE.replace("[What the user is working on]", "Ports.")
         if not body.get("tools") or "Facts" in last(body):
             return "## Facts\nThe export listens on port 5433."
         name = next(left, None)

@@ -7,25 +7,3 @@
 
 Open `capability` first, then `compactor`.
 """
-
-from __future__ import annotations
-
-from wellkept_agent.compaction.capability import Compaction, TimelineEntry, TimelineWriter
-from wellkept_agent.compaction.compactor import (
-    CompactionResult,
-    Restored,
-    RestoredSection,
-    RestoresContext,
-)
-from wellkept_agent.settings import CompactionSettings
-
-__all__ = [
-    "Compaction",
-    "CompactionResult",
-    "CompactionSettings",
-    "Restored",
-    "RestoredSection",
-    "RestoresContext",
-    "TimelineEntry",
-    "TimelineWriter",
-]

@@ -232,7 +232,7 @@ async def summarise(
             else _as_text(session, going, instructions, settings, int(limit * share))
         )
         try:
-            text = await _asked(session, request)
+            text = await ask_for_summary(session, request)
         except (WellkeptError, OSError) as error:
             problem = str(error)
             if isinstance(error, ProviderError) and error.cause in ("login", "wait"):
@@ -294,7 +294,7 @@ def _max_tokens(session: AgentSession, settings: CompactionSettings, limit: int)
     )
 
 
-async def _asked(session: AgentSession, request: ModelRequest) -> str:
+async def ask_for_summary(session: AgentSession, request: ModelRequest) -> str:
     """The model's answer as a summary; its tokens count for the session."""
     response: ModelResponse | None = None
     stream = cast("AsyncGenerator[ModelChunk]", session.model.stream(request))

@@ -87,6 +87,7 @@ _GONE: Final = MappingProxyType(
         "small": "what the table of models says",
         "recall.warn_before_run": "what capture.before_tools says",
         "file_cache.budget_tokens": "50000",
+        "session_memory.max_steps": "one call an update",
         "compaction.auto_compact_ratio": "the window less 13,000 tokens",
     }
 )

@@ -26,14 +26,8 @@ from wellkept.core.chat.messages import (
 from wellkept.core.errors import ContextTooLongError, ProviderError, UsageError
 from wellkept.testing.scripted_model import Answer, ScriptedModel, call, calls
 from wellkept_agent import AgentSession, Capability, RunEnd, tool
-from wellkept_agent.compaction import (
-    Compaction,
-    CompactionSettings,
-    Restored,
-    RestoredSection,
-    TimelineEntry,
-)
-from wellkept_agent.compaction.capability import Level, thresholds
+from wellkept_agent.compaction.capability import Compaction, Level, TimelineEntry, thresholds
+from wellkept_agent.compaction.compactor import Restored, RestoredSection
 from wellkept_agent.compaction.summary import REQUEST
 from wellkept_agent.events import (
     AgentEvent,
@@ -44,6 +38,7 @@ from wellkept_agent.events import (
     ProblemReported,
 )
 from wellkept_agent.hooks import HookContext
+from wellkept_agent.settings import CompactionSettings
 from wellkept_agent.tools.shell.process import ShellProcess
 
 pytestmark = pytest.mark.feature("G5")

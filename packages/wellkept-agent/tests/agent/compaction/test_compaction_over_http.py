@@ -17,9 +17,10 @@ from wellkept.core.chat.messages import Message, assistant_message, user_message
 from wellkept.models.chat.open import open_model
 from wellkept.models.chat.settings import AgentModelSettings
 from wellkept_agent import AgentSession, RunEnd, tool
-from wellkept_agent.compaction import Compaction, CompactionSettings
+from wellkept_agent.compaction.capability import Compaction
 from wellkept_agent.compaction.summary import REQUEST
 from wellkept_agent.events import CompactionStarted, MicroCompactionApplied
+from wellkept_agent.settings import CompactionSettings
 
 pytestmark = pytest.mark.feature("G5")
 

@@ -26,11 +26,12 @@ from wellkept.core.chat.messages import (
 from wellkept.core.errors import ContextTooLongError, ProviderError
 from wellkept.testing.scripted_model import Answer, ScriptedModel
 from wellkept_agent import AgentSession
-from wellkept_agent.compaction import Compaction, CompactionSettings
+from wellkept_agent.compaction.capability import Compaction
 from wellkept_agent.compaction.compactor import open_round, safe_cut, tail_start
 from wellkept_agent.compaction.micro import is_cleared
 from wellkept_agent.compaction.summary import REQUEST
 from wellkept_agent.conversation import mended
+from wellkept_agent.settings import CompactionSettings
 
 pytestmark = pytest.mark.feature("G5")
 

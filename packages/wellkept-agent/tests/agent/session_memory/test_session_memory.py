@@ -23,7 +23,7 @@ from wellkept.core.chat.messages import (
 from wellkept.core.errors import ProviderError
 from wellkept.testing.scripted_model import Answer, ScriptedModel, call, calls
 from wellkept_agent import AgentSession, RunEnd
-from wellkept_agent.compaction import Compaction, CompactionSettings
+from wellkept_agent.compaction.capability import Compaction
 from wellkept_agent.compaction.summary import REQUEST
 from wellkept_agent.events import (
     AgentEvent,
@@ -40,6 +40,7 @@ from wellkept_agent.session_memory import (
     SessionMemoryMetadata,
     SessionMemorySettings,
 )
+from wellkept_agent.settings import CompactionSettings
 
 pytestmark = pytest.mark.feature("G6")
 
@@ -51,20 +52,16 @@ def is_update(request: ModelRequest) -> bool:
     return "maintaining a session memory summary" in request.messages[0].text
 
 
-def edit(old: str, new: str, **more: object) -> Message:
-    return calls(call("Edit", file_path="summary.md", old_string=old, new_string=new, **more))
-
-
-def keeping(*steps: Answer, answer: Answer = "done") -> Callable[[ModelRequest], Answer]:
-    """A model that follows the steps in each update, and answers otherwise."""
-    script: list[Answer] = []
+def keeping(
+    *steps: Answer, answer: Answer = "done", update: Answer = SUMMARY
+) -> Callable[[ModelRequest], Answer]:
+    """A model that answers updates by the steps, then always by `update`; anything else, too."""
+    script = list(steps)
 
     def asked(request: ModelRequest) -> Answer:
         if not is_update(request):
             return answer
-        if len(request.messages) == 2:
-            script[:] = steps
-        return script.pop(0) if script else "done"
+        return script.pop(0) if script else update
 
     return asked
 
@@ -126,15 +123,15 @@ class Scene:
 
 
 def test_nothing_happens_below_5000_tokens(make_session: MakeSession) -> None:
-    scene = Scene(make_session, keeping(edit("", SUMMARY)))
+    scene = Scene(make_session, keeping())
     scene.run(tokens(4_000))
     assert scene.updates == 0
     assert not scene.folder.exists()
 
 
 def test_a_summary_is_kept_with_what_it_covers(make_session: MakeSession) -> None:
-    steps = edit("[What the user is working on]", "Move the port to 5433"), "done"
-    scene = Scene(make_session, keeping(*steps))
+    written = TEMPLATE.replace("[What the user is working on]", "Move the port to 5433")
+    scene = Scene(make_session, keeping(written))
     scene.run("move the port " + tokens(5_000))
     assert "Move the port to 5433" in (scene.folder / "summary.md").read_text()
     covered = json.loads((scene.folder / "metadata.json").read_text())
@@ -149,7 +146,7 @@ def test_a_summary_is_kept_with_what_it_covers(make_session: MakeSession) -> Non
 
 
 def test_the_next_update_gets_only_what_is_new(make_session: MakeSession) -> None:
-    scene = Scene(make_session, keeping(edit("", SUMMARY)))
+    scene = Scene(make_session, keeping())
     scene.run("first " + tokens(5_000), "second " + tokens(5_000))
     assert scene.updates == 2
     second = [r for r in scene.model.requests if is_update(r) and len(r.messages) == 2][1]
@@ -159,7 +156,7 @@ def test_the_next_update_gets_only_what_is_new(make_session: MakeSession) -> Non
 
 
 def test_an_update_waits_for_new_tokens(make_session: MakeSession) -> None:
-    scene = Scene(make_session, keeping(edit("", SUMMARY)))
+    scene = Scene(make_session, keeping())
     scene.run(tokens(5_000), tokens(2_000))
     assert scene.updates == 1
 
@@ -182,9 +179,7 @@ def test_tool_calls_count_only_while_compaction_runs(make_session: MakeSession) 
 
 
 def test_updates_keep_a_distance_of_60_seconds(make_session: MakeSession) -> None:
-    scene = Scene(
-        make_session, keeping(edit("", SUMMARY)), settings=SessionMemorySettings(idle_s=0)
-    )
+    scene = Scene(make_session, keeping(), settings=SessionMemorySettings(idle_s=0))
 
     async def run() -> list[int]:
         seen: list[int] = []
@@ -224,7 +219,7 @@ def test_an_update_never_holds_the_turn_up(make_session: MakeSession) -> None:
             async for chunk in super().stream(request):
                 yield chunk
 
-    model = Slow(keeping(edit("", SUMMARY)), info=ModelInfo(name="m", provider="p"))
+    model = Slow(keeping(), info=ModelInfo(name="m", provider="p"))
     memory = SessionMemory(QUICK)
     session = make_session([], model=model, capabilities=[memory])
 
@@ -264,7 +259,7 @@ def test_an_update_that_hangs_is_given_up_and_does_not_hold_compaction(
 
 
 def test_failures_are_reported_and_three_in_a_row_switch_it_off(make_session: MakeSession) -> None:
-    scene = Scene(make_session, keeping(ProviderError("down")))
+    scene = Scene(make_session, keeping(update=ProviderError("down")))
     scene.run(*[tokens(6_000)] * 5)
     assert scene.updates == 3
     assert len(scene.problems) == 3
@@ -275,75 +270,57 @@ def test_failures_are_reported_and_three_in_a_row_switch_it_off(make_session: Ma
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        (edit("", "no headings"), "Keep the headings"),
-        (edit("", SUMMARY + tokens(4_100)), "keep it under 4,000"),
-        (edit("not there", "x"), "does not occur"),
-        (edit("##", "x"), "occurs 5 times"),
-        (
-            calls(call("Edit", file_path="../../.bashrc", old_string="", new_string="x")),
-            "Only summary.md",
-        ),
-        (calls(call("Write", file_path="x", content="x")), "Write"),
-        (calls(call("Bash", command="rm -rf /")), "Bash"),
+        ("I have nothing to add.", "lacks the sections Current Task"),
+        (SUMMARY.replace("## Open Items", ""), "lacks the sections Open Items"),
+        (SUMMARY + tokens(4_100), "4,000 are allowed"),
+        ("", "empty summary"),
+        (calls(call("Bash", command="rm -rf /")), "empty summary"),
     ],
 )
-def test_only_the_summary_can_be_edited_and_only_well(
-    make_session: MakeSession, bad: Message, why: str
+def test_what_is_no_summary_is_refused_and_covers_nothing(
+    make_session: MakeSession, bad: Answer, why: str
 ) -> None:
-    scene = Scene(make_session, keeping(bad, edit("", SUMMARY)))
+    scene = Scene(make_session, keeping(update=bad))
     scene.run(tokens(6_000))
-    answers = [r.messages[-1].tool_results for r in scene.model.requests if is_update(r)]
-    assert why in answers[1][0].content
-    assert answers[1][0].is_error
-    assert scene.memory.files.summary() == SUMMARY
+    assert why in scene.problems[0]
+    assert scene.memory.files.metadata() is None
     assert not list(scene.session.root.iterdir())
 
 
-def test_an_update_that_edits_nothing_covers_nothing(make_session: MakeSession) -> None:
-    scene = Scene(make_session, keeping("I have nothing to add."))
+def test_an_update_is_one_call_without_tools(make_session: MakeSession) -> None:
+    scene = Scene(make_session, keeping())
     scene.run(tokens(6_000))
-    assert scene.memory.files.metadata() is None
-    assert "was not edited" in scene.problems[0]
+    (asked,) = [r for r in scene.model.requests if is_update(r)]
+    assert not asked.tools
+    assert scene.memory.files.summary() == SUMMARY
 
 
 def test_a_failed_update_leaves_the_old_summary(make_session: MakeSession) -> None:
-    ways = iter(
-        [[edit("", SUMMARY)], [edit("5433", "9999", replace_all=True), ProviderError("down")]]
-    )
-    script: list[Answer] = []
-
-    def asked(request: ModelRequest) -> Answer:
-        if not is_update(request):
-            return "done"
-        if len(request.messages) == 2:
-            script[:] = next(ways)
-        return script.pop(0) if script else "done"
-
-    scene = Scene(make_session, asked)
+    scene = Scene(make_session, keeping(SUMMARY, ProviderError("down")))
     scene.run(tokens(6_000), tokens(6_000))
     assert scene.memory.files.summary() == SUMMARY
 
 
 def test_it_is_off_without_a_budget(make_session: MakeSession) -> None:
-    scene = Scene(make_session, keeping(edit("", SUMMARY)))
+    scene = Scene(make_session, keeping())
     scene.session.control.max_tokens = 20_000
     scene.run(tokens(6_000))
     assert scene.updates == 0
 
 
 def test_its_tokens_count_for_the_session(make_session: MakeSession) -> None:
-    scene = Scene(make_session, keeping(edit("", SUMMARY)))
+    scene = Scene(make_session, keeping())
     scene.run(tokens(6_000))
     own = sum(r.tokens for r in scene.model.requests if not is_update(r))
     assert scene.session.control.usage.input >= own + 6_000
 
 
 def test_a_resumed_session_goes_on_with_its_summary(make_session: MakeSession) -> None:
-    first = Scene(make_session, keeping(edit("", SUMMARY)))
+    first = Scene(make_session, keeping())
     first.run("first " + tokens(6_000))
     again = Scene(
         make_session,
-        keeping(edit("5433", "5434", replace_all=True)),
+        keeping(SUMMARY.replace("5433", "5434")),
         turns=first.session.conversation.turns,
     )
     again.run("second " + tokens(6_000))

@@ -14,7 +14,7 @@ from wellkept.testing.scripted_model import ScriptedModel
 from wellkept_agent import AgentSession
 from wellkept_agent import skill_use as module
 from wellkept_agent.budgets import CUT, SkillText
-from wellkept_agent.compaction import Compaction
+from wellkept_agent.compaction.capability import Compaction
 from wellkept_agent.counters import Counters, CountUsage
 from wellkept_agent.events import ProblemReported
 from wellkept_agent.recall import SHOWN
