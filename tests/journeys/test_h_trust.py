@@ -221,6 +221,23 @@ def test_h9_the_next_session_is_seen_and_steered_before_it_happens(here: Install
 
 
 @pytest.mark.feature("H10")
+def test_h10_the_layout_names_every_folder(here: Installation) -> None:
+    names = [f"part{number:02}" for number in range(20)]
+    for name in names:
+        file = here.repository / name / "work.py"
+        file.parent.mkdir()
+        file.write_text(f"class {name.title()}:\n    pass\n")
+    here.git("add", ".")
+    here.git("commit", "-qm", "Parts")
+    here.wellkept("init")
+    page = here.wellkept("pages", "layout").out
+    answer = here.found("how is the code laid out?")[0]
+    for name in names:
+        assert f"{name}/" in page
+        assert f"{name}/" in answer
+
+
+@pytest.mark.feature("H10")
 def test_h10_a_project_page_is_read_and_corrected(here: Installation) -> None:
     kept = here.remember("Releases go out on Mondays", "--type", "convention")
     assert "Releases go out on Mondays" in here.wellkept("pages", "rules").out

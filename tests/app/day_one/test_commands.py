@@ -42,6 +42,54 @@ ECOSYSTEMS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str] | None]]] 
             "setup": ("uv sync", "uv.lock"),
         },
     ),
+    "scripts": (
+        {
+            "scripts/check": "#!/bin/sh\n${PREFIX}ruff format --check .\n${PREFIX}ruff check .\n",
+            "scripts/test": "#!/bin/sh\n${PREFIX}coverage run -m pytest $@\n",
+            "CONTRIBUTING.md": "# Contributing\n\n```shell\n$ ./tools/build.sh\n$ scripts/check\n```\n",
+            "tools/build.sh": "#!/bin/sh\n",
+        },
+        {
+            "test": ("scripts/test", "scripts/test"),
+            "build": ("./tools/build.sh", "CONTRIBUTING.md"),
+            "lint": ("scripts/check", "scripts/check"),
+        },
+    ),
+    "mocha": (
+        {
+            "package.json": '{"scripts": {"test": "mocha --require test/support/env test/"}}',
+            "test/app.js": "",
+        },
+        {"one test": ("npx mocha --require test/support/env test/app.js", "package.json")},
+    ),
+    "tests called test": (
+        {
+            "package.json": '{"scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "3"}}',
+            "src/add/test.ts": "",
+        },
+        {"one test": ("npx vitest run src/add/test.ts", "package.json")},
+    ),
+    "cmake with an option for tests": (
+        {
+            "CMakeLists.txt": 'project(x)\noption(X_TEST "Tests." ${X_MASTER_PROJECT})\nif (X_TEST)\n'
+            "  enable_testing()\nendif ()\n"
+        },
+        {
+            "test": ("ctest --test-dir build", "CMakeLists.txt"),
+            "one test": ("ctest --test-dir build -R NAME", "CMakeLists.txt"),
+        },
+    ),
+    "cmake without tests by default": (
+        {
+            "CMakeLists.txt": 'project(x)\noption(X_TEST "Tests." OFF)\nif (X_TEST)\n'
+            "  enable_testing()\nendif ()\n"
+        },
+        {"test": None},
+    ),
+    "an image that starts nothing": (
+        {"composer.json": '{"name": "x/y"}', "Dockerfile": "FROM php:8\nWORKDIR /x\n"},
+        {"build": None},
+    ),
     "tox": (
         {
             "setup.py": "",
@@ -179,7 +227,7 @@ ECOSYSTEMS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str] | None]]] 
             "lint": ("bundle exec rubocop", ".rubocop.yml"),
         },
     ),
-    "scripts": (
+    "a script for coverage": (
         {"scripts/test": "#!/bin/sh -e\nset -x\n${PREFIX}pytest --cov\n"},
         {"test": ("scripts/test", "scripts/test")},
     ),

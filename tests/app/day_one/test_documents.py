@@ -109,6 +109,39 @@ def test_a_guide_gives_one_statement_with_its_headings(tmp_path: Path):
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.md", "!!! warning\n    {0}\n\nMore.\n"),
+        ("a.md", "> [!WARNING]\n> {0}\n\nMore.\n"),
+        ("a.md", "> #### Watch out {{: .warning}}\n>\n> {0}\n\nMore.\n"),
+        ("a.md", "::: caution\n{0}\n:::\nMore.\n"),
+        ("a.md", "**Warning:** {0}\n\nMore.\n"),
+        ("a.rst", ".. warning::\n\n    {0}\n\nMore.\n"),
+        ("a.adoc", "WARNING: {0}\n\nMore.\n"),
+    ],
+)
+def test_what_a_page_warns_of_is_a_trap(tmp_path: Path, name: str, text: str):
+    warning = "Closing the pool twice loses the rows that wait in it."
+    files = {f"docs/{name}": text.format(warning)}
+    for path, said in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(said, "utf-8")
+    traps = [
+        one
+        for one in document_statements(ProjectFiles(tmp_path, files))
+        if one.type is MemoryType.GOTCHA
+    ]
+    assert [one.text.endswith(f": {warning}") for one in traps] == [True]
+
+
+def test_prose_that_begins_with_a_warning_word_is_no_trap(tmp_path: Path):
+    found = statements(
+        tmp_path, {"docs/a.md": "# A\n\nWarning signs are painted yellow here, always.\n"}
+    )
+    assert not any(key.startswith("warning:") for key in found)
+
+
 def test_decision_records_say_what_and_why(tmp_path: Path):
     text = "# 7. Use one queue\n\nStatus: Accepted\n\n## Context\n\nTwo lost jobs.\n\n## Decision\n\nOne queue.\n"
     found = statements(

@@ -15,7 +15,10 @@ from wellkept.project.repository.module_facts import (
     MAX_FILES,
     Places,
     file_statements,
+    layout_folders,
+    layout_statement,
     module_statements,
+    open_ends,
 )
 from wellkept.project.repository.ownership import file_pasts, people_statements
 from wellkept.project.repository.project_facts import about_statements
@@ -61,10 +64,47 @@ def test_a_file_names_what_it_defines_what_may_break_its_test_and_who_knows_it(t
     link = FileLink("src/shop/cart.py", "tests/test_cart.py", 0.9, 7)
     found = {one.key: one.text for one in file_statements(made, file_pasts(commits), [link])}
     assert found["file:src/shop/cart.py"] == (
-        "src/shop/cart.py is where Cart, total are defined. Carts of the shop. Touching"
+        "src/shop/cart.py is where Cart, total are defined and implemented. Carts of the shop. Touching"
         " src/shop/cart.py may break, and usually changes with it: tests/test_cart.py (7 commits). It is covered by"
-        " tests/test_cart.py. Known best by Ada (100%) of 6 commits."
+        " tests/test_cart.py. Written mostly by Ada (100%) of 6 commits."
     )
+
+
+def test_a_file_without_a_comment_of_its_own_is_told_by_those_of_its_definitions(tmp_path: Path):
+    files = {
+        "src/walk.rs": "use std::path;\n\n/// Scan folders in parallel. Stops early.\n"
+        "#[inline]\npub fn scan() {}\n",
+        "src/cart.py": 'import re\n\n\ndef total(cart):\n    """Adds up the prices."""\n',
+        "src/view.js": "'use strict'\nvar a = 1\n\n/**\n * Look a template up by its name.\n * @api\n */\n\n"
+        "function lookup() {}\n",
+    }
+    found = {o.key: o.text for o in file_statements(places(tmp_path, files), {}, [])}
+    assert "scan: Scan folders in parallel. " in found["file:src/walk.rs"] + " "
+    assert "total: Adds up the prices." in found["file:src/cart.py"]
+    assert "lookup: Look a template up by its name." in found["file:src/view.js"]
+
+
+def test_the_layout_names_every_folder(tmp_path: Path):
+    files = {f"part{n:02}/work.py": f"class Part{n}:\n    pass\n" for n in range(24)}
+    files |= {"main.py": "def start():\n    pass\n", "docs/index.md": "# Docs\n"}
+    made = places(tmp_path, files)
+    (layout,) = layout_statement(made.files, list(module_statements(made, {})))
+    told = layout_folders(layout.text)
+    assert set(told) == {".", "docs", *(f"part{n:02}" for n in range(24))}
+    assert len(told) == len(set(told))
+    assert "- part00/: work.py (Part0)" in layout.text
+    assert layout.text.splitlines()[-1].startswith("- also: ")
+
+
+def test_what_is_left_in_the_code_is_counted_and_named(tmp_path: Path):
+    files = {
+        "a.py": "# TODO: close the socket\n# FIXME(ada) rounds down\nx = 'TODO list'\n",
+        "b.go": "package b\n// XXX slow\n",
+    }
+    (left,) = open_ends(places(tmp_path, files))
+    assert "3 TODO and FIXME comments, most in a.py (2), b.go (1)" in left.text
+    assert "close the socket" in left.text
+    assert not list(open_ends(places(tmp_path / "clean", {"a.py": "x = 1\n"})))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +176,7 @@ def test_what_a_newcomer_asks_first_is_answered_from_the_manifests(tmp_path: Pat
     )
     found = {one.key: one.text for one in about_statements(made)}
     assert found["about:purpose"].startswith(
-        "What this project, widget, is: Turns handles. Turns handles of every kind."
+        "What this project, widget, is: Turns handles of every kind."
     )
     assert "Python >=3.10 (pyproject.toml)" in found["about:versions"]
     assert "command `widget` starts at widget.cli:main" in found["about:entry"]

@@ -25,6 +25,7 @@ from wellkept.project.commands.declared import declared, with_command
 from wellkept.project.repository.module_facts import (
     LAYOUT_KEY,
     MODULE_LABEL,
+    layout_folders,
     layout_text,
     module_line,
 )
@@ -213,9 +214,7 @@ def _layout(found: _Found) -> Iterator[PageLine]:
             yield _line(memory, label=label)
     modules = found.list(MemoryType.MODULE_INSIGHT, tags=("module",))
     for memory in sorted(modules, key=lambda one: one.modules):
-        folder = memory.modules[0] if memory.modules else "."
-        if folder != ".":
-            yield _line(memory, label=f"{folder}/")
+        yield _line(memory, label=f"{memory.modules[0] if memory.modules else '.'}/")
 
 
 def _commands(found: _Found) -> Iterator[PageLine]:
@@ -367,7 +366,8 @@ def edited_content(memory: Memory, text: str) -> str:
         return with_command(command, text.strip("`"))
     if "module" in memory.tags and memory.modules:
         rest = memory.content.partition("\n")[2]
-        return f"{MODULE_LABEL}{memory.modules[0]}/: {text}" + (f"\n{rest}" if rest else "")
+        where = "the root folder" if memory.modules[0] == "." else f"{memory.modules[0]}/"
+        return f"{MODULE_LABEL}{where}: {text}" + (f"\n{rest}" if rest else "")
     label, colon, _ = memory.content.partition(": ")
     return f"{label}: {text}" if "about" in memory.tags and colon else text
 
@@ -389,14 +389,15 @@ def renew_layout(engine: Engine, project: str) -> None:
     whole = engine.store.find_key(PREFIX + LAYOUT_KEY, project=project, user_scope=False)
     if whole is None:
         return
-    shown = [one.partition(":")[0].strip("- /") for one in whole.content.splitlines()[1:]]
     where = Filter(project=project, types=(MemoryType.MODULE_INSIGHT,), tags=("module",))
     modules = {
         one.modules[0]: module_line(one.content, one.modules[0])
         for one in engine.store.list(where, limit=MAX_LINES).items
         if one.modules
     }
-    text = layout_text([(folder, modules.get(folder, "")) for folder in shown])
+    text = layout_text(
+        [(folder, modules.get(folder, "")) for folder in layout_folders(whole.content)]
+    )
     if text != whole.content:
         revise(engine, whole.id, MemoryPatch(content=text))
 

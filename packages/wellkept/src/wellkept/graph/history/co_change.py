@@ -150,10 +150,15 @@ class CoChange:
 
     # -- Predicting -----------------------------------------------------------------------------
 
-    def partners(self, path: str, *, limit: int = 5) -> list[_Partner]:
-        """The files most likely to change with `path`. Neither needs to exist yet."""
+    def partners(self, path: str, *, limit: int = 5, min_together: int = 0) -> list[_Partner]:
+        """The files most likely to change with `path`. Neither needs to exist yet, unless they
+        must have changed together before."""
         view = _View(self, path)
-        candidates = self._candidates(path, view)
+        if min_together:
+            joint = (n for n, seen in view.own.others.items() if seen.times >= min_together)
+            candidates = sorted(self.files.name(n) for n in joint if self.files.is_present(n))
+        else:
+            candidates = self._candidates(path, view)
         if not candidates:
             return []
         table = view.table(candidates)

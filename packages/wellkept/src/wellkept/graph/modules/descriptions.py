@@ -79,7 +79,9 @@ def purpose_of(
         for path in files[:_MAX_READ_FILES]
         if len(text := lead(_head(root, path), path)) >= _MIN_CHARS
     ][:_MAX_QUOTED_FILES]
-    joined = " ".join(f"{basename(path)}: {text}" for path, text in sentences)
+    # Files of many folders are often called the same: the folder tells them apart.
+    inside = f"{folder}/" if folder else ""
+    joined = " ".join(f"{path.removeprefix(inside)}: {text}" for path, text in sentences)
     return shorten(joined, limit=_MAX_CHARS), tuple(path for path, _ in sentences)
 
 

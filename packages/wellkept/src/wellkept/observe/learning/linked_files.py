@@ -53,9 +53,11 @@ def history_links(
     files = _frequent_files(past, present)
     if not files:
         return []
-    from wellkept.graph.history.co_change import train
+    from wellkept.graph.history.co_change import CoChange
 
-    model = train(past)
+    model = CoChange()
+    for commit in past:
+        model.learn(commit, adapt=False)
     chances = {
         (path, other): (likelihood, together)
         for path in files
@@ -86,9 +88,8 @@ def _frequent_files(past: Iterable[PastCommit], present: frozenset[str] | None) 
 
 
 def _partners(model: CoChange, path: str) -> Iterable[tuple[str, float, int]]:
-    for partner in model.partners(path, limit=_PARTNERS):
-        if partner.together >= _MIN_JOINT_CHANGES:
-            yield partner.path, partner.likelihood, partner.together
+    for partner in model.partners(path, limit=_PARTNERS, min_together=_MIN_JOINT_CHANGES):
+        yield partner.path, partner.likelihood, partner.together
 
 
 def link_history(engine: Engine, project: str, links: Sequence[FileLink]) -> int:

@@ -72,6 +72,8 @@ _DIRECT = re.compile(
     r"|setup|bootstrap|init|deps|install[-_](?:dev|deps|dependencies)(?:[-_]deps)?|dev[-_]install",
     re.IGNORECASE,
 )
+AMBIGUOUS_NAMES = frozenset({"check", "ci", "cibuild", "fix", "install"})
+"""Tasks called so do different things in different projects: what they run tells."""
 _PREFIXED = re.compile(r"(?P<first>[a-z]+)[-:_]", re.IGNORECASE)
 
 _WORDS: tuple[tuple[Purpose, str], ...] = (

@@ -156,14 +156,28 @@ def _cmake(files: ProjectFiles) -> Iterator[ProjectCommand]:
 
 
 def _has_tests(text: str) -> bool:
-    """Whether a plain configuration has tests: they are not switched on by an option."""
-    depth = 0
+    """Whether a plain configuration has tests: an option that switches them on is on by default."""
+    conditions: list[str] = []
     for line in text.splitlines():
         word = line.strip().lower()
-        depth += word.startswith("if") - word.startswith("endif")
-        if depth == 0 and re.match(r"enable_testing\s*\(|include\s*\(\s*ctest\s*\)", word):
+        if found := re.match(r"if\s*\((.*)\)", word):
+            conditions.append(found[1].strip())
+        elif word.startswith(("else", "endif")) and conditions:
+            conditions.pop()
+            if word.startswith("else"):
+                conditions.append("")
+        met = all(_is_on(text, condition) for condition in conditions)
+        if met and re.match(r"enable_testing\s*\(|include\s*\(\s*ctest\s*\)", word):
             return True
     return False
+
+
+def _is_on(text: str, condition: str) -> bool:
+    """Whether a condition is one option that is on where the project is built by itself."""
+    on = r"on|true|1|\$\{\w*(?:master_project|main_project|is_top_?level|toplevel)\w*\}"
+    option = rf"option\s*\(\s*{re.escape(condition)}\s+\"[^\"]*\"\s+(?:{on})\s*\)"
+    is_own = re.fullmatch(r"\w*(?:master_project|main_project|is_top_?level)", condition)
+    return bool(is_own or (condition and re.search(option, text, re.IGNORECASE)))
 
 
 def _default(purpose: Purpose, command: str, source: str) -> ProjectCommand:

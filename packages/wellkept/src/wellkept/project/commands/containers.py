@@ -23,10 +23,10 @@ def container_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
         yield ProjectCommand(
             purpose=Purpose.RUN, command="docker compose up", source=compose, rank=2, note=note
         )
-    if files.has("Dockerfile"):
-        text = files.text("Dockerfile")
-        last = _LAST.findall(text)
-        words = re.sub(r'[\[\]",]+', " ", last[-1]).split() if last else []
+    text = files.text("Dockerfile")
+    # An image that starts nothing is a part of something else.
+    if last := _LAST.findall(text):
+        words = re.sub(r'[\[\]",]+', " ", last[-1]).split()
         port = _EXPOSED.search(text)
         note = f"the image starts `{' '.join(words)}`" if words else ""
         name = re.sub(r"[^a-z0-9._-]", "-", files.root.name.lower())

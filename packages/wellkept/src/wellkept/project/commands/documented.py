@@ -11,9 +11,12 @@ from collections.abc import Iterator
 
 from wellkept.memory.exchange.markdown_document import Section
 from wellkept.project.commands.command import (
+    AMBIGUOUS_NAMES,
     ProjectCommand,
     Purpose,
+    names_a_purpose,
     one_line,
+    purpose_of_name,
     purpose_of_words,
 )
 from wellkept.project.repository.project_files import ProjectFiles
@@ -61,7 +64,7 @@ def _of_section(
         if block["kind"].lower() not in _SHELL:
             continue
         for command in _lines(block["body"]):
-            purpose = purpose_of_words(command)
+            purpose = purpose_of_words(command) or _purpose_of_script(files, command)
             if purpose is None or _NOT_TYPED.search(command):
                 continue
             named = _ONE_FILE.search(command)
@@ -71,6 +74,14 @@ def _of_section(
                 purpose = Purpose.TEST_ONE
             if purpose is not Purpose.SETUP or may_set_up:
                 yield ProjectCommand(purpose=purpose, command=command, source=path)
+
+
+def _purpose_of_script(files: ProjectFiles, command: str) -> Purpose | None:
+    """What a script of the repository is for by its name, where a page shows how it is called."""
+    path = command.split(" ", 1)[0].removeprefix("./")
+    name = path.rpartition("/")[2].partition(".")[0]
+    is_own = files.has(path) and names_a_purpose(name) and name not in AMBIGUOUS_NAMES
+    return purpose_of_name(name) if is_own else None
 
 
 def _lines(block: str) -> Iterator[str]:

@@ -39,6 +39,10 @@ def one_test_commands(
     yield from _ruby(files)
     yield from _php(files)
     yield from _elixir(files)
+    for one in tests:
+        if one.command.startswith("ctest "):
+            note = "`ctest -N` lists the names"
+            yield _command(f"{one.command} -R NAME", one.source, note)
 
 
 def _command(command: str, source: str, note: str) -> ProjectCommand:
@@ -59,8 +63,11 @@ def _python(files: ProjectFiles) -> Iterator[ProjectCommand]:
 def _javascript(files: ProjectFiles, tests: Sequence[ProjectCommand]) -> Iterator[ProjectCommand]:
     document = files.json("package.json")
     needs = {**table(document, "devDependencies"), **table(document, "dependencies")}
-    shape = r"(?:[\w.@-]+/)*[\w.@-]+[.-](?:test|spec)\.[cm]?[jt]sx?"
-    path = _plainest(files.matching(shape))
+    named = r"(?:[\w.@-]+/)*(?:[\w.@-]+[.-])?(?:test|spec)\.[cm]?[jt]sx?"
+    # Some runners take every file of the folder of tests.
+    path = _plainest(files.matching(named)) or _plainest(
+        files.matching(r"(?:tests?|spec|__tests__)/(?!index\.)[\w.@-]+\.[cm]?[jt]sx?")
+    )
     if not path or not document:
         return
     said = " ".join(one.runs for one in tests if one.source == "package.json")
@@ -69,6 +76,8 @@ def _javascript(files: ProjectFiles, tests: Sequence[ProjectCommand]) -> Iterato
     if used:
         name, command = used[0]
         option = {"vitest": " -t NAME", "jest": " -t NAME", "mocha": " -g NAME"}.get(name, "")
+        if name == "mocha" and (needed := re.search(r"--require \S+", said)):
+            command = command.replace("{path}", f"{needed[0]} {{path}}")
         line = execute(files) + command.format(path=path)
         yield _command(line, "package.json", f"one test: `{line}{option}`" if option else "")
     else:

@@ -119,6 +119,10 @@ def _mix(files: ProjectFiles) -> Iterator[ProjectCommand]:
     yield ProjectCommand(purpose=Purpose.BUILD, command="mix compile", source=name, rank=2)
     if files.matching(r"(?:[\w.-]+/)*test/test_helper\.exs", limit=1):
         yield ProjectCommand(purpose=Purpose.TEST, command="mix test", source=name, rank=2)
+    if re.search(r"^\s*package: ", text, re.MULTILINE):
+        yield ProjectCommand(
+            purpose=Purpose.RELEASE, command="mix hex.publish", source=name, rank=2
+        )
     if files.has(".formatter.exs"):
         yield ProjectCommand(
             purpose=Purpose.FORMAT, command="mix format", source=".formatter.exs", rank=1

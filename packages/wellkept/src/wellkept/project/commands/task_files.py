@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from wellkept.project.commands.command import (
+    AMBIGUOUS_NAMES,
     ProjectCommand,
     Purpose,
     names_a_purpose,
@@ -78,9 +80,16 @@ def _scripts(files: ProjectFiles) -> Iterator[ProjectCommand]:
             continue
         runs = ""
         if files.text(path).startswith("#!") and "sh" in files.text(path).split("\n", 1)[0]:
-            lines = files.text(path).splitlines()
-            known = [line.strip() for line in lines if purpose_of_words(_bare(line)) is purpose]
-            runs = known[0] if known else ""
+            known = {
+                line: one
+                for line in map(_bare, files.text(path).splitlines())
+                if (one := purpose_of_words(line))
+            }
+            if found["name"] in AMBIGUOUS_NAMES and known and purpose not in known.values():
+                # `check` may test, lint or both: what it runs decides.
+                by_use = Counter(known.values())
+                purpose = Purpose.LINT if Purpose.LINT in by_use else by_use.most_common(1)[0][0]
+            runs = next((line for line, one in known.items() if one is purpose), "")
         elif not path.endswith((".sh", ".py", ".rb", ".js")):
             continue
         # A variant (`test-complete`) says less than a usual default.
@@ -89,8 +98,8 @@ def _scripts(files: ProjectFiles) -> Iterator[ProjectCommand]:
 
 
 def _bare(line: str) -> str:
-    """A line of a script without variables before the program."""
-    return re.sub(r"^(?:\$\{?\w+\}?\s*)+", "", line.strip())
+    """A line of a script as one would type it: without the variables that the script fills in."""
+    return " ".join(re.sub(r"[\"']?\$\{?[\w@*]+\}?[\"']?", "", line).split())
 
 
 def _task(
@@ -103,7 +112,7 @@ def _task(
     if purpose is None or (not steps and not needs.strip()):
         return
     # A task named like a check may run other tasks only; what it runs decides in doubt.
-    if name in ("check", "ci", "fix") and by_words is not None:
+    if name in AMBIGUOUS_NAMES - {"install"} and by_words is not None:
         purpose = by_words
     rank = rank_of_name(name)
     if not names_a_purpose(name):

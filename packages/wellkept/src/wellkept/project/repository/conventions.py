@@ -6,10 +6,11 @@ Adds to `graph.modules.conventions`, which reads what files have in common and u
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from posixpath import splitext
 
 from wellkept.core.graph import SourceFile
+from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType
 from wellkept.graph.history.commits import is_test
 from wellkept.graph.modules.conventions import conventions_of
@@ -67,6 +68,23 @@ def convention_statements(places: Places) -> Iterator[Statement]:
     yield from _rustfmt(files)
     yield from _commits(files)
     yield from _pull_requests(files)
+
+
+def rules_statement(files: ProjectFiles, conventions: Sequence[Statement]) -> Iterator[Statement]:
+    """What a contribution must keep to, in one place: the pages and the conventions."""
+    pages = files.matching(r"(?:\.github/|docs/)?(?:contributing|agents)(?:\.(?:md|rst|adoc|txt))?")
+    told = " ".join(one.text for one in conventions)
+    if pages or told:
+        begin = f"Read {' and '.join(pages[:3])}. " if pages else ""
+        yield Statement(
+            key="rules:all",
+            text="Rules and requirements that a contribution, change or pull request must follow: "
+            + shorten(begin + told, limit=900),
+            read_from=pages[0] if pages else conventions[0].read_from,
+            importance=0.5,
+            tags=("rules",),
+            files=tuple(pages[:3]),
+        )
 
 
 def _statement(key: str, text: str, *paths: str) -> Statement:

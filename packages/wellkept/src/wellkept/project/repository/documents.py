@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import PurePosixPath
 
 from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType
-from wellkept.memory.exchange.markdown_document import Section
+from wellkept.memory.exchange.markdown_document import Section, slugify
 from wellkept.project.repository.project_files import ProjectFiles
 from wellkept.project.repository.sections import (
+    LEAD_CHARS,
     SectionDigest,
     digest,
     document_sections,
@@ -27,6 +29,9 @@ from wellkept.project.repository.statement import Statement
 MAX_SECTIONS = 130
 MAX_PAGES = 90
 MAX_DECISIONS = 60
+MAX_WARNINGS = 40
+_WARNINGS_A_PAGE = 8
+_MIN_WARNING_CHARS = 40
 _MAX_PER_PAGE = 30
 _MAX_HEADINGS = 40
 _MAX_HEADINGS_CHARS = 700
@@ -81,6 +86,12 @@ _RULES = re.compile(
     r"\b(?:must|never|always|do not|don't|should|avoid|prefer|please|required|make sure|ensure)\b",
     re.I,
 )
+_WARNING = re.compile(
+    r"(?P<open>[>\s]*(?:!!!\+?|:::|\.\.|\[!|\*\*|#{3,6}[^{\n]*\{:\s*\.)\s*)?"
+    r"(?P<word>warning|caution|danger|attention|pitfall|gotcha)\b(?P<close>[\]}:*]*)\s*(?P<rest>.*)",
+    re.IGNORECASE,
+)
+"""A box that warns, as Markdown, reStructuredText, AsciiDoc and their sites write it."""
 _STATUS = re.compile(r"(?im)^\W*status\W*\s*:?\W*\s*(\w+)")
 
 
@@ -128,6 +139,8 @@ def document_statements(
             others.append(name)
     for name in others[:MAX_PAGES]:
         yield from _page(files, name)
+    warnings = (one for name in sorted(pages, key=_order) for one in _warnings(files, name))
+    yield from islice(warnings, MAX_WARNINGS)
 
 
 def _order(name: str) -> tuple[int, int, str]:
@@ -229,6 +242,48 @@ def _page(files: ProjectFiles, name: str) -> Iterator[Statement]:
         tags=("document",),
         files=(name,),
     )
+
+
+def _warnings(files: ProjectFiles, name: str) -> Iterator[Statement]:
+    """What a page warns of: each box as a trap, below its heading."""
+    seen = dict[str, None]()
+    for section in document_sections(name, files.text(name)):
+        lines = section.body.split("\n")
+        for at, line in enumerate(lines):
+            mark = _WARNING.match(line)
+            if mark is None or not (mark["open"] or mark["close"].startswith(":")):
+                continue
+            text = _boxed(mark, lines[at + 1 :])
+            if len(text) < _MIN_WARNING_CHARS or text in seen or len(seen) >= _WARNINGS_A_PAGE:
+                continue
+            seen[text] = None
+            where = " › ".join((name, *section.titles[-1:]))
+            yield Statement(
+                key=f"warning:{name}#{slugify(text)[:60]}",
+                text=f"Known trap, what goes wrong easily ({where}): {text}",
+                read_from=f"{name}#{section.slug}",
+                type=MemoryType.GOTCHA,
+                importance=0.45,
+                tags=("document", "trap"),
+                files=(name,),
+            )
+
+
+def _boxed(mark: re.Match[str], after: Sequence[str]) -> str:
+    """The text of a box: what stands on its first line and in the paragraph below."""
+    is_quoted = mark[0].lstrip().startswith(">")
+    rest = mark["rest"].strip(" \"'")
+    # `!!! warning "Title"` and `::: warning Title` begin below.
+    told = [] if (mark["open"] or "").strip() in ("!!!", "!!!+", ":::") else [rest]
+    for line in after:
+        bare = line.strip().lstrip(">").strip()
+        if bare.startswith((":::", "```")) or (not bare and any(told)):
+            break
+        if is_quoted and not line.lstrip().startswith(">"):
+            break
+        told.append(bare)
+    text = digest(Section(titles=(), slug="", body="\n".join(filter(None, told)))).lead
+    return shorten(text, limit=LEAD_CHARS)
 
 
 def _change_log(files: ProjectFiles, name: str) -> Iterator[Statement]:

@@ -31,10 +31,13 @@ MAX_MODULES = 30
 MAX_FILES = 60
 _MAX_LANGUAGE_FILES = 6_000
 _BYTES_A_LINE = 35
-_MAX_NAMES = 10
+_MAX_NAMES = 20
 _MAX_MODULE_FILES = 10
 _LEAD_CHARS = 220
 _MAX_PARTNERS = 4
+_MANY_FOLDERS = 8
+_MAX_EXPLAINED = 3
+_ALSO = "- also: "
 _DEFINITIONS: Mapping[str, re.Pattern[str]] = {
     ".py": re.compile(r"^(?:class|(?:async )?def) ([A-Za-z]\w*)", re.MULTILINE),
     ".go": re.compile(r"^(?:func (?:\([^)]*\) )?|type )([A-Z]\w*)", re.MULTILINE),
@@ -69,6 +72,11 @@ _DEFINITIONS: Mapping[str, re.Pattern[str]] = {
         re.MULTILINE,
     ),
 }  # fmt: skip
+_COMMENT = re.compile(
+    r"(?:/\*\*(?:(?!\*/).)*\*/|(?:[ \t]*(?://|#(?!\[))[^\n]*\n)+)\s*(?:[@#]\[?[^\n]*\n\s*)*\Z", re.S
+)
+_DOCSTRING = re.compile(r"[^\n]*(?:\([^()]*\)[^\n]*)?:\s*\n\s*[rRuU]?\"\"\"(.*?)\"\"\"", re.DOTALL)
+_LEFT = re.compile(r"(?:#|//|/\*|\*|--|;|%)[ \t]*(?:@)?(TODO|FIXME|XXX)\b[:\s(]*(\S[^\n]*)")
 _SAME = {
     ".pyi": ".py", ".tsx": ".ts", ".mts": ".ts", ".cts": ".ts", ".jsx": ".js", ".mjs": ".js",
     ".cjs": ".js", ".kt": ".java", ".scala": ".java", ".groovy": ".java", ".cs": ".java",
@@ -100,6 +108,22 @@ class Places:
             shown = (name for name in names if name and not name.startswith("_"))
             self._names[path] = tuple(dict.fromkeys(shown))
         return self._names[path]
+
+    def explained(self, path: str) -> Iterator[str]:
+        """What the comments of the first definitions say: their first sentences."""
+        text, ending = self.files.text(path), splitext(path)[1].lower()
+        shape, told = _DEFINITIONS.get(_SAME.get(ending, ending)), 0
+        for one in shape.finditer(text) if shape else ():
+            name = next(filter(None, one.groups()), "")
+            below = _DOCSTRING.match(text, one.end()) if ending == ".py" else None
+            above = (
+                None if below else _COMMENT.search(text[max(0, one.start() - 1_500) : one.start()])
+            )
+            comment = below[1] if below else above[0] if above else ""
+            sentence = _sentence(comment)
+            if name and " " in sentence and told < _MAX_EXPLAINED:
+                told += 1
+                yield f"{name}: {sentence}"
 
     def lines(self, path: str) -> int:
         """About how many lines a file has."""
@@ -143,6 +167,11 @@ def module_statements(places: Places, pasts: Mapping[str, FilePast]) -> Iterator
         told = [_with_names(places, path, folder) for path in busy[:_MAX_MODULE_FILES]]
         where = f"{folder}/" if folder else "the root folder"
         share = sum(map(places.lines, paths)) / total
+        below = Counter(p.removeprefix(f"{folder}/").partition("/")[0] for p in paths if folder)
+        below = Counter(one for one in below if f"{folder}/{one}" not in paths)
+        if len(below) >= _MANY_FOLDERS and read_from and dirname(read_from[0]) != folder:
+            several = ", ".join(f"{one}/" for one in [*below][:_MANY_FOLDERS])
+            purpose = f"{len(below)} folders such as {several}. {purpose}"
         said = f"{MODULE_LABEL}{where}"
         said += f": {_ended(shorten(purpose, limit=_LEAD_CHARS))}" if purpose else "."
         said += f"\nIts {'main ' * (len(paths) > len(told))}files: {', '.join(told)}."
@@ -159,20 +188,38 @@ def module_statements(places: Places, pasts: Mapping[str, FilePast]) -> Iterator
 
 
 def layout_text(modules: Sequence[tuple[str, str]]) -> str:
-    """The layout of a project as one text: its folders, each with what it says about itself."""
-    told = "\n".join(f"- {folder}/{f': {line}' if line else ''}" for folder, line in modules)
-    return f"{LAYOUT_LABEL}\n{told}"
+    """The layout of a project as one text: its folders, each with what it says about itself. Those
+    that say nothing, and those beyond the first, are only named."""
+    told = [(folder, line) for folder, line in modules if line][:MAX_LAYOUT]
+    lines = [f"- {folder}/: {line}" for folder, line in told]
+    named = [f"{folder}/" for folder, _ in modules if folder not in dict(told)]
+    also = [_ALSO + ", ".join(named)] if named else []
+    return "\n".join((LAYOUT_LABEL, *lines, *also))
 
 
-def layout_statement(modules: Sequence[Statement]) -> Iterator[Statement]:
-    """How the code is laid out: the folders that hold code, tests last."""
+def layout_folders(text: str) -> list[str]:
+    """The folders that a text of `layout_text` names."""
+    found: list[str] = []
+    for line in text.split("\n")[1:]:
+        names = (
+            line.removeprefix(_ALSO).split(", ")
+            if line.startswith(_ALSO)
+            else [line.removeprefix("- ").partition("/:")[0]]
+        )
+        found += [name.removesuffix("/") for name in names]
+    return found
+
+
+def layout_statement(files: ProjectFiles, modules: Sequence[Statement]) -> Iterator[Statement]:
+    """How the code is laid out: the folders that hold code, tests last, then what else there is."""
     named = [(str(one.module), module_line(one.text, str(one.module))) for one in modules]
-    named = [one for one in named if one[0] != "."]
+    named.sort(key=lambda one: is_test(f"{one[0]}/x"))
+    tops = {folder.partition("/")[0] for folder, _ in named}
+    others = Counter(name.partition("/")[0] for name in files.names if "/" in name)
     if named:
-        shown = sorted(named, key=lambda one: is_test(f"{one[0]}/x"))[:MAX_LAYOUT]
         yield Statement(
             key=LAYOUT_KEY,
-            text=layout_text(shown),
+            text=layout_text([*named, *((one, "") for one in others if one not in tops)]),
             read_from=".",
             type=MemoryType.MODULE_INSIGHT,
             importance=0.7,
@@ -182,9 +229,14 @@ def layout_statement(modules: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def module_line(text: str, folder: str) -> str:
-    """What a statement about a module says of it, without its label and its files."""
-    first = text.partition("\n")[0].removeprefix(MODULE_LABEL).removeprefix(f"{folder}/")
-    return first.removeprefix(":").strip() if first != "." else ""
+    """What a statement about a module says of it, without its label; its main files when it says
+    nothing about itself."""
+    first, _, rest = text.partition("\n")
+    where = "the root folder" if folder == "." else f"{folder}/"
+    first = first.removeprefix(MODULE_LABEL).removeprefix(where)
+    if first != ".":
+        return first.removeprefix(":").strip()
+    return shorten(rest.partition(": ")[2].rstrip("."), limit=_LEAD_CHARS)
 
 
 def _with_names(places: Places, path: str, folder: str) -> str:
@@ -235,10 +287,10 @@ def _file_text(
     if names:
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         are = "are" if len(names) > 1 else "is"
-        yield f"is where {', '.join(names[:_MAX_NAMES])}{more} {are} defined."
+        yield f"is where {', '.join(names[:_MAX_NAMES])}{more} {are} defined and implemented."
     else:
         yield "is one of the main files."
-    said = lead(places.files.text(path)[:8_000], path)
+    said = lead(places.files.text(path)[:8_000], path) or " ".join(places.explained(path))
     if said:
         yield f" {_ended(shorten(said, limit=_LEAD_CHARS))}"
     tested = places.test_of(path)
@@ -249,7 +301,31 @@ def _file_text(
     if tested:
         yield f" It is covered by {tested}."
     if past and past.authors:
-        yield f" Known best by {who(past.authors, most=2)} of {past.changes} commits."
+        yield f" Written mostly by {who(past.authors, most=2)} of {past.changes} commits."
+
+
+def open_ends(places: Places) -> Iterator[Statement]:
+    """What the code says is left to do."""
+    found = {
+        path: notes for path in places.code if (notes := _LEFT.findall(places.files.text(path)))
+    }
+    if not found:
+        return
+    busy = sorted(found, key=lambda path: (-len(found[path]), path))
+    count = sum(map(len, found.values()))
+    counted = ", ".join(f"{path} ({len(found[path])})" for path in busy[:5])
+    notes = "; ".join(
+        f"{path}: {shorten(found[path][0][1].strip(), limit=110)}" for path in busy[:8]
+    )
+    yield Statement(
+        key="left:code",
+        text=f"What is left to do, open tasks in the code: {count} TODO and FIXME comments, most in"
+        f" {counted}. The first of each: {notes}.",
+        read_from=busy[0],
+        importance=0.4,
+        tags=("left",),
+        files=tuple(busy[:5]),
+    )
 
 
 def _users(places: Places, paths: Sequence[str]) -> dict[str, list[str]]:
@@ -272,6 +348,15 @@ def _users(places: Places, paths: Sequence[str]) -> dict[str, list[str]]:
             if owner[name] != path:
                 found[owner[name]][path] += 1
     return {path: [one for one, _ in counts.most_common(4)] for path, counts in found.items()}
+
+
+def _sentence(comment: str) -> str:
+    """The first sentence of a comment, without its marks."""
+    lines = [
+        re.sub(r"^\s*(?:/\*+|\*+/?|//[/!]?|#+)\s?|\s*\*/$", "", x) for x in comment.split("\n")
+    ]
+    prose = " ".join(" ".join(lines).split())
+    return _ended(re.split(r"(?<=[.!?])\s|\s@\w|\s:param", prose, maxsplit=1)[0]) if prose else ""
 
 
 def _ended(text: str) -> str:

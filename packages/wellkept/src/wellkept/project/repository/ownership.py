@@ -118,8 +118,8 @@ def _committers(commits: Sequence[Commit]) -> Iterator[Statement]:
     if not recent:
         return
     text = (
-        "Who maintains it, its main authors and contributors, who wrote most of it and who worked"
-        " on it lately, by git history: of the last"
+        "Who knows the code best, who maintains it, its main authors and contributors, who wrote"
+        " most of it and who worked on it lately, by git history: of the last"
         f" {sum(recent.values())} commits by people most are by {who(recent, most=5)}"
     )
     if len(commits) > RECENT_COMMITS:

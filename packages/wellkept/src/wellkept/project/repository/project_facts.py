@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from posixpath import splitext
 
-from wellkept.core.text import shorten
+from wellkept.core.text import content_words, shorten
 from wellkept.graph.history.commits import is_test
 from wellkept.project.repository.module_facts import Places
 from wellkept.project.repository.project_files import ProjectFiles, at, listed, string, table, texts
@@ -32,6 +32,7 @@ _LICENSES = (
     ("unencumbered software released into the public domain", "Unlicense"),
 )  # fmt: skip
 _DESCRIPTION = re.compile(r"\b(?:description|summary)\s*[:=]\s*[\"']([^\"'\n]{10,300})[\"']")
+_ADDRESS = re.compile(r"(?:\b[A-Z][\w ]{2,20}: *)?<?https?://\S+")
 _OF_USERS = re.compile(r"install|usage|quick ?start|getting started|contents|sponsor|licen", re.I)
 _USUAL = (
     r"src/(?:main|lib)\.rs|(?:cmd/[\w-]+/)?main\.go|(?:src/)?[\w-]+/__main__\.py|src/index\.[jt]sx?"
@@ -80,7 +81,9 @@ def _purpose(places: Places) -> Iterator[Statement]:
     )
     if not short and not said:
         return
-    begin = f"{short.rstrip('.')}. " if short else ""
+    # A summary that the read-me repeats is told once.
+    is_repeated = set(content_words(short)) <= set(content_words(said))
+    begin = f"{short.rstrip('.')}. " if short and not is_repeated else ""
     text = f"What this project, {files.root.name}, is: {begin}{shorten(said, limit=400)}"
     text = " ".join(text.split())
     if main:
@@ -100,7 +103,7 @@ def _first_words(path: str, text: str) -> str:
     """The first prose of a read-me."""
     sections = document_sections(path, text[:16_000])[:6]
     about = [one for one in sections if not _OF_USERS.search(" ".join(one.titles[-1:]))]
-    leads = (digest(one).lead for one in about)
+    leads = (_ADDRESS.sub("", digest(one).lead).strip() for one in about)
     return next((one for one in leads if len(one.split()) > 3), "")
 
 

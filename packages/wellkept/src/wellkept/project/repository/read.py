@@ -16,7 +16,7 @@ from wellkept.project.commands.collect import (
     command_statements,
     read_commands,
 )
-from wellkept.project.repository.conventions import convention_statements
+from wellkept.project.repository.conventions import convention_statements, rules_statement
 from wellkept.project.repository.documents import document_statements, is_document
 from wellkept.project.repository.history import history_statements
 from wellkept.project.repository.module_facts import (
@@ -24,6 +24,7 @@ from wellkept.project.repository.module_facts import (
     file_statements,
     layout_statement,
     module_statements,
+    open_ends,
 )
 from wellkept.project.repository.ownership import file_pasts, people_statements
 from wellkept.project.repository.project_facts import about_statements
@@ -63,13 +64,16 @@ def read_project(
         yield from about_statements(places)
         yield from document_statements(files, generated=generated)
         _say(on_stage, "conventions")
-        yield from convention_statements(places)
+        conventions = list(convention_statements(places))
+        yield from conventions
+        yield from rules_statement(files, conventions)
         _say(on_stage, "places")
         pasts = file_pasts(commits)
         modules = list(module_statements(places, pasts))
         yield from modules
-        yield from layout_statement(modules)
+        yield from layout_statement(files, modules)
         yield from file_statements(places, pasts, links)
+        yield from open_ends(places)
         _say(on_stage, "history")
         yield from people_statements(files, commits, pasts)
         yield from history_statements(commits)

@@ -58,7 +58,7 @@ class SectionDigest:
 def document_sections(path: str, text: str) -> list[Section]:
     """The sections of a document in order, by its kind."""
     _, body = read_front_matter(text)
-    body = _COMMENT.sub("", body)
+    body = _COMMENT.sub("", re.sub(r"\]\(\s*\n\s*", "](", body))
     if path.endswith((".rst", ".txt")):
         body = _rst_as_markdown(body)
     elif path.endswith((".adoc", ".asciidoc")):
