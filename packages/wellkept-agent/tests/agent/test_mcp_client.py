@@ -26,10 +26,9 @@ from wellkept_agent.events import ProblemReported, ToolFinished
 from wellkept_agent.mcp_client.capability import McpServers, prompt_arguments, prompt_of
 from wellkept_agent.mcp_client.config import McpServer, parse_servers, read_servers
 from wellkept_agent.mcp_client.connection import ServerState
-from wellkept_agent.mcp_client.settings import McpSettings
-from wellkept_agent.mcp_client.tools import McpTool
-from wellkept_agent.mcp_client.toolset import McpToolset
+from wellkept_agent.mcp_client.toolset import McpTool, McpToolset
 from wellkept_agent.permissions import Unattended
+from wellkept_agent.settings import McpSettings
 from wellkept_agent.tools.registry import ToolRegistry
 
 pytestmark = pytest.mark.feature("G3")

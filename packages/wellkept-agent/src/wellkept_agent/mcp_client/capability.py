@@ -16,9 +16,9 @@ from wellkept.core.errors import UsageError, WellkeptError
 from wellkept.core.ports.skills import PromptDefinition
 from wellkept.skills.documents.fields import usable_name
 from wellkept_agent.hooks import Capability
-from wellkept_agent.mcp_client.settings import McpSettings
 from wellkept_agent.mcp_client.toolset import McpToolset
 from wellkept_agent.permissions import Decision, PermissionRequest
+from wellkept_agent.settings import McpSettings
 
 if TYPE_CHECKING:
     from wellkept.core.ports.skills import PromptSource

@@ -8,32 +8,40 @@ keeps ending is given up. Invariant: after `close` no process and no task is lef
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+import os
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
+import httpx2
 import mcp_types as types
 from mcp import Client
+from mcp.client.sse import sse_client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from wellkept.core.errors import ProviderError, WellkeptError
+from wellkept.core.errors import ProviderCause, ProviderError, WellkeptError
 from wellkept.core.records import replace
 from wellkept.core.text import clean, shorten
 from wellkept_agent.mcp_client.config import McpServer
-from wellkept_agent.mcp_client.settings import McpSettings
-from wellkept_agent.mcp_client.transport import ErrorTail, opened
+from wellkept_agent.settings import McpSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _T = TypeVar("_T")
+_One = TypeVar("_One")
 _MAX_PAGES = 50
 _HEALTHY_S = 60.0
 _MAX_PROBLEM_CHARS = 500
 _CLOSE_S = 10.0
+_TAIL_CHARS = 600
 
 
 class ServerState(StrEnum):
@@ -110,30 +118,33 @@ class McpConnection:
         client = await self._connected()
         if client.server_capabilities.tools is None:
             return []
-        found: list[types.Tool] = []
-        cursor: str | None = None
-        for _ in range(_MAX_PAGES):
-            page = await self._asked(client, client.list_tools(cursor=cursor), "list its tools")
-            found += page.tools
-            cursor = page.next_cursor
-            if not cursor:
-                break
-        return found
+        asked = client.list_tools
+        return await self._paged(client, asked, lambda page: page.tools, "list its tools")
 
     async def prompts(self) -> list[types.Prompt]:
         """The server's prompts, all pages."""
         client = await self._connected()
         if client.server_capabilities.prompts is None:
             return []
-        found: list[types.Prompt] = []
+        asked = client.list_prompts
+        return await self._paged(client, asked, lambda page: page.prompts, "list its prompts")
+
+    async def _paged(
+        self,
+        client: Client,
+        ask: Callable[..., Awaitable[_T]],
+        found: Callable[[_T], Iterable[_One]],
+        what: str,
+    ) -> list[_One]:
+        every: list[_One] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
-            page = await self._asked(client, client.list_prompts(cursor=cursor), "list its prompts")
-            found += page.prompts
-            cursor = page.next_cursor
+            page = await self._asked(client, ask(cursor=cursor), what)
+            every += found(page)
+            cursor = getattr(page, "next_cursor", None)
             if not cursor:
                 break
-        return found
+        return every
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
         """Call a tool; ProviderError when the server failed, was too slow or died."""
@@ -159,50 +170,40 @@ class McpConnection:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._up.wait(), self.call_limit_s)
         if self._client is None:
-            raise ProviderError(
-                f"The MCP server {self.server.name!r} is not running.",
-                hint="Go on without it.",
-                cause="busy",
-            )
+            raise self._failed("is not running.", hint="Go on without it.")
         return self._client
 
     async def _asked(
         self, client: Client, asked: Awaitable[_T], what: str, *, limit_s: float | None = None
     ) -> _T:
         limit_s = limit_s or self._settings.connect_time_limit_s
-        name = self.server.name
+        ended = f"ended before it could {what}."
         try:
             return await asyncio.wait_for(asked, limit_s)
         except TimeoutError:
-            raise ProviderError(
-                f"The MCP server {name!r} did not {what} within {limit_s:g} s.", cause="busy"
-            ) from None
+            raise self._failed(f"did not {what} within {limit_s:g} s.") from None
         except MCPError as error:
-            if error.code == types.CONNECTION_CLOSED:
-                self._lost(client)
-                raise ProviderError(
-                    f"The MCP server {name!r} ended before it could {what}.", cause="busy"
-                ) from error
-            problem = _shown(str(error))
-            raise ProviderError(
-                f"The MCP server {name!r} did not {what}: {problem}", cause="answer"
-            ) from error
+            if error.code != types.CONNECTION_CLOSED:
+                problem = f"did not {what}: {_shown(str(error))}"
+                raise self._failed(problem, cause="answer") from error
+            self._lost(client)
+            raise self._failed(ended) from error
         except ValidationError as error:
-            raise ProviderError(
-                f"The MCP server {name!r} answered with something that is not the protocol.",
-                cause="answer",
-            ) from error
+            problem = "answered with something that is not the protocol."
+            raise self._failed(problem, cause="answer") from error
         except RuntimeError as error:
             if self._client is client:
                 raise
-            raise ProviderError(
-                f"The MCP server {name!r} ended before it could {what}.", cause="busy"
-            ) from error
+            raise self._failed(ended) from error
         except (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             self._lost(client)
-            raise ProviderError(
-                f"The MCP server {name!r} is gone ({type(error).__name__}).", cause="busy"
-            ) from error
+            raise self._failed(f"is gone ({type(error).__name__}).") from error
+
+    def _failed(
+        self, problem: str, *, cause: ProviderCause = "busy", hint: str | None = None
+    ) -> ProviderError:
+        message = f"The MCP server {self.server.name!r} {problem}"
+        return ProviderError(message, cause=cause, hint=hint)
 
     def _lost(self, client: Client) -> None:
         """A request found the connection closed: from now on calls wait for the next one. Says
@@ -228,7 +229,8 @@ class McpConnection:
             problem = await self._run()
             if self._stop.is_set():
                 return
-            if self._fails_to_begin(problem):
+            if self._ready is not None and not self._ready.done():
+                self._ready.set_exception(ProviderError(problem, cause="busy"))
                 return
             failures = 1 if loop.time() - began > _HEALTHY_S else failures + 1
             if failures > self._settings.restarts:
@@ -242,36 +244,18 @@ class McpConnection:
             )
             self.state = ServerState.RESTARTING
             self._report(f"{problem} It is started again in {wait_s:g} s.")
-            with suppress(TimeoutError):
-                await self._wait_or_stop(wait_s)
-
-    async def _wait_or_stop(self, wait_s: float) -> None:
-        stop = asyncio.ensure_future(self._stop.wait())
-        nap = asyncio.ensure_future(_awaited(self._sleep(wait_s)))
-        try:
-            await asyncio.wait({stop, nap}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stop.cancel()
-            nap.cancel()
-            await asyncio.gather(stop, nap, return_exceptions=True)
-
-    def _fails_to_begin(self, problem: str) -> bool:
-        """Tell whoever waits in `open` that it failed; True when somebody did."""
-        if self._ready is None or self._ready.done():
-            return False
-        self._ready.set_exception(ProviderError(problem, cause="busy"))
-        return True
+            await _first_of(self._stop.wait(), self._sleep(wait_s))
 
     async def _run(self) -> str:
         """One life of the client; returns what ended it."""
-        name, tail = self.server.name, ErrorTail()
+        name, tail = self.server.name, _ErrorTail()
         self._ended = ended = asyncio.Event()
         problem = f"The MCP server {name!r} ended."
         try:
             expanded = self.server.expanded(self._environment)
             folder = self._root / (expanded.cwd or "")
             expanded = replace(expanded, cwd=str(folder))
-            transport = opened(
+            transport = _opened(
                 expanded, tail=tail, time_limit_s=self.call_limit_s, on_end=ended.set
             )
             client = Client(
@@ -313,7 +297,7 @@ class McpConnection:
                 if self._changed.is_set():
                     self._changed.clear()
                     await self._on_change()
-                await _first_of(self._stop, ended, self._changed)
+                await _first_of(self._stop.wait(), ended.wait(), self._changed.wait())
         finally:
             # At once: to close a client takes seconds when its process does not end.
             self._disconnected()
@@ -337,18 +321,14 @@ class McpConnection:
         return types.ListRootsResult(roots=[types.Root(uri=uri, name=self._root.name)])
 
 
-async def _first_of(*events: asyncio.Event) -> None:
-    waits = [asyncio.ensure_future(event.wait()) for event in events]
+async def _first_of(*awaited: Awaitable[object]) -> None:
+    waits = [asyncio.ensure_future(one) for one in awaited]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for wait in waits:
             wait.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
-
-
-async def _awaited(awaitable: Awaitable[None]) -> None:
-    await awaitable
 
 
 def _first(error: BaseException) -> str:
@@ -360,3 +340,86 @@ def _first(error: BaseException) -> str:
 
 def _shown(text: str) -> str:
     return shorten(" ".join(clean(text).split()), limit=_MAX_PROBLEM_CHARS)
+
+
+# -- How a server is reached: a child process, streamable HTTP, or SSE -----------------------------
+
+
+class _ErrorTail:
+    """The end of what a process writes to its standard error. Reads it all, so that no server
+    stops because nobody listens."""
+
+    def __init__(self) -> None:
+        read_end, write_end = os.pipe()
+        self._chunks: deque[bytes] = deque(maxlen=8)
+        self.file = os.fdopen(write_end, "w")
+        self._thread = threading.Thread(target=self._drain, args=(read_end,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Close our end; the thread ends with the last process that holds the other."""
+        with suppress(OSError):
+            self.file.close()
+
+    @property
+    def last_lines(self) -> str:
+        """The last few lines."""
+        text = b"".join(self._chunks).decode("utf-8", "replace")[-_TAIL_CHARS:]
+        return "\n".join([line for line in text.splitlines() if line.strip()][-3:])
+
+    def _drain(self, read_end: int) -> None:
+        with suppress(OSError), os.fdopen(read_end, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(4_096):
+                self._chunks.append(chunk)
+
+
+@asynccontextmanager
+async def _opened(
+    server: McpServer, *, tail: _ErrorTail, time_limit_s: float, on_end: Callable[[], None]
+) -> AsyncGenerator[Any]:
+    """The streams of a server; `on_end` is called when it closes them."""
+    async with (
+        _http_client(server, time_limit_s) as http,
+        _streams(server, tail, http) as (read, write),
+    ):
+        ours, theirs = anyio.create_memory_object_stream[Any](0)
+
+        async def forward() -> None:
+            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                async with ours:
+                    async for message in read:
+                        await ours.send(message)
+            on_end()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(forward)
+            try:
+                yield theirs, write
+            finally:
+                group.cancel_scope.cancel()
+
+
+def _streams(
+    server: McpServer, tail: _ErrorTail, http: httpx2.AsyncClient
+) -> AbstractAsyncContextManager[Any]:
+    if server.transport == "stdio":
+        parameters = StdioServerParameters(
+            command=server.command,
+            args=list(server.args),
+            env=dict(server.env),
+            cwd=server.cwd,
+            encoding_error_handler="replace",
+        )
+        return stdio_client(parameters, errlog=tail.file)
+    if server.transport == "sse":
+        return sse_client(server.url, headers=dict(server.headers))
+    return streamable_http_client(server.url, http_client=http)
+
+
+def _http_client(server: McpServer, time_limit_s: float) -> httpx2.AsyncClient:
+    """Headers are sent to this server only: redirects elsewhere are refused by the SDK."""
+    return httpx2.AsyncClient(
+        headers=dict(server.headers),
+        timeout=httpx2.Timeout(30.0, read=time_limit_s + 30.0),
+        follow_redirects=False,
+    )

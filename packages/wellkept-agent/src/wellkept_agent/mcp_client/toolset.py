@@ -7,27 +7,39 @@ it says so, and go when it is given up. Prompts are kept for skills (`prompts` m
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import mcp_types as types
+
+from wellkept.core.chat.messages import ImagePart
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, WellkeptError
 from wellkept.core.ports.skills import PromptArgument, PromptDefinition
 from wellkept.core.records import record
-from wellkept.core.text import strip_invisible
+from wellkept.core.session.events import ToolKind
+from wellkept.core.text import clean, shorten, strip_invisible
 from wellkept_agent.mcp_client.connection import McpConnection, ServerState
-from wellkept_agent.mcp_client.results import prompt_text
-from wellkept_agent.mcp_client.settings import McpSettings
-from wellkept_agent.mcp_client.tools import McpTool, is_usable
+from wellkept_agent.permissions import PermissionRequest
+from wellkept_agent.settings import McpSettings
+from wellkept_agent.tools.base import ToolOutput
+from wellkept_agent.tools.schemas import sanitised
 
 if TYPE_CHECKING:
-    import mcp_types as types
-
     from wellkept_agent.mcp_client.config import McpServer
-    from wellkept_agent.tools.registry import ToolRegistry
+    from wellkept_agent.tools.registry import ToolContext, ToolRegistry
 
 Report = Callable[[str, str], None]
 _MAX_PROMPTS = 200
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,127}")
+_MAX_DESCRIPTION_CHARS = 2_000
+_MAX_SCHEMA_CHARS = 20_000
+_MAX_SHOWN_CHARS = 4_000
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_MAX_IMAGE_CHARS = 7_000_000
+_MAX_IMAGES = 8
 
 
 @record(kw_only=True)
@@ -162,7 +174,7 @@ class McpToolset:
 
     def _usable(self, name: str, tools: Sequence[types.Tool]) -> list[types.Tool]:
         """Tools with names that can be used, at most so many."""
-        usable = [tool for tool in tools if is_usable(tool.name)]
+        usable = [tool for tool in tools if _NAME.fullmatch(tool.name)]
         if len(usable) < len(tools):
             self._report(f"mcp:{name}", f"{len(tools) - len(usable)} tools have unusable names.")
         if len(usable) > self._settings.max_tools:
@@ -189,3 +201,118 @@ def _prompt(server: str, prompt: types.Prompt) -> PromptDefinition:
 
 def _ignore(_source: str, _problem: str) -> None:
     pass
+
+
+# -- A tool of a server as one of the agent's: what a server says of it is not trusted -------------
+
+
+class McpTool:
+    """One tool of one server."""
+
+    kind = ToolKind.MCP
+    is_long_running = True
+    """The connection has a time limit of its own."""
+
+    def __init__(self, connection: McpConnection, tool: types.Tool, *, max_chars: int) -> None:
+        self._connection = connection
+        self._own_name = tool.name
+        self._max_chars = max_chars
+        self.name = f"mcp:{connection.server.name}:{tool.name}"
+        text = strip_invisible(tool.description or tool.title or tool.name).strip()
+        self.description = shorten(text or tool.name, limit=_MAX_DESCRIPTION_CHARS)
+        self.parameters: Mapping[str, object] = _parameters(tool)
+        hints = tool.annotations
+        self.read_only = bool(hints is not None and hints.read_only_hint)
+
+    def wants(
+        self,
+        context: ToolContext,
+        arguments: Mapping[str, object],
+    ) -> PermissionRequest | None:
+        """What the person is asked."""
+        server = self._connection.server
+        shown = json.dumps(dict(arguments), ensure_ascii=False, indent=1, default=str)
+        return PermissionRequest(
+            tool=self.name,
+            arguments=shorten(shown, limit=_MAX_SHOWN_CHARS),
+            reason=f"call {self._own_name} of the MCP server {server.name}",
+            rule=self.name,
+        )
+
+    async def execute(
+        self,
+        context: ToolContext,
+        arguments: Mapping[str, object],
+    ) -> ToolOutput:
+        """Call the tool on its server."""
+        result = await self._connection.call(self._own_name, arguments)
+        return tool_output(result, max_chars=self._max_chars)
+
+
+def _parameters(tool: types.Tool) -> Mapping[str, object]:
+    """A plain schema; one of unreasonable size is not told to the model."""
+    schema = sanitised(tool.input_schema)
+    try:
+        size = len(json.dumps(schema))
+    except (TypeError, ValueError, RecursionError):
+        size = _MAX_SCHEMA_CHARS + 1
+    return schema if size <= _MAX_SCHEMA_CHARS else {"type": "object", "properties": {}}
+
+
+# -- What a tool or prompt gives back, as text and pictures of bounded size ------------------------
+
+
+def tool_output(result: types.CallToolResult, *, max_chars: int) -> ToolOutput:
+    """A result for the model; pictures that models take stay pictures."""
+    texts: list[str] = []
+    images: list[ImagePart] = []
+    for block in result.content:
+        if isinstance(block, types.ImageContent) and _fits(block, images):
+            images.append(ImagePart(block.data, block.mime_type))
+        else:
+            texts.append(_text(block))
+    if not any(texts) and result.structured_content is not None:
+        texts = [json.dumps(result.structured_content, ensure_ascii=False, default=str)]
+    content = bounded("\n".join(texts), max_chars)
+    if not content.strip():
+        content = "[image]" if images else "[no output]"
+    return ToolOutput(content=content, is_error=bool(result.is_error), images=tuple(images))
+
+
+def prompt_text(result: types.GetPromptResult, *, max_chars: int) -> str:
+    """A prompt as one text; turns of the other side are marked."""
+    parts: list[str] = []
+    for message in result.messages:
+        text = _text(message.content)
+        parts.append(f"[assistant]\n{text}" if message.role == "assistant" else text)
+    return bounded("\n\n".join(parts), max_chars)
+
+
+def bounded(text: str, limit: int) -> str:
+    """Text that can be stored and is not longer than the limit; the middle is left out."""
+    text = clean(text)
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[{len(text) - limit:,} characters left out]\n{text[-half:]}"
+
+
+def _fits(block: types.ImageContent, images: Sequence[ImagePart]) -> bool:
+    is_small = len(block.data) <= _MAX_IMAGE_CHARS and len(images) < _MAX_IMAGES
+    return block.mime_type in _IMAGES and is_small
+
+
+def _text(block: Any) -> str:
+    match block:
+        case types.TextContent(text=text):
+            return text
+        case types.ImageContent(mime_type=kind) | types.AudioContent(mime_type=kind):
+            return f"[{kind}, {len(block.data):,} characters; not shown]"
+        case types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, text=text)):
+            return f"[{uri}]\n{text}"
+        case types.EmbeddedResource(resource=resource):
+            return f"[{resource.uri}: not text]"
+        case types.ResourceLink(uri=uri, name=name, description=description):
+            return " ".join(filter(None, [f"[{name}: {uri}]", description]))
+        case _:
+            return f"[{type(block).__name__}]"

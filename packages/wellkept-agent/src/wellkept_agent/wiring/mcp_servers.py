@@ -17,7 +17,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.settings import paths
 from wellkept.skills.hooks.trust import TrustFile
 from wellkept_agent.mcp_client.config import McpServer, read_servers
-from wellkept_agent.mcp_client.settings import McpSettings
+from wellkept_agent.settings import McpSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -76,7 +76,7 @@ AREAS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "tools": ("wellkept_agent.settings:ToolSettings",),
         "plan_mode": ("wellkept_agent.plan_mode:PlanModeSettings",),
         "thinking": ("wellkept_agent.thinking:ThinkingSettings",),
-        "mcp": ("wellkept_agent.mcp_client.settings:McpSettings",),
+        "mcp": ("wellkept_agent.settings:McpSettings",),
         "compaction": ("wellkept_agent.settings:CompactionSettings",),
         "session_memory": ("wellkept_agent.session_memory:SessionMemorySettings",),
     }
