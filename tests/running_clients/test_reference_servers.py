@@ -18,9 +18,9 @@ from tests.running_clients.starting import ROOT
 from wellkept.core.records import replace
 from wellkept_agent import ToolContext, ToolOutput
 from wellkept_agent.mcp_client.config import McpServer
-from wellkept_agent.settings import McpSettings
 from wellkept_agent.mcp_client.toolset import McpToolset
-from wellkept_agent.tools.registry import ToolRegistry
+from wellkept_agent.settings import McpSettings
+from wellkept_agent.tools.base import ToolRegistry
 
 _BIN = ROOT / "mcp-servers/node_modules/.bin"
 EVERYTHING = McpServer(

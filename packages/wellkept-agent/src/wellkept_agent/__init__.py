@@ -25,8 +25,7 @@ from wellkept_agent.hooks import Capability, HookContext, HookPoint, SessionSumm
 from wellkept_agent.permissions import Decision, PermissionMode, PermissionRequest, Person, Question
 from wellkept_agent.session import AgentSession, RunResult
 from wellkept_agent.settings import LoopSettings
-from wellkept_agent.tools.base import Tool, ToolOutput, TypedTool, tool
-from wellkept_agent.tools.registry import ToolContext
+from wellkept_agent.tools.base import Tool, ToolContext, ToolOutput, TypedTool, tool
 
 __all__ = [
     "Agent",

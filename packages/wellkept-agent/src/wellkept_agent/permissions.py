@@ -20,8 +20,7 @@ from wellkept.text.shell import permission_rules as shell_rules
 from wellkept_agent.tools.base import FunctionTool
 
 if TYPE_CHECKING:
-    from wellkept_agent.tools.base import Tool
-    from wellkept_agent.tools.registry import ToolContext
+    from wellkept_agent.tools.base import Tool, ToolContext
 
 
 # -- The person in front of an agent, as it sees them: permissions, questions, plans --------------

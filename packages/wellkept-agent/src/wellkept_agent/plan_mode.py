@@ -18,8 +18,7 @@ from wellkept_agent.control import RunEnd
 from wellkept_agent.events import PlanModeEntered, PlanModeExited
 from wellkept_agent.hooks import Capability
 from wellkept_agent.permissions import PermissionMode, Unattended
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, failure
-from wellkept_agent.tools.registry import ToolContext
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool, failure
 
 if TYPE_CHECKING:
     from wellkept.core.chat.messages import ModelRequest

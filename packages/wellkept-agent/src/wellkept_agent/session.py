@@ -37,8 +37,8 @@ from wellkept_agent.file_cache import FileCache
 from wellkept_agent.hooks import Capability, HookContext, Hooks, SessionSummary, register
 from wellkept_agent.permissions import PermissionMode, Permissions, Person, Unattended
 from wellkept_agent.settings import LoopSettings
+from wellkept_agent.tools.base import ToolRegistry
 from wellkept_agent.tools.files.file_text import ReadLog
-from wellkept_agent.tools.registry import ToolRegistry
 from wellkept_agent.tools.shell.process import ShellJobs
 
 if TYPE_CHECKING:

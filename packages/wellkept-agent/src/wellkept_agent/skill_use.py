@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from wellkept.skills.selection.select import SkillChoice
     from wellkept_agent.hooks import HookContext, SessionSummary
     from wellkept_agent.session import AgentSession, RunResult
-    from wellkept_agent.tools.registry import ToolContext
+    from wellkept_agent.tools.base import ToolContext
 
 
 # -- The skills of an open project, as the loop uses them: one pipeline with the slash commands ---

@@ -25,15 +25,21 @@ from wellkept.core.text import clean, shorten
 from wellkept_agent import events
 from wellkept_agent.control import RunEnd, RunStopped
 from wellkept_agent.hooks import Capability
-from wellkept_agent.tools.base import Arguments, ToolOutput, described, failure, misfit, not_run
-from wellkept_agent.tools.registry import ToolContext
+from wellkept_agent.tools.base import (
+    Arguments,
+    ToolContext,
+    ToolOutput,
+    described,
+    failure,
+    misfit,
+    not_run,
+)
 from wellkept_agent.tools.schemas import sanitised
 
 if TYPE_CHECKING:
     from wellkept_agent.hooks import HookContext
     from wellkept_agent.session import AgentSession
-    from wellkept_agent.tools.base import Tool
-    from wellkept_agent.tools.registry import ToolContext
+    from wellkept_agent.tools.base import Tool, ToolContext
 
 
 # -- Typed results: an agent with an `output_type` gives its answer by calling one more tool ------

@@ -29,7 +29,7 @@ from wellkept_agent.mcp_client.connection import ServerState
 from wellkept_agent.mcp_client.toolset import McpTool, McpToolset
 from wellkept_agent.permissions import Unattended
 from wellkept_agent.settings import McpSettings
-from wellkept_agent.tools.registry import ToolRegistry
+from wellkept_agent.tools.base import ToolRegistry
 
 pytestmark = pytest.mark.feature("G3")
 

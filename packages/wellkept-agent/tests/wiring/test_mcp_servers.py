@@ -17,8 +17,8 @@ from wellkept.core.records import replace
 from wellkept.testing.scripted_model import call, calls
 from wellkept_agent import Decision, PermissionRequest
 from wellkept_agent.events import ProblemReported
+from wellkept_agent.mcp_client.capability import ProjectServerTrust, known_servers
 from wellkept_agent.permissions import Unattended
-from wellkept_agent.wiring.mcp_servers import ProjectServerTrust, known_servers
 
 pytestmark = pytest.mark.feature("G3")
 

@@ -29,7 +29,7 @@ from wellkept_agent.tools.schemas import sanitised
 
 if TYPE_CHECKING:
     from wellkept_agent.mcp_client.config import McpServer
-    from wellkept_agent.tools.registry import ToolContext, ToolRegistry
+    from wellkept_agent.tools.base import ToolContext, ToolRegistry
 
 Report = Callable[[str, str], None]
 _MAX_PROMPTS = 200

@@ -12,8 +12,7 @@ from pydantic import Field
 from wellkept.core.records import record
 from wellkept.core.text import counted
 from wellkept_agent.permissions import PermissionRequest
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool
-from wellkept_agent.tools.registry import ToolContext
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool
 
 
 class MemoryCategory(StrEnum):

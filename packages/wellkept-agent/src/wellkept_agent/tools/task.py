@@ -16,8 +16,7 @@ from wellkept.core.session.events import ToolKind
 from wellkept_agent.control import RunEnd
 from wellkept_agent.permissions import PermissionMode
 from wellkept_agent.plan_mode import PlanModeSettings
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool
-from wellkept_agent.tools.registry import ToolContext
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool
 
 if TYPE_CHECKING:
     from wellkept_agent.session import AgentSession

@@ -14,8 +14,7 @@ from wellkept.core.text import counted
 from wellkept_agent.control import RunEnd
 from wellkept_agent.events import TodosChanged
 from wellkept_agent.permissions import Option, Question
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool
-from wellkept_agent.tools.registry import ToolContext
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool
 
 STATE_KEY = "session:todos"
 _MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑"}

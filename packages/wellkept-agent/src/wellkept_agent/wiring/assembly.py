@@ -27,16 +27,15 @@ from wellkept_agent.budgets import PromptBudgets
 from wellkept_agent.counters import Counters, CountUsage
 from wellkept_agent.hooks import Capability
 from wellkept_agent.learning import FOLDER_NAME, state_folder
+from wellkept_agent.mcp_client.capability import server_capability
 from wellkept_agent.permissions import PermissionMode
 from wellkept_agent.plan_mode import PlanMode, PlanModeSettings
 from wellkept_agent.settings import FeatureFlags, LoopSettings, ToolSettings
 from wellkept_agent.skill_use import SessionSkills
 from wellkept_agent.thinking import Thinking, ThinkingSettings
-from wellkept_agent.tools.base import tool
+from wellkept_agent.tools.base import ToolContext, tool
 from wellkept_agent.tools.default import default_tools
 from wellkept_agent.tools.memory import MemoryCategory, RecalledMemory
-from wellkept_agent.tools.registry import ToolContext
-from wellkept_agent.wiring.mcp_servers import server_capability
 from wellkept_agent.wiring.settings import AgentSettings, ModelChoice, open_named_model
 
 if TYPE_CHECKING:
@@ -377,8 +376,7 @@ def _memory(
     from wellkept.context.moment import ContextLimits
     from wellkept_agent.learning import AgentSpool, Learning
     from wellkept_agent.observer_feed import ObserverFeed
-    from wellkept_agent.recall import Recall
-    from wellkept_agent.wiring.task_context import TaskContext, WorkSituation
+    from wellkept_agent.recall import Recall, TaskContext, WorkSituation
 
     flags = settings.read(FeatureFlags)
     budgets = PromptBudgets().for_model(model.info)

@@ -17,7 +17,7 @@ from wellkept.core.session.events import Edit as EditRecord
 from wellkept.core.session.events import ToolKind
 from wellkept.core.text import counted
 from wellkept_agent.permissions import PermissionRequest
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, checked
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool, checked
 from wellkept_agent.tools.files.file_text import (
     FileText,
     diff,
@@ -26,10 +26,9 @@ from wellkept_agent.tools.files.file_text import (
     save,
     text_to_change,
 )
-from wellkept_agent.tools.registry import ToolContext
 
 if TYPE_CHECKING:
-    from wellkept_agent.tools.registry import ToolContext
+    from wellkept_agent.tools.base import ToolContext
 
 
 # -- The request to change a file, with what needs a yes even where edits are accepted ------------

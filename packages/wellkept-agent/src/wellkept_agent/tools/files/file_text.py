@@ -22,7 +22,7 @@ from wellkept.skills.documents.atomic_write import write_atomically, write_new
 from wellkept.text.secrets.redaction import redact
 
 if TYPE_CHECKING:
-    from wellkept_agent.tools.registry import ToolContext
+    from wellkept_agent.tools.base import ToolContext
 
 
 MAX_EDITED_BYTES: Final = 20_000_000

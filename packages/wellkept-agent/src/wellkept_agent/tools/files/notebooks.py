@@ -18,7 +18,7 @@ from wellkept.core.records import record
 from wellkept.core.session.events import Edit as EditRecord
 from wellkept.core.session.events import ToolKind
 from wellkept_agent.permissions import PermissionRequest
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, checked
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool, checked
 from wellkept_agent.tools.files.edit import edit_request
 from wellkept_agent.tools.files.file_text import (
     FileText,
@@ -27,7 +27,6 @@ from wellkept_agent.tools.files.file_text import (
     save,
     text_to_change,
 )
-from wellkept_agent.tools.registry import ToolContext
 
 _MAX_OUTPUT_CHARS: Final = 5_000
 _TEXT_KINDS: Final = ("text/plain", "text/markdown", "application/json")

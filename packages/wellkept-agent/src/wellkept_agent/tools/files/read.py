@@ -18,7 +18,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.core.session.events import ToolKind
 from wellkept_agent.settings import ToolSettings
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, failure
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool, failure
 from wellkept_agent.tools.files.file_text import (
     FileStamp,
     PastRead,
@@ -29,7 +29,6 @@ from wellkept_agent.tools.files.file_text import (
     is_unchanged,
 )
 from wellkept_agent.tools.files.notebooks import notebook_text
-from wellkept_agent.tools.registry import ToolContext
 from wellkept_agent.tools.scripts import run_script
 
 # -- Text of PDF pages. Runs in a process of its own: a broken file must not hold the session -----

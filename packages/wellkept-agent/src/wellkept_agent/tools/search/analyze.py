@@ -14,8 +14,7 @@ from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.graph import Neighbours, Node, NodeKind, SourceFile
 from wellkept.core.session.events import ToolKind
 from wellkept.core.text import counted, shorten
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, failure
-from wellkept_agent.tools.registry import ToolContext
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool, failure
 
 _MOST_SYMBOLS: Final = 80
 _MOST_FILES: Final = 15

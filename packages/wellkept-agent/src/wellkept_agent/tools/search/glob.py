@@ -16,9 +16,8 @@ from wellkept.core.text import counted
 from wellkept.graph.index.source_files import ListedFile, list_files
 from wellkept.skills.globs import MAX_GLOB_CHARS, path_matcher
 from wellkept_agent.settings import ToolSettings
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool
 from wellkept_agent.tools.files.file_text import file_problem
-from wellkept_agent.tools.registry import ToolContext
 
 # -- The files that Glob and Grep look at: those of the project that no ignore file excludes ------
 

@@ -23,8 +23,7 @@ from wellkept.core.records import record
 from wellkept.core.session.events import ToolKind
 from wellkept.graph.index.source_files import ListedFile, stat_file
 from wellkept_agent.settings import ToolSettings
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, failure
-from wellkept_agent.tools.registry import ToolContext
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool, failure
 from wellkept_agent.tools.search.glob import files_below, path_filter
 
 # -- Searching files for a regular expression: with ripgrep when it is there, else in Python ------

@@ -22,8 +22,7 @@ from wellkept.text.shell.permission_rules import rule_for
 from wellkept_agent.events import ToolProgress
 from wellkept_agent.permissions import PermissionRequest
 from wellkept_agent.settings import ToolSettings
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, failure
-from wellkept_agent.tools.registry import ToolContext
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool, failure
 from wellkept_agent.tools.shell.process import ShellProcess
 
 _LEFTOVERS = (

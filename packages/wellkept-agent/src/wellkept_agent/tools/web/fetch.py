@@ -18,9 +18,8 @@ from wellkept.core.session.events import ToolKind
 from wellkept.core.text import content_words, shorten, strip_invisible
 from wellkept_agent.permissions import PermissionRequest
 from wellkept_agent.settings import ToolSettings
-from wellkept_agent.tools.base import Arguments, ToolOutput, TypedTool, failure
+from wellkept_agent.tools.base import Arguments, ToolContext, ToolOutput, TypedTool, failure
 from wellkept_agent.tools.files.read import read_pdf
-from wellkept_agent.tools.registry import ToolContext
 from wellkept_agent.tools.scripts import run_script
 from wellkept_agent.tools.web.client import PublicWeb, WebClient, WebPage, parse_url, shown_url
 
