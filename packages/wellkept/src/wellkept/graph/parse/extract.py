@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from wellkept.core.graph import NodeKind
@@ -108,6 +108,7 @@ class _Reader:
         self._symbols: list[Symbol] = []
         self._nested: list[Binding] = []
         self._returned: list[Binding] = []
+        self._variables: list[tuple[Node, str, str]] | None = None
 
     def facts(self, root: Node) -> FileFacts:
         """All facts. Later parts need earlier ones."""
@@ -287,44 +288,54 @@ class _Reader:
     def _calls(self, names: ExportedNames) -> list[CallFact]:
         """Each callee once per caller, at its first call; then the names that are handed on."""
         found: dict[tuple[int, str], Node] = {}
-        calls = [(node, self._reader.dotted(node)) for node in self._in_order("call")]
+        dotted, enclosing = self._reader.dotted, self._enclosing
+        calls = [(node, dotted(node)) for node in self._in_order("call")]
         bound = self._bound_methods({callee for _, callee in calls})
         for node, written in calls:
-            callee = written
-            if bound and "." not in written:
-                callee = bound.get((self._scope(node.start_byte), written), written)
-            if callee:
-                frame = self._enclosing(node.start_byte)
+            if written:
+                frame = enclosing(node.start_byte)
+                callee = written
+                if bound and "." not in written:
+                    scope = frame.qualname if frame is not None else ""
+                    callee = bound.get((scope, written), written)
                 found.setdefault((frame.symbol if frame is not None else -1, callee), node)
         for node, written in self._handed(names):
-            frame = self._enclosing(node.start_byte)
+            frame = enclosing(node.start_byte)
             caller = frame.symbol if frame is not None else -1
             if (caller, written) not in found:
                 found.setdefault((caller, HANDED + written), node)
         return [
             CallFact(caller, callee, node.start_point.row + 1)
-            for (caller, callee), node in sorted(found.items(), key=itemgetter(0))
+            for (caller, callee), node in found.items()
         ]
+
+    def _bound(self) -> list[tuple[Node, str, str]]:
+        """The variables in text order, each with its name and type; read once."""
+        if self._variables is None:
+            read = self._reader.variable
+            self._variables = [(node, *read(node)) for node in self._in_order("bind")]
+        return self._variables
 
     def _handed(self, names: ExportedNames) -> Iterator[tuple[Node, str]]:
         """Names handed on that may be functions: known here, or of a variable whose type may be."""
         nodes = self._captures.get("handed", ())
         if not nodes:
             return
-        variables = {self._reader.variable(node)[0] for node in self._captures.get("bind", ())}
+        variables = {name for _, name, _ in self._bound()}
         owners = variables | self._language.self_names | names.imported.keys()
         functions = {
             name for name, kind in names.symbols.items() if kind is NodeKind.FUNCTION
         } | names.imported.keys()
         everywhere = self._language.implicit_scope
-        known = [
-            node
-            for node in nodes
-            if (head := _head(self._source, node.start_byte)) in owners
-            or head in functions
-            or everywhere
-        ]
-        for node in sorted(known, key=_START):
+        if not everywhere:  # most names are of neither: look at the text before anything else
+            source, head_at = self._source, _NAME.match
+            heads = {name.encode("utf-8", "replace") for name in owners | functions}
+            nodes = [
+                node
+                for node in nodes
+                if (head := head_at(source, node.start_byte)) is not None and head[0] in heads
+            ]
+        for node in sorted(nodes, key=_START):
             written = self._reader.dotted(node)
             head, _, member = written.partition(".")
             if head in owners if member else (head in functions or everywhere):
@@ -348,8 +359,7 @@ class _Reader:
         if not found:
             return {}
         names = {name for _, name in found}
-        for node in self._captures.get("bind", ()):
-            name = self._reader.variable(node)[0]
+        for node, name, _ in self._bound():
             if name in names:
                 counts[(self._scope(node.start_byte), name)] += 1
         # Of a name that is bound to several values, only the method's name is known.
@@ -368,8 +378,7 @@ class _Reader:
         locals_ = [b for b in self._nested if b.name in shadowed]
         attributes = self._returned
         types: dict[tuple[str, str], str] = {}
-        for node in self._in_order("bind"):
-            name, type_ = self._reader.variable(node)
+        for node, name, type_ in self._bound():
             scope = self._scope(node.start_byte)
             head, _, attribute = name.partition(".")
             inside = names.symbols.get(scope) in (NodeKind.CLASS, NodeKind.INTERFACE)
@@ -407,9 +416,3 @@ class _Reader:
         """Whether a constructor parameter is also a field."""
         modifiers = self._language.promotion_modifiers
         return bool(modifiers) and any(child.type in modifiers for child in parameter.children[:3])
-
-
-def _head(source: bytes, start: int) -> str:
-    """The name that begins at a position."""
-    found = _NAME.match(source, start)
-    return found[0].decode("utf-8", "replace") if found else ""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from wellkept.core.graph import NodeKind
 
+_KINDS = {kind.value: kind for kind in NodeKind}
 STAR = "*"
 UNKNOWN = "?"
 """Start of a dotted name whose receiver is an expression: `?.close`."""
@@ -175,37 +176,31 @@ class FileFacts:
 
 def names_to_bytes(names: ExportedNames) -> bytes:
     """Serialise names; equal bytes mean equal names."""
-    value = [
-        names.package,
-        [[qualname, kind.value] for qualname, kind in names.symbols.items()],
-        [[i.module, i.names, i.alias, i.form] for i in names.imports],
-        names.bases,
-        names.attributes,
-        names.exports,
-    ]
-    return _packed(value)
+    imports = [item[:4] for item in names.imports]  # without their lines
+    symbols = [*names.symbols.items()]
+    return _packed((names.package, symbols, imports, names.bases, names.attributes, names.exports))
 
 
 def names_from_bytes(data: bytes) -> ExportedNames:
     """Deserialise names."""
     package, symbols, imports, bases, attributes, exports = _unpacked(data)
     return ExportedNames(
-        package=package,
-        symbols={qualname: NodeKind(kind) for qualname, kind in symbols},
-        imports=tuple(
+        package,
+        {qualname: _KINDS[kind] for qualname, kind in symbols},
+        tuple(
             Import(module, tuple((a, b) for a, b in pairs), alias, form)
             for module, pairs, alias, form in imports
         ),
-        bases=tuple(Base(*row) for row in bases),
-        attributes=tuple(Binding(*row) for row in attributes),
-        exports=tuple((outer, inner) for outer, inner in exports),
+        tuple(map(Base._make, bases)),
+        tuple(map(Binding._make, attributes)),
+        tuple((outer, inner) for outer, inner in exports),
     )
 
 
 def uses_to_bytes(facts: FileFacts) -> bytes:
     """Serialise what only the file's own edges need. Names are stored separately."""
     callers = [symbol.qualname for symbol in facts.symbols]
-    return _packed([callers, facts.calls, facts.bindings, facts.import_lines])
+    return _packed((callers, facts.calls, facts.bindings, facts.import_lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +221,7 @@ def uses_from_bytes(data: bytes) -> FileUses:
         before = types.setdefault((scope, name), type_)
         if before != type_:  # keep all: they may resolve to the same class
             types[(scope, name)] = f"{before}|{type_}" if before and type_ else ""
-    return FileUses(tuple(callers), tuple(CallFact(*row) for row in calls), types, tuple(lines))
+    return FileUses(tuple(callers), tuple(map(CallFact._make, calls)), types, tuple(lines))
 
 
 def _packed(value: object) -> bytes:

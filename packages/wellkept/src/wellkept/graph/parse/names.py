@@ -38,6 +38,7 @@ _BUILTIN_TYPES = frozenset(
 )
 """Types without members in the source tree."""
 _MAX_NAME, _MAX_TYPE = 300, 200
+_USUAL_FIELDS = ("name", ["type"])
 
 
 class NameReader:
@@ -47,6 +48,10 @@ class NameReader:
         self._source = source
         self._language = language
         self._call_fields = language.call_fields
+        self._binding_fields = {
+            kind: (name, types.split("|"))
+            for kind, (name, types) in language.binding_fields.items()
+        }
         self._dotted: dict[bytes, str] = {}
 
     def text(self, node: Node) -> str:
@@ -80,14 +85,14 @@ class NameReader:
 
     def variable(self, node: Node) -> tuple[str, str]:
         """The name of a variable, and its type as written or the call that created it."""
-        name_field, type_fields = self._language.binding_fields.get(node.type, ("name", "type"))
+        name_field, type_fields = self._binding_fields.get(node.type, _USUAL_FIELDS)
         holder = _child(node, name_field)
         if holder is None:
             return "", ""
         if holder.type == "expression_list":  # of several variables, the first
             holder = holder.named_child(0) or holder
         type_ = ""
-        for type_field in type_fields.split("|"):
+        for type_field in type_fields:
             type_node = _child(node, type_field)
             if type_node is not None:
                 type_ = self.type(type_node)
@@ -135,7 +140,7 @@ class NameReader:
 
 def _child(node: Node, name: str) -> Node | None:
     """A child by field name or number; -1 is the last."""
-    if name.lstrip("-").isdigit():
+    if name[-1] in "0123456789":
         index = int(name)
         return node.named_child(index if index >= 0 else node.named_child_count + index)
     return node.child_by_field_name(name)

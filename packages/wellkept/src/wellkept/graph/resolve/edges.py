@@ -6,7 +6,7 @@ duplicate edge keeps the higher confidence and the first line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from posixpath import commonprefix, dirname
 
 from wellkept.core.graph import SYMBOL_MARK, Edge, EdgeKind, NodeKind
@@ -31,9 +31,6 @@ _BY_TEST_NAME = 0.8
 _BY_OVERRIDE = 0.4
 """A call of a method may run an override."""
 _DECLARED = frozenset({NodeKind.CLASS, NodeKind.INTERFACE})
-
-Methods = dict[str, list[tuple[str, str]]]
-"""(file, class) of methods, by name."""
 
 
 def node_id(target: ImportTarget) -> str:
@@ -176,14 +173,16 @@ class EdgeBuilder:
         cache: dict[tuple[str, str], ResolvedName | None] = {}
         for caller, callee, line in uses.calls:
             scope = uses.callers[caller] if caller >= 0 else ""
-            handed = callee.startswith(HANDED)
-            parts = callee.removeprefix(HANDED).split(".")
+            handed = callee[0] == HANDED
+            name = callee[1:] if handed else callee
+            head, _, rest = name.partition(".")
             resolved = None
-            if parts[0] != UNKNOWN and (known is None or parts[0] in known):
+            if head != UNKNOWN and (known is None or head in known):
                 # Functions of a file often call the same names: resolve each once.
-                outer = widest_scope(scope, parts[0], names, bindings, language)
+                outer = widest_scope(scope, head, names, bindings, language)
                 cache_key = (outer, callee)
                 if cache_key not in cache:
+                    parts = name.split(".")
                     cache[cache_key] = self._resolver.resolve(edge_set.path, outer, parts, bindings)
                 resolved = cache[cache_key]
             if handed:
@@ -192,8 +191,8 @@ class EdgeBuilder:
                     yield scope, callee, line, node_id(resolved.target), sure
             elif resolved is not None and resolved.target.qualname:
                 yield scope, callee, line, node_id(resolved.target), resolved.confidence
-            elif resolved is None and len(parts) > 1:
-                target = self._by_member(edge_set, parts, names)
+            elif resolved is None and rest:
+                target = self._by_member(edge_set, head, rest.rpartition(".")[2], names)
                 if target is not None:
                     yield scope, callee, line, target, _BY_MEMBER
 
@@ -215,28 +214,32 @@ class EdgeBuilder:
             | language.super_names
         )
 
-    def _by_member(self, edge_set: _EdgeSet, parts: list[str], names: ExportedNames) -> str | None:
+    def _by_member(
+        self, edge_set: _EdgeSet, head: str, name: str, names: ExportedNames
+    ) -> str | None:
         """A method of a value of unknown type, if exactly one visible class has it."""
-        name = parts[-1]
-        if name in _COMMON_METHODS or parts[0] in names.imported or name.startswith("__"):
+        if name in _COMMON_METHODS or head in names.imported or name.startswith("__"):
             return None
-        owners = edge_set.owners(name, lambda: self._visible_methods(edge_set.path, names))
-        if len(owners) != 1:
-            return None
-        path, owner = owners[0]
-        return f"{path}{SYMBOL_MARK}{owner}.{name}"
+        if edge_set.visible is None:
+            edge_set.visible = [*self._visible_methods(edge_set.path, names)]
+        owners = [
+            f"{path}{SYMBOL_MARK}{owner}.{name}"
+            for path, methods in edge_set.visible
+            for owner in methods.get(name, ())
+        ]
+        return owners[0] if len(owners) == 1 else None
 
-    def _visible_methods(self, path: str, names: ExportedNames) -> Methods:
-        """Methods of the classes in a file and its imports, by name."""
+    def _visible_methods(
+        self, path: str, names: ExportedNames
+    ) -> Iterator[tuple[str, dict[str, list[str]]]]:
+        """A file and its imports, each with its classes by method name."""
         files = {path: None}
         for index in range(len(names.imports)):
             files.update(dict.fromkeys(self._context.resolve_import(path, index).files))
-        methods: Methods = {}
         for file in files:
             seen = self._context.names(file)
-            for name, owners in (seen.members if seen is not None else {}).items():
-                methods.setdefault(name, []).extend((file, owner) for owner in owners)
-        return methods
+            if seen is not None and seen.members:
+                yield file, seen.members
 
     def _link_tested_file(self, edge_set: _EdgeSet, language: Language) -> None:
         """A test file depends on the file it is named after."""
@@ -267,7 +270,8 @@ class _EdgeSet:
     def __init__(self, path: str) -> None:
         self.path = path
         self._edges: dict[tuple[str, str, EdgeKind], tuple[float, int]] = {}
-        self._methods: Methods | None = None
+        self.visible: list[tuple[str, dict[str, list[str]]]] | None = None
+        """The files whose classes are visible, each with its classes by method name."""
 
     def add(
         self, source: str, target: str, kind: EdgeKind, confidence: float = 1.0, line: int = 0
@@ -299,12 +303,6 @@ class _EdgeSet:
         if names.exports:
             return [inner for _, inner in names.exports if inner in names.symbols]
         return [q for q in names.symbols if "." not in q and not q.startswith("_")]
-
-    def owners(self, name: str, collect: Callable[[], Methods]) -> list[tuple[str, str]]:
-        """Visible classes with a method of that name; collected once."""
-        if self._methods is None:
-            self._methods = collect()
-        return self._methods.get(name, [])
 
 
 def _shared_folders(path: str, other: str) -> int:

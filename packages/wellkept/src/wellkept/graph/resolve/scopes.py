@@ -251,7 +251,10 @@ class NameResolver:
 
     def _own_member(self, owner: ImportTarget, parts: Parts, steps: int) -> ResolvedName | None:
         qualname = f"{owner.qualname}.{parts[0]}"
-        for path in (owner.path, *self._companion_files(owner.path)):
+        language = self._context.language_of(owner.path)
+        companions = language.companion_files if language is not None else None
+        files = (owner.path, *(companions(owner.path, self._context) if companions else ()))
+        for path in files:
             names = self._context.names(path)
             if names is None:
                 continue
@@ -260,19 +263,11 @@ class NameResolver:
             if len(parts) == 1:
                 continue
             type_ = names.attribute_types.get((owner.qualname, parts[0]))
-            language = self._context.language_of(path)
             if type_ is not None and language is not None:
                 location = _Location(path, names, language, NO_BINDINGS)
                 resolved = self._type(location, owner.qualname, type_, steps)
                 return resolved and self._of_type(resolved, parts[1:], steps)
         return None
-
-    def _companion_files(self, path: str) -> tuple[str, ...]:
-        """Other files that may define members of a file's classes."""
-        language = self._context.language_of(path)
-        if language is None or language.companion_files is None:
-            return ()
-        return language.companion_files(path, self._context)
 
     # -- Across files -----------------------------------------------------------------------------
 
