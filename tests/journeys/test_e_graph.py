@@ -78,10 +78,23 @@ def test_e3_impact_dependencies_flow_and_tests(shop: Installation) -> None:
 
 @pytest.mark.feature("E4")
 def test_e4_the_first_look_gives_modules_and_what_they_are(shop: Installation) -> None:
-    shop.wellkept("init", "--graph")
-    modules = {one["name"]: one for one in shop.wellkept("graph", "map", "--json").json["modules"]}
-    assert {"src", "tests", "web"} <= set(modules)
-    assert "pay" in modules["src"]["summary"]
+    def modules() -> dict[str, dict[str, str]]:
+        found = shop.wellkept("graph", "map", "--json").json["modules"]
+        return {one["name"]: one for one in found}
+
+    opened = shop.wellkept("init")
+    assert "modules" in opened.out
+    assert {"src", "tests", "web"} <= set(modules())
+    assert "pay" in modules()["src"]["summary"]
+    assert any("src/" in text for text in shop.texts("--type", "module_insight"))
+    shop.file("billing/tax.py", '"""Reckons the tax."""\n\n\ndef tax(x):\n    return x\n')
+    assert "billing" not in modules()
+    session = shop.session()
+    session.start()
+    session.prompt("Add the tax to the shop")
+    session.end()
+    shop.drain()
+    assert "tax" in modules()["billing"]["summary"]
 
 
 @pytest.mark.feature("E5")

@@ -67,6 +67,23 @@ def test_f2_the_nearer_source_wins_a_name_clash(here: Installation) -> None:
     assert "Use our words." in here.wellkept("skill", "run", "commit-message").out
 
 
+@pytest.mark.feature("F2")
+def test_f2_a_list_names_a_folder_of_this_machine(here: Installation) -> None:
+    home = Path(here.environment["HOME"])
+    text = "---\nname: {0}\ndescription: How we {0}.\n---\nDo the {0}.\n"
+    for name in ("bake", "brew"):
+        (home / "team" / name).mkdir(parents=True)
+        (home / "team" / name / "SKILL.md").write_text(text.format(name))
+    (home / ".plan-cascade").mkdir()
+    listed = {"skills": [{"path": str(home / "team"), "priority": 170}]}
+    (home / ".plan-cascade/skills.json").write_text(json.dumps(listed))
+    found = named(here)
+    assert [found[name]["priority"] for name in ("bake", "brew")] == [170, 170]
+    assert "Do the brew." in here.wellkept("skill", "run", "brew").out
+    here.file("external-skills.json", json.dumps({**listed, "skills": [{"path": "/etc"}]}))
+    assert "outside the project" in here.wellkept("skill", "list", "--json").out
+
+
 @pytest.mark.feature("F3")
 def test_f3_a_project_calls_for_a_skill_by_its_files(here: Installation) -> None:
     skill(here, "deploy-service", DEPLOY)
@@ -238,6 +255,17 @@ def test_f11_an_organisation_and_a_session_can_force_a_skill(here: Installation)
     here.wellkept("skill", "force", "deploy-service", "--session", "s-1")
     chosen = here.wellkept("skill", "detect", "Paint the fence", "--session", "s-1", "--json").json
     assert "deploy-service" in json.dumps(chosen)
+
+
+@pytest.mark.feature("F11")
+def test_f11_a_language_is_advised_only_where_it_is(here: Installation) -> None:
+    assert "go-practices" not in named(here)
+    assert "go-practices" not in here.wellkept("skill", "list", "--commands").out
+    here.file("go.mod", "module example.org/shop\n")
+    assert "go-practices" in named(here)
+    here.wellkept("skill", "disable", "go-practices")
+    (here.repository / "go.mod").unlink()
+    assert named(here)["go-practices"]["enabled"] is False
 
 
 @pytest.mark.feature("F12")

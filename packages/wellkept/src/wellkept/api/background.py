@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from wellkept.api.learning import learn_skills
+from wellkept.api.learning import learn_more
 from wellkept.core.doors import find_plugin
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
@@ -121,7 +121,7 @@ class BackgroundWorker:
     def follow_up(self, wk: Wellkept, report: DrainReport) -> None:
         """What may take long: a model sums up what is due, skills are learned, and projects are
         kept up."""
-        learn_skills(wk, summarize_and_learn(wk, report), environment=self._environment)
+        learn_more(wk, summarize_and_learn(wk, report), environment=self._environment)
         for folder in self._due_folders(wk, report.sessions):
             with self._open_in(folder) as project:
                 project.maintain_if_due()

@@ -7,12 +7,13 @@ the open one.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wellkept.core.doors import find_plugin
+from wellkept.core.errors import WellkeptError
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
 from wellkept.observe.ingest.drain import DrainReport, Translate
@@ -39,7 +40,7 @@ def drain_and_learn(
         environment=environment,
         database=wk.path,
     )
-    learned = learn_skills(wk, summarize_and_learn(wk, report), environment=environment)
+    learned = learn_more(wk, summarize_and_learn(wk, report), environment=environment)
     env = os.environ if environment is None else environment
     # What an ended session taught is shared now: perhaps nothing runs here for days.
     team: TeamPlugin | None = find_plugin("team")
@@ -48,28 +49,48 @@ def drain_and_learn(
     return learned
 
 
-def learn_skills(
+def learn_more(
     wk: Wellkept, report: DrainReport, *, environment: Mapping[str, str] | None = None
 ) -> DrainReport:
-    """Rate the skills that finished sessions used, and look for new ones. By rule, no model."""
+    """Rate the skills that finished sessions used, look for new ones, and read again what they
+    changed in the code. By rule, no model."""
     if not report.due:
         return report
     from wellkept.skills.library.learn import learn_from
 
     env = os.environ if environment is None else environment
-    learned = learn_from(
-        wk.services, report.due, skills_of=lambda session: _skills_of(wk, session, env)
-    )
-    return replace(report, problems=(*report.problems, *learned.problems))
+
+    @contextmanager
+    def skills_of(session: SessionRecord) -> Generator[Skills]:
+        with _home_of(wk, session, env) as home:
+            yield home.skills
+
+    learned = learn_from(wk.services, report.due, skills_of=skills_of)
+    problems = (*report.problems, *learned.problems, *_refreshed_graphs(wk, report.due, env))
+    return replace(report, problems=problems)
+
+
+def _refreshed_graphs(
+    wk: Wellkept, session_ids: Sequence[str], environment: Mapping[str, str]
+) -> Iterator[str]:
+    """Bring the code graph of each project up to date that has one; yields what went wrong."""
+    found = map(wk.engine.store.get_session, session_ids)
+    for session in {one.project: one for one in found if one is not None}.values():
+        try:
+            with _home_of(wk, session, environment) as home:
+                if home.code_graph.is_built and not home.services.read_only:
+                    home.code_graph.build()
+        except WellkeptError as error:
+            yield f"The code graph of {session.project} was not refreshed: {error.message}"
 
 
 @contextmanager
-def _skills_of(
+def _home_of(
     wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]
-) -> Generator[Skills]:
-    """The skills of the project that a session belongs to, in the same store."""
+) -> Generator[Wellkept]:
+    """The project that a session belongs to, in the same store."""
     if session.project == wk.project:
-        yield wk.skills
+        yield wk
         return
     from wellkept.api.wellkept import open as open_memory
 
@@ -83,7 +104,7 @@ def _skills_of(
         clock=wk.engine.clock,
         environment=environment,
     ) as home:
-        yield home.skills
+        yield home
 
 
 def retry_events(

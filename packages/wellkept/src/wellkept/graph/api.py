@@ -395,8 +395,13 @@ class GraphApi:
     def _paths(self, files: Iterable[str]) -> list[str]:
         return list(self._services.requests.files(list(files)))
 
+    @property
+    def is_built(self) -> bool:
+        """Whether this folder has a graph."""
+        return self.path.exists() and bool(self.store.version(self.tree))
+
     def _require_built(self) -> None:
-        if not self.path.exists() or not self.store.version(self.tree):
+        if not self.is_built:
             raise self._not_built()
 
     def _not_built(self) -> NotFoundError:

@@ -135,14 +135,17 @@ class Skills:
         return self._catalogue.index()
 
     def list(self, *, source: str | None = None, include_disabled: bool = True) -> list[Skill]:
-        """Skills, highest priority first; `source` is a kind such as `project`."""
+        """Skills, highest priority first; `source` is a kind such as `project`. Built-in ones for
+        another kind of project are left out."""
         if source is not None and source not in set(SkillKind):
             raise UsageError(f"Unknown source {source!r}.", hint=f"One of: {', '.join(SkillKind)}.")
+        fits = self._chooser.fits_here()
         return [
             skill
             for skill in self.index()
             if (source is None or skill.source.kind == source)
             and (include_disabled or skill.enabled)
+            and fits(skill)
         ]
 
     def get(self, name: str) -> Skill:
@@ -227,6 +230,7 @@ class Skills:
             self._services,
             index=self.index,
             own=lambda: self._own_commands(self),
+            fits=self._chooser.fits_here,
             on_use=self._used,
             forced=lambda session: {one.skill.name for one in self.forced(session)},
         )

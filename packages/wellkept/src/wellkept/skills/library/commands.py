@@ -108,12 +108,14 @@ class SkillCommands:
         *,
         index: Callable[[], SkillIndex],
         own: Callable[[], tuple[Command, ...]],
+        fits: Callable[[], Callable[[Skill], bool]],
         on_use: Callable[[str, str, str], None] = lambda _name, _session, _by: None,
         forced: Callable[[str | None], Collection[str]] = lambda _session: (),
     ) -> None:
         self._services = services
         self._index = index
         self._own = own
+        self._fits = fits
         self._on_use = on_use
         self._forced = forced
         self._lock = RunLock(services.path.parent / "skill-runs")
@@ -131,9 +133,11 @@ class SkillCommands:
 
     def list(self, *, by: str = "person") -> list[Command]:
         """The commands for the user or a model, the most used first."""
-        return most_used_first(
-            self.table.listed(_invoker(by)), self._uses(), now=self._services.clock()
-        )
+        fits = self._fits()
+        listed = [
+            one for one in self.table.listed(_invoker(by)) if one.skill is None or fits(one.skill)
+        ]
+        return most_used_first(listed, self._uses(), now=self._services.clock())
 
     def get(self, name: str, *, by: str = "person") -> Command:
         """The command with that name or alias, if this side may run it."""

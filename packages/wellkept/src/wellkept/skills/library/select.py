@@ -18,7 +18,7 @@ from wellkept.core.codec import Json
 from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError
 from wellkept.core.records import record
 from wellkept.core.session.activity import ActivityKind
-from wellkept.core.skills import InjectionPhase, SkillIndex
+from wellkept.core.skills import InjectionPhase, Skill, SkillIndex, SkillKind
 from wellkept.core.text import estimate_tokens, shorten
 from wellkept.core.types import parse_choice
 
@@ -79,6 +79,20 @@ class SkillChooser:
         wanted_phase = _phase(phase)
         found = tuple(one for one in cached.found if allows_phase(one.skill, wanted_phase))
         return Detection(found, cached.looked_at, cached.is_cut)
+
+    def fits_here(self) -> Callable[[Skill], bool]:
+        """Whether a skill is listed here: one that comes with Wellkept and has a rule, such as
+        those for a language, only where the rule applies."""
+        from wellkept.skills.selection.detection import has_rule
+
+        known = frozenset(one.skill.key for one in self._detection().found)
+
+        def fits(skill: Skill) -> bool:
+            is_general = skill.source.kind is not SkillKind.BUILTIN or not has_rule(skill)
+            # What is switched off is not detected, and must be found again.
+            return is_general or not skill.enabled or skill.key in known
+
+        return fits
 
     def select(
         self,

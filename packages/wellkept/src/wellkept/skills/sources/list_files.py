@@ -63,7 +63,7 @@ _USUAL: Final = {SkillKind.EXTERNAL: EXTERNAL_PRIORITY, SkillKind.USER: LISTED_U
 
 @record(kw_only=True)
 class _ListedSkill:
-    """One skill of a list: in a folder, or at a URL."""
+    """One skill of a list: in a folder, or at a URL. Without a name: all that are in the folder."""
 
     name: str
     source: SkillSource
@@ -158,13 +158,21 @@ class _ListReader:
         for item in skills:
             entry = _table(item)
             name = _text(entry, "name") if entry else None
-            if entry is None or name is None:
+            path = _text(entry, "path") if entry else None
+            if entry is None or not (name or path):
                 self._report("source-broken", "A skill in the list has no name.")
                 continue
-            yield from self._skill(name, entry, source, _text(entry, "path"), _text(entry, "url"))
+            yield from self._skill(name or "", entry, source, path, _text(entry, "url"))
 
     def _by_name(self, skills: dict[str, object]) -> Iterator[_ListedSkill]:
-        """`external-skills.json`: a name, a source, and a path inside that source."""
+        """`external-skills.json`: a name, a source, and a path inside that source. Of a local
+        source that no skill names, all are meant."""
+        named = {_text(entry, "source") for value in skills.values() if (entry := _table(value))}
+        for label, value in self._sources.items():
+            source = _table(value) or {}
+            if _text(source, "type") == "local" and label not in named:
+                path = _text(source, "path") or "."
+                yield from self._skill("", {}, self._source(label, source), path, None)
         for name, value in skills.items():
             entry = _table(value)
             label = (_text(entry, "source") if entry else None) or ""
@@ -187,7 +195,7 @@ class _ListReader:
     ) -> Iterator[_ListedSkill]:
         usable = usable_name(name)
         folder = self._inside(path) if path else None
-        if not usable or (folder is None and not url):
+        if (name and not usable) or (folder is None and not (url and usable)):
             if not path:
                 self._report("source-broken", f"The skill {name[:60]!r} has no path and no url.")
             return
@@ -212,7 +220,10 @@ class _ListReader:
         below = self._folder / path
         if "\0" not in text and not path.is_absolute() and is_inside(below, self._boundary):
             return below
-        self._report("path-unsafe", f"The path {text[:60]!r} leads outside the project.")
+        self._report(
+            "path-unsafe",
+            f"The path {text[:60]!r} leads outside the project; name it in a list of your own.",
+        )
         return None
 
     def _priority(self, entry: Mapping[str, object], source: SkillSource) -> int:
@@ -321,8 +332,11 @@ class ListScanner:
         return read_list(data, path=self._path, boundary=self._boundary)
 
     def _scanner(self, listed: _ListedSkill) -> FolderScanner:
-        folder = listed.folder or self._path.parent
-        return FolderScanner(SkillLocation(listed.source, folder, FolderShape.ONE, self._boundary))
+        folder, source = listed.folder or self._path.parent, listed.source
+        if not listed.name:
+            source = replace(source, priority=listed.priority)
+        shape = FolderShape.ONE if listed.name else FolderShape.MIXED
+        return FolderScanner(SkillLocation(source, folder, shape, self._boundary))
 
     def _merged(self) -> ScanResult:
         skills: list[ScannedSkill] = []
@@ -332,7 +346,8 @@ class ListScanner:
             findings += result.findings
             if not result.skills and not result.findings:
                 findings.append(self._missing(listed))
-            skills += [_as_listed(scanned, listed) for scanned in result.skills[:1]]
+            found = result.skills[:1] if listed.name else result.skills
+            skills += [_as_listed(scanned, listed) for scanned in found]
         for listed in self._list.skills:
             if listed.url:
                 copy = self._copy(listed)
@@ -357,7 +372,8 @@ class ListScanner:
         return next((s for s in self._remote.scan().skills if path and s.skill.path == path), None)
 
     def _missing(self, listed: _ListedSkill) -> SkillFinding:
-        message = f"The listed skill {listed.name!r} is not in {listed.folder}."
+        what = f"The listed skill {listed.name!r} is not" if listed.name else "There is no skill"
+        message = f"{what} in {listed.folder}."
         return replace(finding("source-missing", message), path=self._path)
 
     def _waiting(self, listed: _ListedSkill) -> SkillFinding:
@@ -371,12 +387,12 @@ class ListScanner:
 def _as_listed(scanned: ScannedSkill, listed: _ListedSkill) -> ScannedSkill:
     """The skill with the name, priority and rules of its list."""
     skill = scanned.skill
-    own = () if skill.name == listed.name else (skill.name,)
+    own = () if listed.name in ("", skill.name) else (skill.name,)
     named = replace(
         skill,
-        name=listed.name,
+        name=listed.name or skill.name,
         source=listed.source,
-        priority=listed.priority,
+        priority=listed.priority if listed.name else skill.priority,
         detection=listed.detection or skill.detection,
         inject_into=listed.inject_into or skill.inject_into,
         invocation=replace(skill.invocation, aliases=(*own, *skill.invocation.aliases)),

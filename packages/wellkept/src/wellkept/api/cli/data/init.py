@@ -8,9 +8,12 @@ import click
 
 from wellkept.api.cli import options, output
 from wellkept.api.cli.system.maintenance import maintain_after_answer
+from wellkept.core.errors import UsageError
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
+    from wellkept.core.code_modules import ModuleSummaryReport
+    from wellkept.core.graph import BuildReport
     from wellkept.observe.imports.repository import RepositoryReport
 
 _KINDS = {
@@ -41,42 +44,53 @@ _KINDS = {
     help="Maximum number of commits to read.",
 )
 @click.option("--refresh", is_flag=True, help="Also import again what was forgotten.")
-@click.option("--graph", is_flag=True, help="Also build the code graph and store module summaries.")
+@click.option(
+    "--graph/--no-graph",
+    default=None,
+    help="Build the code graph and store module summaries; with --json, print them too.",
+)
 @options.project_option
 @options.json_option
-def init(*, commits: int, refresh: bool, graph: bool, project: str | None, as_json: bool) -> None:
+def init(
+    *, commits: int, refresh: bool, graph: bool | None, project: str | None, as_json: bool
+) -> None:
     """Learn what this project says about itself.
 
     Keeps short statements with their source: commands, conventions, where things are, documents by
-    path and heading, decisions and people from git. Nothing is written to the project folder.
-    Running it again updates what changed.
+    path and heading, decisions and people from git; then the code graph, with what each module is
+    for. Nothing is written to the project folder. Running it again updates what changed.
     """
     with options.open_wellkept(project) as wk, output.progress_bar("Reading") as progress:
         report = wk.import_repository(limit_commits=commits, refresh=refresh, progress=progress)
         maintain_after_answer(wk)
-    if as_json and not graph:
-        output.print_json(report)
-        return
     if not as_json:
         print_import_report(report)
-    if graph:
-        _build_graph(report, project=project, refresh=refresh, as_json=as_json)
+    found = None if graph is False else _build_graph(project, refresh=refresh)
+    if as_json:
+        shown = {"intake": report, **(found or {})} if graph else report
+        output.print_json(shown)
+    else:
+        for part in (found or {}).values():
+            click.echo(output.styled(part.as_text()))
 
 
 def _build_graph(
-    report: RepositoryReport, *, project: str | None, refresh: bool, as_json: bool
-) -> None:
-    """Build the code graph and store module summaries."""
-    with options.open_wellkept(project) as wk:
-        with output.progress_bar("Reading code") as on_progress:
-            built = wk.graph.build(progress=on_progress)
-        with output.progress_bar("Summarising modules") as on_summary:
-            summarised = wk.graph.summarise(again=refresh, progress=on_summary)
-    if as_json:
-        output.print_json({"intake": report, "graph": built, "modules": summarised})
-        return
-    click.echo(output.styled(built.as_text()))
-    click.echo(output.styled(summarised.as_text()))
+    project: str | None, *, refresh: bool
+) -> dict[str, BuildReport | ModuleSummaryReport]:
+    """Build the code graph and store module summaries; nothing where there is no code, or the
+    grammars are not installed."""
+    try:
+        with options.open_wellkept(project) as wk:
+            with output.progress_bar("Reading code") as on_progress:
+                built = wk.graph.build(progress=on_progress)
+            if not built.seen:
+                return {}
+            with output.progress_bar("Summarising modules") as on_summary:
+                summarised = wk.graph.summarise(again=refresh, progress=on_summary)
+    except UsageError as error:
+        output.note(f"No code graph: {error.message} {error.hint or ''}".rstrip())
+        return {}
+    return {"graph": built, "modules": summarised}
 
 
 def print_import_report(report: RepositoryReport) -> None:
