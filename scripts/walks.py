@@ -1,4 +1,4 @@
-"""How many of our files one behaviour enters: `python -m scripts.walks [agent|session|recall …]`.
+"""How many of our files one behaviour enters: `python -m scripts.walks [recall|cold|prompt …]`.
 
 A file counts when a function of it runs, not when it is imported. `--files` names them. A walk is a
 function that prepares and gives back what is traced. Everything happens in a home of its own.
@@ -6,20 +6,24 @@ function that prepares and gives back what is traced. Everything happens in a ho
 
 from __future__ import annotations
 
-import argparse
 import asyncio
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
-_PACKAGES = str(ROOT / "packages")
 _TASK = "Please add a discount for returning customers to the orders module"
+_KNOWN = "Discounts are given in cents, never in percent"
+_SETTINGS = {"WELLKEPT_EMBEDDING_PROVIDER": "none", "WELLKEPT_HOOK_TIMEOUT_MS": "60000"}
+_CHILD = [sys.executable, "-c", "from scripts.walks import main; main()"]
 
 
 def entered(walk: Callable[[], object]) -> list[str]:
@@ -37,7 +41,51 @@ def entered(walk: Callable[[], object]) -> list[str]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return sorted(path.removeprefix(f"{ROOT}/") for path in seen if path.startswith(_PACKAGES))
+    packages = f"{ROOT}/packages"
+    return sorted(path.removeprefix(f"{ROOT}/") for path in seen if path.startswith(packages))
+
+
+def recall(folder: Path) -> Callable[[], object]:
+    """A question to an open memory that was asked one before."""
+    import wellkept
+
+    wk = wellkept.open(cwd=folder)
+    wk.remember(_KNOWN, type="convention")
+    wk.recall("how do we deploy")
+    return lambda: wk.recall("how are discounts given")
+
+
+def cold(folder: Path) -> Callable[[], object]:
+    """`wellkept recall` in a process that has loaded nothing."""
+    return _program(folder, "wellkept.api.cli", "wellkept", "recall", "how are discounts given")
+
+
+def prompt(folder: Path) -> Callable[[], object]:
+    """The hook at a prompt, answered in its own process."""
+    told = {"hook_event_name": "UserPromptSubmit", "session_id": "w", "cwd": str(folder)}
+    (folder / "payload").write_text(json.dumps({**told, "prompt": _TASK}))
+    os.dup2(os.open(folder / "payload", os.O_RDONLY), 0)
+    words = ("hook.py", "claude-code", "UserPromptSubmit", "both")
+    return _program(folder, "wellkept.clients.hook", *words)
+
+
+def _program(folder: Path, module: str, *words: str) -> Callable[[], object]:
+    """A program of ours in this process: its words, its folder, its end."""
+    known = [sys.executable, "-m", "wellkept.cli", "remember", _KNOWN]
+    subprocess.run(known, cwd=folder, check=True, capture_output=True)
+
+    def run() -> None:
+        os.chdir(folder)
+        sys.argv = list(words)
+        os._exit = _leave
+        with suppress(SystemExit):
+            __import__(module, fromlist=["main"]).main()
+
+    return run
+
+
+def _leave(code: int) -> NoReturn:
+    raise SystemExit(code)
 
 
 def agent(folder: Path) -> Callable[[], object]:
@@ -47,57 +95,52 @@ def agent(folder: Path) -> Callable[[], object]:
     return lambda: loop.run_until_complete(session.run(_TASK))
 
 
-def session(folder: Path) -> Callable[[], object]:
-    """A whole session of an agent with memory: start, one turn, end with what is learned."""
-    session, loop = _session(folder, [])
-
-    async def whole() -> None:
-        async with session:
-            await session.run(_TASK)
-
-    return lambda: loop.run_until_complete(whole())
-
-
 def _session(folder: Path, first: list[Any]) -> tuple[Any, asyncio.AbstractEventLoop]:
     import wellkept
     from wellkept.testing import ScriptedModel
     from wellkept.testing.scripted_model import call, calls
 
     wk = wellkept.open(cwd=folder)
-    wk.remember("Discounts are given in cents, never in percent", type="convention")
+    wk.remember(_KNOWN, type="convention")
     answers = [*first, calls(call("Read", file_path="orders.py")), "Done."]
     return wk.agent(ScriptedModel(answers)).session(), asyncio.new_event_loop()
 
 
-def recall(folder: Path) -> Callable[[], object]:
-    """A question to an open memory that was asked one before."""
-    import wellkept
+def session(folder: Path) -> Callable[[], object]:
+    """A whole session of an agent with memory: start, one turn, end with what is learned."""
+    begun, loop = _session(folder, [])
 
-    wk = wellkept.open(cwd=folder)
-    wk.remember("Discounts are given in cents, never in percent", type="convention")
-    wk.recall("how do we deploy")
-    return lambda: wk.recall("how are discounts given")
+    async def whole() -> None:
+        async with begun:
+            await begun.run(_TASK)
+
+    return lambda: loop.run_until_complete(whole())
 
 
-WALKS = {one.__name__: one for one in (agent, session, recall)}
+WALKS = {one.__name__: one for one in (recall, cold, prompt, agent, session)}
 
 
 def main() -> None:
-    """Print how many files each walk enters."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("walks", nargs="*", metavar="WALK", help=", ".join(WALKS))
-    parser.add_argument("--files", action="store_true")
-    given = parser.parse_args()
+    """Print how many files each walk enters; several walks run in a process each."""
+    names = [one for one in sys.argv[1:] if one in WALKS]
+    more = [one for one in sys.argv[1:] if one not in WALKS]
+    if len(names) != 1:
+        for name in names or WALKS:
+            subprocess.run([*_CHILD, name, *more], check=True, cwd=ROOT)
+        return
     with tempfile.TemporaryDirectory() as home:
-        os.environ |= {"WELLKEPT_HOME": home, "WELLKEPT_EMBEDDING_PROVIDER": "none"}
-        for name in given.walks or WALKS:
-            folder = Path(home) / name
-            folder.mkdir()
-            (folder / "orders.py").write_text("def total(order):\n    return sum(order)\n")
-            files = entered(WALKS[name](folder))
-            print(f"{name:<8}{len(files):>5} files")
-            if given.files:
-                print(*(f"  {path}" for path in files), sep="\n")
+        os.environ |= {"WELLKEPT_HOME": home, **_SETTINGS}
+        folder = Path(home) / "shop"
+        folder.mkdir()
+        (folder / "orders.py").write_text("def total(order):\n    return sum(order)\n")
+        walk, shown = WALKS[names[0]](folder), os.dup(1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        files = entered(walk)
+        sys.stdout.flush()
+        os.dup2(shown, 1)
+        print(
+            f"{names[0]:<8}{len(files):>5} files", *(files if "--files" in more else ()), sep="\n"
+        )
 
 
 if __name__ == "__main__":

@@ -189,7 +189,7 @@ class _PlanState(Protocol):
 
 
 class _EnterPlanModeArguments(Arguments):
-    """EnterPlanMode has no arguments."""
+    pass
 
 
 class EnterPlanMode(TypedTool[_EnterPlanModeArguments]):
@@ -197,9 +197,9 @@ class EnterPlanMode(TypedTool[_EnterPlanModeArguments]):
 
     name = "EnterPlanMode"
     description = (
-        "Switch to plan mode before work that has several possible ways, touches many files or"
-        " changes how things are built: you explore and write a plan, and the person approves it"
-        " before anything changes. Not for small or clear tasks, or for research alone."
+        "Switch to plan mode before work that has several possible ways or touches many files: you"
+        " explore and write a plan, and the person approves it before anything changes. Not for"
+        " small or clear tasks, or for research alone."
     )
 
     def __init__(self, plan: _PlanState) -> None:

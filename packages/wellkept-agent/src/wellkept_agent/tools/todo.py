@@ -21,16 +21,12 @@ _MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑"}
 
 
 class _TodoStatus(StrEnum):
-    """How far an item is."""
-
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
 
 
 class _TodoItem(Arguments):
-    """One thing to do."""
-
     content: Annotated[str, Field(min_length=1, max_length=1_000)]
     status: Annotated[_TodoStatus, Field()]
     active_form: Annotated[
@@ -76,15 +72,11 @@ class TodoWrite(TypedTool[_TodoWriteArguments]):
 
 
 class _AskedOption(Arguments):
-    """One possible answer."""
-
     label: Annotated[str, Field(min_length=1, max_length=200, description="One to five words.")]
     description: Annotated[str, Field(description="What choosing it means.")] = ""
 
 
 class _AskedQuestion(Arguments):
-    """One question."""
-
     question: Annotated[str, Field(min_length=1)]
     header: Annotated[str, Field(description="Its topic in a word or two.")] = ""
     options: Annotated[

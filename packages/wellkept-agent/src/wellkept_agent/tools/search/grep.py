@@ -209,8 +209,6 @@ _TYPES: Final = {
 
 
 class _OutputMode(StrEnum):
-    """What Grep gives."""
-
     CONTENT = "content"
     FILES = "files_with_matches"
     COUNT = "count"
