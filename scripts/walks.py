@@ -17,7 +17,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 _TASK = "Please add a discount for returning customers to the orders module"
@@ -77,47 +76,28 @@ def _program(folder: Path, module: str, *words: str) -> Callable[[], object]:
     def run() -> None:
         os.chdir(folder)
         sys.argv = list(words)
-        os._exit = _leave
+        os._exit = sys.exit
         with suppress(SystemExit):
             __import__(module, fromlist=["main"]).main()
 
     return run
 
 
-def _leave(code: int) -> NoReturn:
-    raise SystemExit(code)
-
-
 def agent(folder: Path) -> Callable[[], object]:
     """One turn of an agent with memory, its session begun: a read, then the answer."""
-    session, loop = _session(folder, ["Hello."])
-    loop.run_until_complete(session.run("Good morning"))
-    return lambda: loop.run_until_complete(session.run(_TASK))
-
-
-def _session(folder: Path, first: list[Any]) -> tuple[Any, asyncio.AbstractEventLoop]:
     import wellkept
     from wellkept.testing import ScriptedModel
     from wellkept.testing.scripted_model import call, calls
 
-    wk = wellkept.open(cwd=folder)
+    wk, loop = wellkept.open(cwd=folder), asyncio.new_event_loop()
     wk.remember(_KNOWN, type="convention")
-    answers = [*first, calls(call("Read", file_path="orders.py")), "Done."]
-    return wk.agent(ScriptedModel(answers)).session(), asyncio.new_event_loop()
+    answers = ["Hello.", calls(call("Read", file_path="orders.py")), "Done."]
+    session = wk.agent(ScriptedModel(answers)).session()
+    loop.run_until_complete(session.run("Good morning"))
+    return lambda: loop.run_until_complete(session.run(_TASK))
 
 
-def session(folder: Path) -> Callable[[], object]:
-    """A whole session of an agent with memory: start, one turn, end with what is learned."""
-    begun, loop = _session(folder, [])
-
-    async def whole() -> None:
-        async with begun:
-            await begun.run(_TASK)
-
-    return lambda: loop.run_until_complete(whole())
-
-
-WALKS = {one.__name__: one for one in (recall, cold, prompt, agent, session)}
+WALKS = {one.__name__: one for one in (recall, cold, prompt, agent)}
 
 
 def main() -> None:
@@ -138,9 +118,8 @@ def main() -> None:
         files = entered(walk)
         sys.stdout.flush()
         os.dup2(shown, 1)
-        print(
-            f"{names[0]:<8}{len(files):>5} files", *(files if "--files" in more else ()), sep="\n"
-        )
+        print(f"{names[0]:<8}{len(files):>5} files")
+        print("".join(f"  {path}\n" for path in files if "--files" in more), end="")
 
 
 if __name__ == "__main__":
