@@ -239,6 +239,18 @@ def test_three_layers_go_from_rows_to_the_time_around_to_the_record(tmp_path: Pa
         ]
 
 
+@pytest.mark.feature("B5")
+def test_what_happened_is_as_good_an_anchor_as_what_is_known(tmp_path: Path) -> None:
+    with open_in(tmp_path) as wk:
+        wk.remember("Rounding is half up on every invoice", type="convention")
+        done = wk.remember("fixed the double credit of a cancelled stay", type="prompt").memory
+        assert wk.list(around="?double credit of a cancelled stay").anchor == done.id
+        rule = wk.list(around="?rounding half up invoice").anchor
+        assert rule == wk.list(types="rule").items[0].id
+        with pytest.raises(NotFoundError, match="Nothing matches"):
+            wk.list(around="?zeppelin")
+
+
 @pytest.mark.feature("B9")
 def test_context_tells_its_moment_from_what_is_given_and_keeps_to_its_budget(
     tmp_path: Path,

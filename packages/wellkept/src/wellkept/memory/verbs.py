@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, Unpack
 
 from wellkept.core.errors import UsageError
+from wellkept.core.query import RAW_TYPES
 from wellkept.core.types import parse_choice
 from wellkept.core.verbs import Alias, Arg, verb
 from wellkept.memory.argument_names import READABLE, with_order, with_types
@@ -201,12 +202,18 @@ def _around(wk: OpenMemory, around: str, before: int, after: int, filters: Filte
     from wellkept.memory.recall.asked import timeline
 
     if around.startswith("?"):
-        best = recall(wk, around[1:], limit=1, count_access=False, min_score=0.0, **filters)
-        if not best.hits:
+        kinds: list[FilterArgs] = [filters]
+        if not filters.get("types"):  # what happened is as good an anchor as what is known
+            kinds.append({**filters, "types": tuple(kind.value for kind in RAW_TYPES)})
+        found = [
+            recall(wk, around[1:], limit=1, count_access=False, min_score=0.0, **each)
+            for each in kinds
+        ]
+        if not (hits := [hit for result in found for hit in result]):
             from wellkept.core.errors import NotFoundError
 
             raise NotFoundError(f"Nothing matches {around[1:]!r}.", hint="Give an id instead.")
-        anchor = best.hits[0].memory
+        anchor = max(hits, key=lambda hit: hit.score).memory
     else:
         anchor = wk.get(around.strip("[] ").removeprefix("m:"))
     where = wk.requests.filter(filters)
