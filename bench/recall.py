@@ -54,7 +54,7 @@ from wellkept.memory.recall.requests import (
     RecallRequest,
     SearchMode,
 )
-from wellkept.memory.recall.retrievers import plan_query
+from wellkept.memory.recall.retrievers import plan_query, text_for
 
 RETRIEVERS = ("BM25", "vectors")
 JUDGES = ("judge", "first hit", "two words")
@@ -118,7 +118,7 @@ class Asking:
         found = {"BM25": by_words[0].id if by_words else None}
         embedder = engine.embedder()
         if embedder is not None and self.mode is not SearchMode.WORDS:
-            vector = embedder.embed_query(plan.meaning)
+            vector = embedder.embed_query(text_for(embedder.model_id, plan))
             near = (
                 []
                 if is_zero_vector(vector)

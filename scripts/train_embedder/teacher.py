@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from wellkept.models.embedders.bundled_models import MINILM
 
 _MAX_TOKENS = 48
+_DIMENSION = 384
 
 
 class Teacher:
@@ -38,7 +39,7 @@ class Teacher:
         """Vectors in the order of the texts."""
         encoded = [item.ids for item in self._tokenizer.encode_batch(list(texts))]
         order = sorted(range(len(texts)), key=lambda i: len(encoded[i]))
-        out = np.zeros((len(texts), MINILM.dimension), dtype=np.float32)
+        out = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
         for begin in range(0, len(order), batch):
             chosen = order[begin : begin + batch]
             width = max(len(encoded[i]) for i in chosen)

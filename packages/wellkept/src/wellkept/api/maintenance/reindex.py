@@ -103,7 +103,7 @@ def fill_vectors(engine: Engine, *, most: int) -> int:
         return 0
     models = {share.model_id for share in engine.store.vector_models()}
     former = models - {embedder.model_id}
-    if former and former <= SUPERSEDED:
+    if former and former <= SUPERSEDED.keys():
         return reindex(engine).indexed
     if former:
         return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -161,8 +161,6 @@ def answer(
 def _by_relevance(wk: OpenMemory, request: RecallRequest) -> RecallResult:
     found = recall(wk.engine, request)
     if request.where.project is not None and any(hit.memory.files for hit in found.hits):
-        from wellkept.memory.recall.asked import mark_missing_files
-
         found = mark_missing_files(found, root=wk.root, sure=wk.has_own_folder)
     note = None if request.mode is SearchMode.WORDS else wk.embedding_note()
     return replace(found, notes=(*found.notes, note)) if note else found
@@ -180,7 +178,8 @@ def _ordered(wk: OpenMemory, request: RecallRequest, order: str, concepts: Names
             matches.sort(key=lambda m: (m.valid_from, m.id), reverse=order == "date_desc")
         memories: Iterable[Memory] = matches
     else:
-        memories = _by_date(wk, request, order)
+        by = Order.EVENT if order == "date_asc" else Order.EVENT_LATEST
+        memories = _stream(wk.engine, request.where, order=by)
     end = request.offset + request.limit
     fitting = list(islice((m for m in memories if not named or named & _concepts(m)), end + 1))
     return RecallResult(
@@ -196,16 +195,6 @@ def _plain_hits(memories: Iterable[Memory]) -> tuple[RecallHit, ...]:
         RecallHit(memory=one, score=0.0, retrievers=(), stale=one.stale_at is not None)
         for one in memories
     )
-
-
-def _by_date(wk: OpenMemory, request: RecallRequest, order: str) -> Iterator[Memory]:
-    by, cursor = Order.EVENT if order == "date_asc" else Order.EVENT_LATEST, None
-    while True:
-        page = wk.engine.store.list(request.where, order=by, limit=MOST, cursor=cursor)
-        yield from page.items
-        cursor = page.next_cursor
-        if cursor is None:
-            return
 
 
 def _concepts(memory: Memory) -> frozenset[str]:

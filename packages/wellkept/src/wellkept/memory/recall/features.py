@@ -199,9 +199,8 @@ class FeatureTable:
         # One word in common of many says little: the square tells a text that has most of them.
         self._mark(Feature.COVERS_MOST, {n: share * share for n, share in covered.items()})
         if self._plan.asks_when:
-            self._mark(
-                Feature.TELLS_WHEN, {n: 1.0 for n, text in texts.items() if _tells_when(text)}
-            )
+            told = {n: 1.0 for n, text in texts.items() if _TELLS_WHEN.search(text[:READ_CHARS])}
+            self._mark(Feature.TELLS_WHEN, told)
 
     def _held_around(self, number: int, held: Mapping[int, Set[str]]) -> Set[str]:
         """The words of the query that the turns before and after a candidate have, if read."""
@@ -392,10 +391,6 @@ def _begins_a_word(stem: str, low: str, text: str) -> bool:
             return True
         place = low.find(stem, place + 1)
     return place >= 0
-
-
-def _tells_when(text: str) -> bool:
-    return _TELLS_WHEN.search(text[:READ_CHARS]) is not None
 
 
 def _asks(text: str) -> bool:

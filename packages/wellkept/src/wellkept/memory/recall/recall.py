@@ -50,6 +50,7 @@ from wellkept.memory.recall.retrievers import (
     QueryVector,
     gather,
     plan_query,
+    text_for,
 )
 from wellkept.memory.recall.time_filters import window_before_change
 from wellkept.text.dates import BEGINNING
@@ -112,7 +113,8 @@ class _Search:
             where=where,
             embed=embed,
             use_words=request.mode is not SearchMode.VECTORS,
-            files=request.files or _named_files(request.query),
+            files=request.files
+            or tuple(dict.fromkeys(_PATH.findall(request.query)))[:_MAX_NAMED_FILES],
             cap=max(RETRIEVER_CAP, request.offset + request.limit),
         )
 
@@ -171,7 +173,7 @@ def _recall(engine: Engine, request: RecallRequest) -> RecallResult:
     near = engine.thresholds().duplicate if embedder else 1.0
     matches = embedder.word_matches if isinstance(embedder, WordMatcher) else None
     search = _Search(engine, _Reader(engine.store), request, where, plan, profile, near, matches)
-    embed = _once(lambda text: _embedded(text, embedder, request, notes))
+    embed = _once(lambda plan: _embedded(plan, embedder, request, notes))
     pool, ranking = _statements_first(search, embed)
     _note_other_model(engine, embedder, pool, notes)
     if request.second_pass:
@@ -210,7 +212,7 @@ def _plan(engine: Engine, request: RecallRequest, where: Filter) -> QueryPlan:
 
 
 def _statements_first(search: _Search, embed: Embed) -> tuple[CandidateSet, RankedCandidates]:
-    """Search statements; only when none answers, raw records too, which then rank below them."""
+    """Search statements; only when none answers, raw records too, in one order by score."""
     if _asks_for_raw(search.request, search.where):
         return search.run(embed)
     pool, ranking = replace(search, where=replace(search.where, raw=False)).run(embed)
@@ -220,15 +222,16 @@ def _statements_first(search: _Search, embed: Embed) -> tuple[CandidateSet, Rank
         return pool, ranking
     raw_types = tuple(kind for kind in RAW_TYPES if not types or kind in types)
     raw = replace(search.where, raw=True, types=raw_types)
-    records, below = replace(search, where=raw).run(embed)
-    if not below.order:
+    records, found = replace(search, where=raw).run(embed)
+    if not found.order:
         return pool, ranking
-    of_records = {ranked.candidate.id for ranked in below.order}
+    of_records = {ranked.candidate.id for ranked in found.order}
 
     def parts(memory_id: str) -> tuple[ScorePart, ...]:
-        return (below if memory_id in of_records else ranking).parts(memory_id)
+        return (found if memory_id in of_records else ranking).parts(memory_id)
 
-    return pool.united(records), RankedCandidates((*ranking.order, *below.order), parts)
+    every = sorted((*ranking.order, *found.order), key=lambda ranked: -ranked.score)
+    return pool.united(records), RankedCandidates(tuple(every), parts)
 
 
 def _asks_for_raw(request: RecallRequest, where: Filter) -> bool:
@@ -242,17 +245,12 @@ def _once(embed: Embed) -> Embed:
     """Embeds each text only once: several searches of one query share its vector."""
     known: dict[str, QueryVector | None] = {}
 
-    def embedded(text: str) -> QueryVector | None:
-        if text not in known:
-            known[text] = embed(text)
-        return known[text]
+    def embedded(plan: QueryPlan) -> QueryVector | None:
+        if plan.sentence not in known:
+            known[plan.sentence] = embed(plan)
+        return known[plan.sentence]
 
     return embedded
-
-
-def _named_files(query: str) -> tuple[str, ...]:
-    """Paths that a query names: what is linked to them is a candidate too."""
-    return tuple(dict.fromkeys(_PATH.findall(query)))[:_MAX_NAMED_FILES]
 
 
 def _check(request: RecallRequest) -> None:
@@ -288,12 +286,12 @@ def _embedder(engine: Engine, request: RecallRequest) -> Embedder | None:
 
 
 def _embedded(
-    text: str, embedder: Embedder | None, request: RecallRequest, notes: list[str]
+    plan: QueryPlan, embedder: Embedder | None, request: RecallRequest, notes: list[str]
 ) -> QueryVector | None:
     if embedder is None:
         return None
     try:
-        vector = embedder.embed_query(text)
+        vector = embedder.embed_query(text_for(embedder.model_id, plan))
     except ProviderError as error:
         if request.mode is SearchMode.VECTORS:
             raise

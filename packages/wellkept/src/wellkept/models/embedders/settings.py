@@ -102,10 +102,10 @@ def chosen_model(tier: str, choice: EmbeddingChoice) -> ModelName:
 def parse_model_id(model_id: str) -> ModelName | None:
     """Parse a model id; None when no tier of this version makes such vectors.
 
-    A former default stands for the present one, which takes its place.
+    A former model stands for the one that takes its place.
     """
-    if model_id in SUPERSEDED:
-        return ModelName("static", STATIC.dimension)
+    if tier := SUPERSEDED.get(model_id):
+        return ModelName(tier, BUNDLED[tier].dimension)
     for tier, bundled in BUNDLED.items():
         if bundled.model_id == model_id:
             return ModelName(tier, bundled.dimension)
