@@ -29,9 +29,7 @@ def gives_another_value(before: Statement, after: Statement) -> bool:
         return False
     if set(before.subject) != set(after.subject) or before.verb != after.verb:
         return False
-    if before.numbers != after.numbers:
-        return _another_number(before, after)
-    return _another_word(before, after)
+    return before.numbers == after.numbers and _another_word(before, after)
 
 
 def _inverted(before: Statement, after: Statement) -> bool:
@@ -45,17 +43,6 @@ def _inverted(before: Statement, after: Statement) -> bool:
         and set(before.subject) == set(after.rest)
         and set(before.rest) == set(after.subject)
     )
-
-
-def _another_number(before: Statement, after: Statement) -> bool:
-    """One number differs and nothing else."""
-    if len(before.numbers) != len(after.numbers) or before.measure != after.measure:
-        return False
-    if before.is_order and not before.measure and not before.verb:
-        return False
-    differing = sum(a != b for a, b in zip(before.numbers, after.numbers, strict=True))
-    plain = [[w for w in one.rest if not is_measure(w)] for one in (before, after)]
-    return differing == 1 and plain[0] == plain[1]
 
 
 def _another_word(before: Statement, after: Statement) -> bool:
@@ -81,7 +68,7 @@ def _another_word(before: Statement, after: Statement) -> bool:
     if before.subject:
         return before.verb in lemmas("settled") | lemmas("assigning") and all(led_by)
     if not start:
-        return _for_the_same(before, old) and _for_the_same(after, new)
+        return False
     served = all(words("serving") & set(lead) for lead in led_by)
     return served or (before.verb in lemmas("placing") and all(led_by))
 
@@ -110,12 +97,6 @@ def leading(statement: Statement, value: tuple[str, ...]) -> list[str]:
         place -= 1
         found.append(statement.tokens[place])
     return [token for token in found if token not in words("modals")]
-
-
-def _for_the_same(statement: Statement, value: tuple[str, ...]) -> bool:
-    """Whether a purpose follows the value: "use X to install packages"."""
-    after = _place(statement, value[-1]) + 1
-    return after < len(statement.tokens) - 1 and statement.tokens[after] in ("for", "to", "as")
 
 
 def _place(statement: Statement, word: str) -> int:
