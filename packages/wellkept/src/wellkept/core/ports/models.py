@@ -27,6 +27,10 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> Vector: ...
 
 
+WORD_TABLE = "wellkept-256-"
+"""Models with an id that begins so add up vectors of words; others read sentences."""
+
+
 @runtime_checkable
 class WordMatcher(Protocol):
     """An embedder that also has a vector for each word."""

@@ -12,17 +12,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from wellkept.core.ports.models import WORD_TABLE
 from wellkept.core.records import record, replace
 from wellkept.core.text import STOP_WORDS, cjk_runs, fold, identifiers, query_terms, words
 from wellkept.core.types import MemoryType
-from wellkept.models.embedders.bundled_models import STATIC
 from wellkept.text.dates import DateWindow, parse_window
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Vector
     from wellkept.core.ports.store import Store
     from wellkept.core.query import Candidate, Filter, RetrieverHit
-    from wellkept.memory.recall.retrievers import QueryPlan
 
 MAX_QUERY_CHARS = 8_000
 MAX_TERMS = 64
@@ -176,7 +175,7 @@ Embed: TypeAlias = Callable[[QueryPlan], QueryVector | None]
 
 def text_for(model_id: str, plan: QueryPlan) -> str:
     """What an embedder is asked with: the static table adds up words, others read sentences."""
-    return plan.meaning if model_id == STATIC.model_id else plan.sentence
+    return plan.meaning if model_id.startswith(WORD_TABLE) else plan.sentence
 
 
 @record

