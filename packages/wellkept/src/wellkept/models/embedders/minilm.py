@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
     from wellkept.models.downloaded_models import DownloadedModel
 
-_MAX_TOKENS = 256
-# More characters than so many tokens can span; keeps a huge text from being tokenized in full.
-MAX_CHARS = 8_192
+_MAX_TOKENS, MAX_CHARS = 256, 8_192
+# More characters than so many tokens can span: a huge text is not tokenized in full.
 _SHARE = 0.4
 """Of MiniLM in a cosine. From 0.3 to 0.6 notes in other words gain; more costs other languages."""
 
