@@ -69,9 +69,6 @@ They work until the next minor version, and say the new one on standard error.
 | --- | --- |
 """
 
-_MAINTENANCE = (
-    *("action", "changed", "counts", "dry_run", "examined", "items", "notes", "removed"),
-)
 _DRAIN = (
     *("busy", "sources", "entries", "events", "repeated", "observations", "prompts"),
     *("damaged_bytes", "removed", "in_use", "sources_aside", "sessions", "set_aside", "problems"),
@@ -92,23 +89,12 @@ JSON_FIELDS = {
     "hook": ("event", "problems"),
     "off": ("added", "off"),
     "on": ("ended", "off"),
-    "remember": ("outcome", "memory", "reason", "previous"),
     "context": ("text", "sections", "pack"),
-    "edit": ("changed", "memory"),
-    "forget": ("dry_run", "count", "items"),
-    "apply": ("done",),
-    "relate": ("memory",),
-    "confidence": _MAINTENANCE,
-    "flag": ("memory",),
     "ask": ("question", "answer", "citations", "model", "known"),
     "storage": (
         *("path", "files", "total_bytes", "memories", "closed", "archived", "by_type", "by_scope"),
         *("model_id", "vectors", "prunable", "prunable_chars", "stale", "methodology"),
     ),
-    "review": ("session", "applied", "new", "auto_confirmed", "waiting"),
-    "correct": ("memory", "reason", "undo_id", "undo_until"),
-    "bulk": ("action", "count", "undo_id", "undo_until", "memories"),
-    "undo": ("items",),
     "health": (
         *("project", "name", "at", "next", "totals", "health", "savings", "methodology"),
         *("modules", "growth", "recall", "sessions", "observations", "spool", "index", "graph"),
@@ -126,6 +112,18 @@ JSON_FIELDS = {
     "agent": ("result", "memories"),
     "export": ("target", "format", "count"),
     "import": ("dry_run", "report"),
+    "follow": (
+        "number",
+        "kind",
+        "at",
+        "project",
+        "memory_id",
+        "session_id",
+        "subject",
+        "type",
+        "short",
+        "title",
+    ),
     "token": ("file", "rotated"),
     "share status": (
         *("is_on", "folder", "branch", "shared", "waiting", "unmerged", "to_take_in"),

@@ -37,7 +37,7 @@ def test_closed_streams_are_no_crash_and_never_take_a_database_for_the_output(ho
     assert b"Traceback" not in listed.stderr
     nothing = _shell("wk remember - <&-", home=home)
     assert nothing.returncode == USAGE
-    assert b"nothing to remember" in nothing.stderr
+    assert b"No text was given" in nothing.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -124,7 +124,11 @@ def test_settings_are_listed_as_json_by_the_bare_command_too(cli: Cli) -> None:
     assert cli("config", "--json").json == cli("config", "show", "--json").json
 
 
-def test_a_file_that_is_not_there_is_told_when_a_memory_is_tied_to_it(cli: Cli) -> None:
+def test_a_file_that_is_not_there_is_told_when_a_memory_is_tied_to_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only where the project is that of the folder.
+    monkeypatch.delenv("WELLKEPT_PROJECT")
     Path("there.py").touch()
     assert cli("remember", "Ships on Monday", "--file", "there.py").err == ""
     assert "Missing files: gone.py." in cli("remember", "Ships on Tuesday", "--file", "gone.py").err

@@ -90,10 +90,11 @@ def test_programs_are_not_told_of_words(cli: Cli, words: list[str]) -> None:
 def test_edit_corrects_relates_and_flags(cli: Cli) -> None:
     first = json.loads(cli("remember", "The port is 8123.", "--json").out)["memory"]["id"]
     done = cli("edit", "--because", "outdated", first, "--json")
-    assert json.loads(done.out)["reason"] == "outdated"
+    assert json.loads(done.out)["action"] == "outdated"
     second = json.loads(cli("remember", "Tests need Redis.", "--json").out)["memory"]["id"]
-    assert cli("edit", second, "--flag", "--reason", "wrong").code == 0
-    assert json.loads(cli("edit", second, "--spread", "0.4", "--json").out)["action"]
+    assert cli("edit", second, "--action", "flag", "--reason", "wrong").code == 0
+    spread = json.loads(cli("edit", second, "--confidence", "0.4", "--json").out)["confidence"]
+    assert [one["after"] for one in spread] == [0.4]
 
 
 def test_an_unknown_step_of_maintenance_lists_the_steps(cli: Cli) -> None:

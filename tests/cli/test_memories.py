@@ -24,7 +24,7 @@ def test_remember_takes_words_without_quotes_and_says_what_became_of_them(cli: C
     done = cli("remember", "Deploys", "go", "through", "staging", "-t", "convention")
     assert done.code == 0
     assert done.out.startswith("inserted m:")
-    assert "[CONV] Deploys go through staging" in done.out
+    assert done.out.endswith("convention: Deploys go through staging\n")
     assert cli("remember", "Deploys go through staging", "-t", "convention").out.startswith("unch")
 
 
@@ -234,10 +234,12 @@ def test_show_prints_everything_about_a_memory(cli: Cli) -> None:
 def test_edit_changes_what_is_named(cli: Cli) -> None:
     short = _remember(cli, "port 8080")
     edited = cli("edit", short, "--tag", "net", "--pin", "--json").json
-    assert edited["changed"] is True
-    assert (edited["memory"]["tags"], edited["memory"]["pinned"]) == (["net"], True)
-    assert cli("edit", short, "--tag", "", "--file", "", "--json").json["memory"]["tags"] == []
-    successor = cli("edit", short, "--content", "port 9090", "--json").json["memory"]
+    assert edited["count"] == 1
+    (changed,) = edited["memories"]
+    assert (changed["tags"], changed["pinned"]) == (["net"], True)
+    bare = cli("edit", short, "--tag", "", "--file", "", "--json").json["memories"][0]
+    assert bare["tags"] == []
+    successor = cli("edit", short, "--content", "port 9090", "--json").json["memories"][0]
     assert successor["short"] != short
     (shown,) = cli("show", short, "--json").json["items"]
     assert shown["memory"]["superseded_by"] == successor["id"]
@@ -258,7 +260,7 @@ def test_edit_without_options_opens_the_editor(
     assert "port 9090" in cli("edit", short).out
     monkeypatch.setenv("EDITOR", "true")
     last = cli("list", "--json").json["items"][0]["short"]
-    assert cli("edit", last).out.startswith("unchanged")
+    assert cli("edit", last).err == "Unchanged.\n"
 
 
 @pytest.mark.feature("A3")
@@ -283,7 +285,7 @@ def test_forget_can_keep_history_or_clear_the_project(cli: Cli) -> None:
     assert cli("forget", "--all").code == 2
     assert cli("forget", "--all", short, "--yes").code == 2
     assert cli("forget", "--all", "--dry-run", "--json").json["count"] == 1
-    assert cli("forget", "--all", "--yes").out == "Forgotten: 1 memory and 0 sessions\n"
+    assert cli("forget", "--all", "--yes").out == "Forgotten: 1 memory and 0 sessions of demo\n"
     assert cli("list", "--json", "--validity", "any").json["total"] == 0
 
 

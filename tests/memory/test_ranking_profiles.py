@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from tests.memory.candidate_sets import DAY_MS, NOW_MS, candidate, memory, plan, pool, setting
 from wellkept.core.errors import UsageError
 from wellkept.core.types import MemoryType, Phase
+from wellkept.memory.recall.phase_weights import PHASE_WEIGHTS, phase_weight
 from wellkept.memory.recall.ranking_profiles import (
-    PHASE_WEIGHTS,
     PROFILES,
     balanced_score,
     phase_score,
-    phase_weight,
     profile_named,
     rank_balanced,
     rank_phase,

@@ -248,7 +248,8 @@ class _SessionLearner:
 
     def _judge_skills(self) -> None:
         from wellkept.skills.generation.generate import skip_reason
-        from wellkept.skills.library.learn import judge_skills, load_history
+        from wellkept.skills.library.history import load_history
+        from wellkept.skills.library.learn import judge_skills
 
         wk = self._wk
         session = wk.engine.store.get_session(self._session)

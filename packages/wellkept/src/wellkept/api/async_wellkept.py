@@ -152,7 +152,9 @@ class AsyncWellkept(AsyncVerbs):
     merge_project = _Verb(Wellkept.merge_project)
     preview_join = _Verb(Wellkept.preview_join)
     join_project = _Verb(Wellkept.join_project)
+    edit_page_line = _Verb(Wellkept.edit_page_line)
     # Agents
+    handoff = _Verb(Wellkept.handoff)
     agent = _Verb(Wellkept.agent)
     agent_sessions = _Verb(Wellkept.agent_sessions)
 

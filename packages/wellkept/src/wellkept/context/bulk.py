@@ -21,10 +21,11 @@ from wellkept.core.text import counted
 from wellkept.core.types import EvidenceKind
 from wellkept.memory.as_text import brief_line
 from wellkept.memory.draft import amend
+from wellkept.memory.lifecycle.report import MaintenanceItem
 from wellkept.memory.merge_base import note_erased
 
 if TYPE_CHECKING:
-    from wellkept.context.verbs import TellingMemory
+    from wellkept.context.workspace import TellingMemory
     from wellkept.core.query import Filter
 
 MAX_MEMORIES: Final = 5_000
@@ -49,11 +50,13 @@ class BulkAction(StrEnum):
 @record(kw_only=True)
 class Edited:
     """What was changed, or would be. `memories` are the first of them as they stand now; deleted
-    ones as they were. `undo_id` takes it back; None where that cannot be."""
+    ones as they were. `confidence` lists whom a new confidence reaches. `undo_id` takes it back;
+    None where that cannot be."""
 
     action: str
     count: int
     memories: tuple[Memory, ...]
+    confidence: tuple[MaintenanceItem, ...] = ()
     undo_id: str | None = None
     undo_until: datetime | None = None
     dry_run: bool = False
@@ -83,7 +86,10 @@ class Edited:
         """What was done, and to which memories."""
         unchanged = " (nothing changed)" if self.dry_run else ""
         head = f"{self.action}: {counted(self.count, 'memory', 'memories')}{unchanged}"
-        return "\n".join([head, *map(brief_line, self.memories)])
+        moved = (
+            f"{one.short} {one.before} -> {one.after} ({one.reason})" for one in self.confidence
+        )
+        return "\n".join([head, *map(brief_line, self.memories), *moved])
 
 
 @record(kw_only=True)

@@ -21,7 +21,7 @@ from wellkept.memory.arguments import EditArgs, FilterArgs
 from wellkept.memory.as_text import brief_line
 
 if TYPE_CHECKING:
-    from wellkept.context.verbs import TellingMemory
+    from wellkept.context.workspace import TellingMemory
 
 # What an agent may do to many memories; the rest takes a person.
 _AGENTS = frozenset({BulkAction.FLAG, BulkAction.TAG, BulkAction.UNTAG, BulkAction.IMPORTANCE})
@@ -76,16 +76,20 @@ def change_one(
     if asking().is_agent:
         require_agents_own(old, patch)
     require_version(old, if_updated_at)
-    if patch.confidence is not None:
-        # Checked before anything is written.
-        set_confidence(wk.engine, id=old.id, confidence=patch.confidence, dry_run=True)
+    sure = patch.confidence
+    # Checked before anything is written.
+    moved = (
+        ()
+        if sure is None
+        else set_confidence(wk.engine, id=old.id, confidence=sure, dry_run=True).items
+    )
     if dry_run:
-        return Edited(action="edit", count=1, memories=(old,), dry_run=True)
+        return Edited(action="edit", count=1, memories=(old,), confidence=moved, dry_run=True)
     new = revise(wk.engine, old.id, replace(patch, confidence=None), if_updated_at=if_updated_at)
-    if patch.confidence is not None:
-        set_confidence(wk.engine, id=new.id, confidence=patch.confidence)
+    if sure is not None:
+        moved = set_confidence(wk.engine, id=new.id, confidence=sure).items
         new = wk.get(new.id)
-    return Edited(action="edit", count=1, memories=(new,))
+    return Edited(action="edit", count=1, memories=(new,), confidence=moved)
 
 
 def relate_one(

@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from wellkept.core.session.sessions import SessionRecord
     from wellkept.memory.engine import Engine
 
-HOW_SAVED_IS_COUNTED = (
-    "Estimate: for each session that used a line, what finding it out once cost, less all tokens"
-    " injected. Lines whose cost nobody measured count as zero."
-)
 MAX_LATEST = 5
 MAX_COUNTED = 5_000
 HARM_LOSS = 0.3

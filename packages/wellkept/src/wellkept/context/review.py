@@ -24,7 +24,7 @@ from wellkept.core.types import EvidenceKind, MemoryType, Source
 from wellkept.memory.as_text import brief_line
 
 if TYPE_CHECKING:
-    from wellkept.context.verbs import TellingMemory
+    from wellkept.context.workspace import TellingMemory
 
 SURE: Final = 0.9
 OFTEN: Final = 3

@@ -7,13 +7,12 @@ from typing import Annotated, Any
 
 from wellkept.context.injected_line import LineReason
 from wellkept.context.injection_log import (
-    HOW_SAVED_IS_COUNTED,
     MemoryUse,
     session_text,
     use_text,
 )
 from wellkept.core.memory import Memory
-from wellkept.core.ports.injections import Injection, SilentLine
+from wellkept.core.ports.injections import HOW_SAVED_IS_COUNTED, Injection, SilentLine
 from wellkept.core.records import record
 from wellkept.core.session.injected_text import quoted, quoted_lines
 from wellkept.core.session.scratchpad import Explanation

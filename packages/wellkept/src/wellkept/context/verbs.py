@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from wellkept.context.bulk import BulkAction, Edited
 from wellkept.context.changes import Forgotten, SeenVersion, Undone
 from wellkept.context.review import CorrectionReason, ReviewGroups
 from wellkept.context.told import Shown, ShownMemory, Why
+from wellkept.context.workspace import TellingMemory
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import RecipeStep
@@ -19,24 +19,11 @@ from wellkept.core.types import RelationType
 from wellkept.core.verbs import Alias, Arg, Effect, verb
 from wellkept.memory.argument_names import with_key_to_forget, with_order
 from wellkept.memory.arguments import EditArgs, Names, When
-from wellkept.memory.workspace import OpenMemory
 
 if TYPE_CHECKING:
     from wellkept.context.injected_line import LineReason
-    from wellkept.context.injection_log import InjectedLines
-    from wellkept.observe.observer.api import Observer
 
 MOST_RECORDS = 50
-
-
-class TellingMemory(OpenMemory, Protocol):
-    """An open memory that knows what agents were given."""
-
-    @cached_property
-    def injected(self) -> InjectedLines: ...
-
-    @cached_property
-    def observer(self) -> Observer: ...
 
 
 def plain_id(name: str) -> str:

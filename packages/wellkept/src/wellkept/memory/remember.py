@@ -152,12 +152,13 @@ class RememberResult:
     def as_text(self) -> str:
         """What became of the statement, and whose words it counts as."""
         memory, old = self.memory, self.previous
-        instead = f" in place of m:{old.short}" if old and old.id != memory.id else ""
         said = quoted(first_line(memory.content))
-        return (
-            f"{self.outcome.value}: m:{memory.short} {memory.type.value}: {said}{instead}"
-            f" ({self.reason}, {memory.told_by})"
-        )
+        noted = f" ({memory.told_by})" if memory.is_agent_note else ""
+        head = f"{self.outcome.value} m:{memory.short} {memory.type.value}: {said}{noted}"
+        if self.outcome is RememberOutcome.INSERTED and old is None:
+            return head
+        instead = f"in place of m:{old.short}: " if old and old.id != memory.id else ""
+        return f"{head}\n{instead}{self.reason}"
 
 
 @record

@@ -195,7 +195,8 @@ def _say_place(arguments: Sequence[str]) -> None:
     if not words or _is_of_clients(words) or {"--json", "--quiet", "-q"} & {*arguments}:
         return
     if found := door.place_of(words):
-        click.echo(f"`wellkept {found[0]}` is now `wellkept {found[1]}`.", err=True)
+        now = found[1].replace("{}", "…")
+        click.echo(f"`wellkept {found[0]}` is now `wellkept {now}`.", err=True)
 
 
 def _module(command: str, name: str) -> ModuleType:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wellkept.context.bulk import Edited
     from wellkept.context.moment import GivesContext
     from wellkept.context.preview import ContextPreview, JudgedSilence, Replayed
-    from wellkept.context.verbs import TellingMemory
+    from wellkept.context.workspace import TellingMemory
 
 
 class ViewMethods:

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Final
 from wellkept.api.pause import Pause, Pauses
 from wellkept.api.views.client_setup import ClientState
 from wellkept.api.views.health_score import HealthScore, ScoreShare, health_score
-from wellkept.context.injection_log import HOW_SAVED_IS_COUNTED
 from wellkept.core.errors import ProviderError, UsageError, WellkeptError
 from wellkept.core.memory import Memory
-from wellkept.core.ports.injections import InjectionTotals
+from wellkept.core.ports.injections import HOW_SAVED_IS_COUNTED, InjectionTotals
 from wellkept.core.ports.reports import MemoryGroup
 from wellkept.core.query import RAW_TYPES, Filter, Order, Validity
 from wellkept.core.records import record

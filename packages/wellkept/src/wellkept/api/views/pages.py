@@ -11,7 +11,7 @@ from wellkept.project.pages import edited_content, renew_layout
 
 if TYPE_CHECKING:
     from wellkept.api.views.parts import ProjectParts
-    from wellkept.context.verbs import TellingMemory
+    from wellkept.context.workspace import TellingMemory
 
 
 def edit_page_line(

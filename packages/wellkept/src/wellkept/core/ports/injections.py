@@ -143,12 +143,20 @@ class KindUse:
     reused_tokens: int = 0
 
 
+HOW_SAVED_IS_COUNTED = (
+    "Estimate: for each session that used a line, what finding it out once cost, less all tokens"
+    " injected. Lines whose cost nobody measured count as zero."
+)
+
+
 @record(kw_only=True)
 class InjectionTotals:
     """Totals of the log. `tokens` counts whole injections with their frames; `measured` the used
     lines whose cost of finding out is known."""
 
-    also_shown = ("used", "harm", "measured", "used_share", "saved_tokens")
+    also_shown = (
+        *("used", "harm", "measured", "used_share", "saved_tokens", "how_saved_is_counted"),
+    )
 
     injections: int = 0
     sessions: int = 0
@@ -183,6 +191,11 @@ class InjectionTotals:
     def saved_tokens(self) -> int:
         """Net estimate: work not done again, less everything that was injected."""
         return sum(one.reused_tokens for one in self.kinds) - self.tokens
+
+    @property
+    def how_saved_is_counted(self) -> str:
+        """What the estimate is made of."""
+        return HOW_SAVED_IS_COUNTED
 
 
 @record

@@ -383,7 +383,7 @@ def _special_priors(c: Candidate, setting: RankingContext) -> list[ScorePart]:
     """Priors that apply only to some memories or requests."""
     found: list[ScorePart] = []
     if setting.phase is not None:
-        from wellkept.memory.recall.ranking_profiles import STRONGEST_PHASE_WEIGHT, phase_weight
+        from wellkept.memory.recall.phase_weights import STRONGEST_PHASE_WEIGHT, phase_weight
 
         weight = phase_weight(setting.phase, c.type)
         share = (weight / STRONGEST_PHASE_WEIGHT) ** _PHASE_POWER

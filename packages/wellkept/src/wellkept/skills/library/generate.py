@@ -34,7 +34,7 @@ from wellkept.skills.generation.generate import (
     skip_reason,
 )
 from wellkept.skills.library.catalog import PENDING_NOTE, GeneratedSkills
-from wellkept.skills.library.learn import load_history
+from wellkept.skills.library.history import load_history
 from wellkept.text.secrets.redaction import redact
 
 if TYPE_CHECKING:

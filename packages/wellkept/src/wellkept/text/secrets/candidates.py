@@ -52,6 +52,7 @@ _HASH_WORDS = frozenset(
     "commit sha sha1 sha256 sha512 md5 checksum integrity hash digest revision rev etag blob tree "
     "merge fixed broke build buildid trace request uuid guid id tag image fingerprint".split()
 )
+_BEFORE_A_VERB = frozenset("must should to will can may not all tests checks they did does".split())
 _NEAR = 9
 _WORD_CHARS = 16
 _ADDRESS_CHARS = 160
@@ -141,8 +142,9 @@ class _Atoms:
         self.cues = [cue_of(word) for word in self.words]
         after = [*self.signs[1:], "line"]
         for at, word in enumerate(self.words):
-            # The statement of a program.
-            if word == "pass" and self.signs[at] == "line" == after[at]:
+            # The statement of a program, and what tests do.
+            is_statement = self.signs[at] == "line" == after[at]
+            if word == "pass" and (is_statement or self.words[at - 1].lower() in _BEFORE_A_VERB):
                 self.cues[at] = ""
         for at in range(1, len(self.words)):
             if self.signs[at] == "space" and (

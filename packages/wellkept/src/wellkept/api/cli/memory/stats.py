@@ -25,7 +25,7 @@ def stats(*, filters: FilterArgs, project: str | None, as_json: bool) -> None:
     if as_json:
         shown = output.plain(found)
         assert isinstance(shown, dict)
-        output.print_json({**shown, "injected": totals_json(given)})
+        output.print_json({**shown, "injected": output.plain(given)})
         return
     rows = [
         (kind, name, str(count))
@@ -49,25 +49,7 @@ def stats(*, filters: FilterArgs, project: str | None, as_json: bool) -> None:
         _print_totals(given)
 
 
-def totals_json(given: InjectionTotals) -> dict[str, object]:
-    """Totals with the figures derived from them."""
-    from wellkept.context.injection_log import HOW_SAVED_IS_COUNTED
-
-    shown = output.plain(given)
-    assert isinstance(shown, dict)
-    return {
-        **shown,
-        "used": given.used,
-        "harm": given.harm,
-        "used_share": given.used_share,
-        "saved_tokens": given.saved_tokens,
-        "how_saved_is_counted": HOW_SAVED_IS_COUNTED,
-    }
-
-
 def _print_totals(given: InjectionTotals) -> None:
-    from wellkept.context.injection_log import HOW_SAVED_IS_COUNTED
-
     click.echo()
     rows = [
         (
@@ -83,7 +65,8 @@ def _print_totals(given: InjectionTotals) -> None:
     output.print_table(("given", "lines", "tokens", "used", "unclear", "harm"), rows)
     output.note(
         f"{given.lines} lines in {given.sessions} sessions, {given.tokens:,} tokens;"
-        f" {given.silent} silent. Tokens saved: {given.saved_tokens:,}. {HOW_SAVED_IS_COUNTED}"
+        f" {given.silent} silent. Tokens saved: {given.saved_tokens:,}."
+        f" {given.how_saved_is_counted}"
     )
 
 
