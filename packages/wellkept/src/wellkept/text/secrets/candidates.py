@@ -143,8 +143,9 @@ class _Atoms:
         after = [*self.signs[1:], "line"]
         for at, word in enumerate(self.words):
             # The statement of a program, and what tests do.
-            is_statement = self.signs[at] == "line" == after[at]
-            if word == "pass" and (is_statement or self.words[at - 1].lower() in _BEFORE_A_VERB):
+            is_statement = word == "pass" and self.signs[at] == "line" == after[at]
+            is_act = word in ("pass", "pin") and self.words[at - 1].lower() in _BEFORE_A_VERB
+            if is_statement or is_act:
                 self.cues[at] = ""
         for at in range(1, len(self.words)):
             if self.signs[at] == "space" and (
@@ -191,6 +192,9 @@ def candidates(text: str) -> Iterator[Candidate]:
             continue
         place, cue, more = _place(atoms, at)
         if cue == "code" and shape.startswith(("odd", "name", "phrase")):
+            continue
+        # A number that nothing calls a secret is an amount or an order.
+        if shape.startswith("num") and not cue:
             continue
         flags = (*_flags(atoms, at, start, end), *more)
         yield Candidate(start, end, shape, place, cue, flags, _words(atoms, at))
