@@ -15,8 +15,7 @@ from typing import Final
 from wellkept.api.async_wellkept import AsyncWellkept
 from wellkept.api.wellkept import Wellkept
 from wellkept.core.errors import UsageError
-from wellkept_adapters.frameworks import framework
-from wellkept_adapters.items import Item, Items, Place, require_plain_name
+from wellkept_adapters.items import Item, Items, Place, framework, require_plain_name
 
 with framework("Anthropic's SDK", extra="anthropic"):
     from anthropic.lib.tools import (

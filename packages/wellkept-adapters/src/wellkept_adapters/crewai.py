@@ -22,9 +22,7 @@ from wellkept.api.async_wellkept import AsyncWellkept
 from wellkept.api.wellkept import Wellkept
 from wellkept.core.errors import UsageError
 from wellkept.core.ports.models import Embedder
-from wellkept_adapters.frameworks import framework
-from wellkept_adapters.items import Item, Items, Place
-from wellkept_adapters.recalled import as_async
+from wellkept_adapters.items import Item, Items, Place, as_async, framework
 
 with framework("CrewAI", extra="crewai"):
     # CrewAI asks for other versions of packages than the rest, so no type checker sees it here.

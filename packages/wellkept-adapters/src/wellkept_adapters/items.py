@@ -10,20 +10,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, cast
 from urllib.parse import quote, unquote
 
+from wellkept.api.async_wellkept import AsyncWellkept
+from wellkept.api.views.chat import ended
 from wellkept.api.wellkept import Wellkept
+from wellkept.context.packing import ITEM_CHARS, PREAMBLE
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
 from wellkept.core.payloads import KeptItem
 from wellkept.core.query import Filter
 from wellkept.core.records import record
-from wellkept.core.text import clean
+from wellkept.core.session.injected_text import FRAME, quoted, without_injected
+from wellkept.core.text import clean, shorten
 from wellkept.core.types import EvidenceKind, Scope, Source
 from wellkept.memory.recall.requests import RecallHit
 from wellkept.text.secrets.redaction import redact_name
@@ -301,3 +306,85 @@ def _must(item: Item | None) -> Item:
     if item is None:
         raise UsageError("The memory is no item of this framework.")
     return item
+
+
+# -- Recall as text for a prompt, and keeping what was said ----------------------------------------
+
+
+DEFAULT_LIMIT: Final = 5
+_MAX_QUESTION_CHARS: Final = 2_000
+
+
+def as_async(wellkept: Wellkept | AsyncWellkept) -> AsyncWellkept:
+    """The memory for an event loop, whichever of the two was given."""
+    return wellkept if isinstance(wellkept, AsyncWellkept) else AsyncWellkept(wellkept)
+
+
+def as_sync(wellkept: Wellkept | AsyncWellkept) -> Wellkept:
+    """The memory without an event loop, whichever of the two was given."""
+    return wellkept.sync if isinstance(wellkept, AsyncWellkept) else wellkept
+
+
+def recalled_text(
+    wellkept: Wellkept,
+    question: str,
+    *,
+    limit: int = DEFAULT_LIMIT,
+    without_session: str | None = None,
+) -> str:
+    """What is known about a question, for a prompt; empty when nothing is.
+
+    Memories that wait for review are left out, and so are those of the session that asks.
+    """
+    asked = without_injected(question).strip()[:_MAX_QUESTION_CHARS]
+    if not asked:
+        return ""
+    found = wellkept.recall(asked, limit=limit, needs_review=False)
+    lines = [
+        f"- {shorten(quoted(hit.memory.content), limit=ITEM_CHARS)}{ended(hit.memory)}"
+        f" [m:{hit.memory.short}]"
+        for hit in found
+        if without_session is None or hit.memory.session_id != without_session
+    ]
+    return "\n".join([f"<{FRAME}>", PREAMBLE, *lines, f"</{FRAME}>"]) if lines else ""
+
+
+def keep_said(
+    wellkept: Wellkept, text: str, *, framework: str, by_user: bool, session: str | None
+) -> None:
+    """Keep a turn of a conversation, and the rules that a person gave in it."""
+    said = without_injected(text).strip()
+    if not said:
+        return
+    if by_user:
+        wellkept.apply(said, session=session)
+    wellkept.remember(
+        said,
+        type="episode",
+        tags=[framework, f"{framework}:{'user' if by_user else 'assistant'}"],
+        session=session,
+        evidence=evidence_of(framework, session),
+    )
+
+
+def evidence_of(framework: str, session: str | None) -> list[Evidence]:
+    """The evidence of what came through a framework."""
+    return [Evidence(EvidenceKind.SESSION, f"{framework}:{session}" if session else framework)]
+
+
+# -- Imports a framework, or says how to get it ----------------------------------------------------
+
+
+@contextmanager
+def framework(name: str, *, extra: str) -> Generator[None]:
+    """Around the imports of an adapter: a missing framework is named with the way to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("wellkept"):
+            raise
+        raise ImportError(
+            f"This adapter needs {name}, and {error.name} is not installed."
+            f" Run: pip install 'wellkept[{extra}]'",
+            name=error.name,
+        ) from error

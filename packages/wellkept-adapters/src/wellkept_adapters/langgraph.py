@@ -14,10 +14,8 @@ from typing import Any, cast
 
 from wellkept.api.async_wellkept import AsyncWellkept
 from wellkept.api.wellkept import Wellkept
-from wellkept_adapters.frameworks import framework
 from wellkept_adapters.items import Item as KeptItem
-from wellkept_adapters.items import Items, Place, texts_in
-from wellkept_adapters.recalled import as_async
+from wellkept_adapters.items import Items, Place, as_async, framework, texts_in
 from wellkept_adapters.value_filters import fits
 
 with framework("LangGraph", extra="langgraph"):

@@ -14,8 +14,7 @@ from typing import Protocol, cast
 
 from wellkept.api.async_wellkept import AsyncWellkept
 from wellkept.api.wellkept import Wellkept
-from wellkept_adapters.frameworks import framework
-from wellkept_adapters.recalled import DEFAULT_LIMIT, as_sync, keep_said, recalled_text
+from wellkept_adapters.items import DEFAULT_LIMIT, as_sync, framework, keep_said, recalled_text
 
 with framework("LangGraph", extra="langgraph"):
     from langchain_core.messages import AIMessage, AnyMessage, HumanMessage

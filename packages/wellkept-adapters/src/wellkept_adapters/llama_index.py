@@ -13,8 +13,7 @@ from typing import Any
 from wellkept.api.async_wellkept import AsyncWellkept
 from wellkept.api.wellkept import Wellkept
 from wellkept.core.text import estimate_tokens
-from wellkept_adapters.frameworks import framework
-from wellkept_adapters.recalled import DEFAULT_LIMIT, as_async, keep_said, recalled_text
+from wellkept_adapters.items import DEFAULT_LIMIT, as_async, framework, keep_said, recalled_text
 
 with framework("LlamaIndex", extra="llama-index"):
     from llama_index.core.base.llms.types import ChatMessage, MessageRole

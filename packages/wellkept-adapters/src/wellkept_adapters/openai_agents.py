@@ -16,9 +16,16 @@ from typing import Any, cast
 from wellkept.api.async_wellkept import AsyncWellkept
 from wellkept.api.wellkept import Wellkept
 from wellkept.core.errors import UsageError
-from wellkept_adapters.frameworks import framework
-from wellkept_adapters.items import Item, Items, require_plain_name, texts_in
-from wellkept_adapters.recalled import DEFAULT_LIMIT, as_async, recalled_text
+from wellkept_adapters.items import (
+    DEFAULT_LIMIT,
+    Item,
+    Items,
+    as_async,
+    framework,
+    recalled_text,
+    require_plain_name,
+    texts_in,
+)
 
 with framework("the OpenAI Agents SDK", extra="openai-agents"):
     from agents import TResponseInputItem

@@ -13,8 +13,7 @@ from typing import cast
 from wellkept.api.async_wellkept import AsyncWellkept
 from wellkept.api.wellkept import Wellkept
 from wellkept.core.errors import WellkeptError
-from wellkept_adapters.frameworks import framework
-from wellkept_adapters.recalled import DEFAULT_LIMIT, as_async, evidence_of, recalled_text
+from wellkept_adapters.items import DEFAULT_LIMIT, as_async, evidence_of, framework, recalled_text
 
 with framework("pydantic-ai", extra="pydantic-ai"):
     from pydantic_ai import FunctionToolset, ModelRetry, RunContext
