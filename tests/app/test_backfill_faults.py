@@ -33,7 +33,7 @@ pytestmark = pytest.mark.feature("C7")
 _IMPORT = """
 import sys
 from pathlib import Path
-import wellkept, wellkept.observe.ingest.transcript_import as backfill
+import wellkept, wellkept.observe.imports.transcripts as backfill
 from wellkept.observe.imports.transcripts import TranscriptFilter, import_transcripts
 from wellkept.clients.transcripts.registry import transcripts
 from wellkept.clients.hook_spec import ClientFolders

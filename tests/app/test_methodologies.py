@@ -26,13 +26,12 @@ from wellkept.core.payloads import WorkUnitOutcome
 from wellkept.core.settings.model import Settings
 from wellkept.core.types import Phase
 from wellkept.observe.methodology.builtin import NATIVE
-from wellkept.observe.methodology.plugins import installed_plugins, load_plugins
+from wellkept.observe.methodology.plugins import forgiving, installed_plugins, load_plugins
 from wellkept.observe.methodology.protocol import (
     CompletesWorkUnits,
     Methodology,
     WorkContext,
 )
-from wellkept.observe.observer.plugin_guard import forgiving
 from wellkept_plugins.methodologies import AGILE, BMAD, TDD
 
 pytestmark = pytest.mark.feature("D9")

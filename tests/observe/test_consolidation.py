@@ -18,7 +18,7 @@ from wellkept.memory.model_budget import tokens_used_today
 from wellkept.observe.ingest.drain import drain
 from wellkept.observe.model.consolidation import archived_material, summarize_sessions
 from wellkept.observe.model.session_summaries import rewordable, session_memories
-from wellkept.observe.session.memory_changes import find_summary
+from wellkept.observe.session.drafts import find_summary
 
 pytestmark = pytest.mark.feature("C8", "C3")
 GOOD = json.dumps({"request": "Discounts", "learned": "Codes half done.", "completed": "Codes."})

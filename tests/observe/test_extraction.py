@@ -348,7 +348,7 @@ def test_only_memories_that_were_shown_can_be_invalidated(shop: ModelSession) ->
 def test_sentences_that_are_not_in_the_session_are_left_out_of_the_summary(
     shop: ModelSession,
 ) -> None:
-    from wellkept.observe.session.memory_changes import find_summary
+    from wellkept.observe.session.drafts import find_summary
 
     shop.ends(
         *_told(shop),  # type: ignore[arg-type]

@@ -21,11 +21,11 @@ from wellkept.core.session.scratchpad import (
     pair_subject,
 )
 from wellkept.observe.learning.co_access import (
+    FileUsage,
     co_access_edges,
     combine_links,
     prefetch_patterns,
 )
-from wellkept.observe.learning.file_usage import FileUsage
 
 pytestmark = pytest.mark.feature("D5")
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wellkept.core.session.events import Edit
-from wellkept.observe.session.definitions import definitions
-from wellkept.observe.session.edits import change_fact, changed_names, file_kind
+from wellkept.observe.session.edits import change_fact, changed_names, definitions, file_kind
 from wellkept.text.events.commit_messages import commit_points, says_something
 from wellkept.text.events.prompt_rules import intent_of, next_steps, tells
 from wellkept.text.shell.environment import relative

@@ -18,8 +18,8 @@ from wellkept.core.query import Filter, Validity
 from wellkept.core.session.events import Answer, ToolCalled, ToolKind
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
-from wellkept.observe.ingest.ingest import CommandPolicy, EventIngester, IngestRules
-from wellkept.observe.ingest.transcript_import import take_transcript
+from wellkept.observe.imports.transcripts import TranscriptReport, take_transcript
+from wellkept.observe.ingest.ingest import EventIngester
 
 pytestmark = pytest.mark.feature("C1")
 QUESTION = "How should money be stored?"
@@ -139,11 +139,15 @@ def test_a_transcript_teaches_the_same(engine: Engine, tmp_path: Path) -> None:
     ]
     file = tmp_path / "session.jsonl"
     file.write_text("\n".join(lines) + "\n")
-    rules = IngestRules(commands=CommandPolicy.REMEMBER)
     folders = ClientFolders(home=tmp_path, project=tmp_path, environment={})
     for one in claude_code.transcripts([file], folders=folders):
         assert isinstance(one, Transcript)
-        take_transcript(EventIngester(engine, world(), rules), one, is_quiet=True)
+        take_transcript(
+            EventIngester(engine, world(), commands="remember"),
+            one,
+            TranscriptReport(source="claude-code"),
+            is_quiet=True,
+        )
     assert sorted(m.content for m in taught(engine)) == [
         f"{QUESTION} Cents (Whole numbers)",
         "links go to the docs host, not the API host",

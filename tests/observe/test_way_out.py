@@ -8,7 +8,7 @@ from wellkept.core.records import replace
 from wellkept.core.session.steps import SessionStep
 from wellkept.observe.failures.episodes import Before, way_outs_of
 from wellkept.observe.failures.intent import Change, relation
-from wellkept.observe.failures.matching import is_same_command, is_same_failure, signature
+from wellkept.observe.failures.lessons import is_same_command, is_same_failure, signature
 from wellkept.observe.failures.way_out import Attempt, WayOut, compare
 from wellkept.text.events.failure_cause import cause_line, failure_cause
 from wellkept.text.shell.reader import ShellCommand, main_command, parse_command

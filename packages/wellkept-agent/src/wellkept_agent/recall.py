@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from wellkept.context.moment import ContextLimits
     from wellkept.core.chat.messages import ToolCallPart
     from wellkept.core.memory import Memory
-    from wellkept.observe.observer.prefetch import PrefetchedFile
-    from wellkept.observe.observer.recipes import FoundRecipe
+    from wellkept.observe.observer.prefetch import FoundRecipe, PrefetchedFile
     from wellkept_agent.hooks import HookContext
     from wellkept_agent.observer_feed import EventSink, OpenSink
     from wellkept_agent.session import AgentSession

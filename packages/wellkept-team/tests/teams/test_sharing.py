@@ -16,7 +16,7 @@ from wellkept.core.memory import Memory
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.settings.model import Settings
 from wellkept.core.types import Source
-from wellkept.observe.observer.after_promotion import take_in_shared_files
+from wellkept.observe.observer.learn import take_in_shared_files
 from wellkept.testing.fakes import ManualClock
 from wellkept_team.sharing.shared_file import read_shared
 

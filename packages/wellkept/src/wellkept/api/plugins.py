@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from wellkept.context.start.session_start import HandoffDoor
 from wellkept.core.ports.plugins import AgentSettingDoors, TeamStoreDoors
-from wellkept.observe.observer.after_promotion import SharedFilesDoor
+from wellkept.observe.observer.learn import SharedFilesDoor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,7 +15,7 @@ from wellkept.memory import argument_names
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept
-    from wellkept.observe.observer.recipes import FoundRecipe
+    from wellkept.observe.observer.prefetch import FoundRecipe
 
 
 class RecipeInput(Input):

@@ -20,8 +20,7 @@ from wellkept.models.chat.text import (
 )
 from wellkept.observe.model.consolidation import MAX_ANSWER_TOKENS
 from wellkept.observe.model.event_log import MAX_LOG_CHARS
-from wellkept.observe.model.prompt import KNOWN_CHARS, MAX_KNOWN
-from wellkept.observe.model.session_summaries import MATERIAL_CHARS
+from wellkept.observe.model.session_summaries import KNOWN_CHARS, MATERIAL_CHARS, MAX_KNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path

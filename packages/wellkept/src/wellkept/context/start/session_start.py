@@ -258,7 +258,7 @@ def digest_now(engine: Engine, session: SessionRecord) -> SessionDigest:
     from wellkept.core.query import Filter, Order
     from wellkept.core.types import MemoryType, Source
     from wellkept.observe.session.digest import digest_of
-    from wellkept.observe.session.memory_changes import find_summary
+    from wellkept.observe.session.drafts import find_summary
 
     where = Filter(
         project=session.project,

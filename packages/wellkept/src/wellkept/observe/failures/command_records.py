@@ -2,23 +2,33 @@
 
 One small value for each project. A line is named by its text and the folder in which it was typed;
 variables that it sets stand in it. What is told of a command is read from here, word for word.
+Declared commands that a session saw succeed are marked on their memory, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias, cast
 
 from wellkept.core.clock import to_ms
 from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import UsageError
+from wellkept.core.memory import Evidence
 from wellkept.core.ports.key_values import KeyValueStore
 from wellkept.core.records import record, replace
+from wellkept.core.types import EvidenceKind
+from wellkept.memory.edit import confirm
+from wellkept.memory.engine import Engine
 from wellkept.observe.failures.intent import is_permission
+from wellkept.project.commands.declared import DeclaredCommand, read_declared
 from wellkept.text.events.tool_steps import ToolStep, short_hash
 from wellkept.text.shell.purpose import Purpose
 from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
+
+VERIFIED_CONFIDENCE = 0.95
+VERIFIED = "verified"
+"""Tag of a memory whose command a session saw succeed."""
 
 Call: TypeAlias = tuple[str | None, tuple[str, ...], str]
 """Folder, variables and words of a command."""
@@ -165,3 +175,23 @@ def _after(known: CommandRecord, run: CommandRun, session_id: str) -> CommandRec
         sessions=(*others, session_id)[-_MAX_SESSIONS:],
         worked_at=max(run.at, known.worked_at or run.at),
     )
+
+
+def verify_declared(
+    engine: Engine, runs: Sequence[CommandRun], *, project: str, session_id: str
+) -> None:
+    """Mark declared commands that a session ran with success; the first success is enough."""
+    worked = {same_call(run.line): run.at for run in runs if run.ok}
+    for one in read_declared(engine.store, project) if worked else ():
+        at = _seen_at(one, worked)
+        if at is None or one.worked_at is not None:
+            continue
+        day = at.date().isoformat()
+        note = f"`{one.command}` succeeded {day}"
+        evidence = Evidence(EvidenceKind.SESSION, session_id, note, at=at)
+        confirm(engine, one.memory.id, evidence, confidence=VERIFIED_CONFIDENCE, tags=(VERIFIED,))
+
+
+def _seen_at(one: DeclaredCommand, worked: Mapping[Call | None, datetime]) -> datetime | None:
+    lines = [line for line in (one.command, one.runs) if line]
+    return next((worked[call] for call in map(same_call, lines) if call in worked), None)

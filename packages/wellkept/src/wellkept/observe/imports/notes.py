@@ -1,4 +1,4 @@
-"""Stores statements from commits, instruction files and other memory tools.
+"""Stores statements from a repository, instruction files and other memory tools.
 
 Each statement has a key made of its location, so a second import changes nothing. A changed
 statement supersedes the old one; one that the user deleted stays deleted. Sources are only read.
@@ -7,7 +7,8 @@ Vectors are made later, by a reindex.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ from wellkept.text.secrets.redaction import redact
 if TYPE_CHECKING:
     from wellkept.core.types import Progress
 
-# Shared with `repository`: what `init` imported is not imported again.
+# What `init` imported is not imported again.
 _NAMESPACE = "intake"
 CLIENT_NOTES = "client-notes:"
 """How the keys of what agents noted in their clients' files begin."""
@@ -57,6 +58,74 @@ class NotesReport:
     skipped: list[Skipped] = field(default_factory=list[Skipped])
 
 
+@record(frozen=False)
+class Intake:
+    """What was taken into one project before, by key and fingerprint, and what is taken in now."""
+
+    engine: Engine
+    project: str
+    marks: dict[str, str]
+    counts: Counter[str] = field(default_factory=Counter[str])
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+
+    @classmethod
+    def of(cls, engine: Engine, project: str) -> Intake:
+        """The intake of a project so far."""
+        known: Json = engine.store.get_value(_NAMESPACE, project)
+        marks = {key: str(mark) for key, mark in known.items()} if isinstance(known, dict) else {}
+        return cls(engine, project, marks)
+
+    def fresh(self, passages: Sequence[Passage]) -> list[Passage]:
+        """What was not taken in with this text before; the rest counts as unchanged."""
+        found = [
+            one for one in passages if self.marks.get(key_of(one)) != fingerprint(one.draft.content)
+        ]
+        self.counts["unchanged"] += len(passages) - len(found)
+        return found
+
+    def store(
+        self,
+        fresh: Sequence[Passage],
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> list[Passage]:
+        """Store passages; returns those that are new or changed. One that cannot be stored is
+        reported and does not stop the others."""
+        if not fresh:
+            return []
+        try:
+            outcomes = remember_passages(
+                self.engine, fresh, project=self.project, dry_run=dry_run, progress=progress
+            )
+        except UsageError as error:
+            # Nothing was written yet. One at a time shows which one fails.
+            if len(fresh) > 1:
+                return [one for each in fresh for one in self.store([each], dry_run=dry_run)]
+            self.skipped.append(Skipped(fresh[0].ref, f"cannot be stored: {error.message}"))
+            return []
+        named = {RememberOutcome.INSERTED: "new", RememberOutcome.UNCHANGED: "unchanged"}
+        for passage, outcome in zip(fresh, outcomes, strict=True):
+            self.marks[key_of(passage)] = fingerprint(passage.draft.content)
+            self.counts[named.get(outcome, "changed")] += 1
+        pairs = zip(fresh, outcomes, strict=True)
+        return [one for one, outcome in pairs if outcome is not RememberOutcome.UNCHANGED]
+
+    def close(self, key: str) -> bool:
+        """Close what is said no more, unless a person verified or pinned it."""
+        del self.marks[key]
+        memory = self.engine.store.find_key(key, project=self.project, user_scope=False)
+        if memory is None or memory.user_verified or memory.pinned:
+            return False
+        at = max(self.engine.clock(), memory.valid_from)
+        self.engine.store.apply([Close(memory.id, at)])
+        return True
+
+    def save(self) -> None:
+        """Remember what was taken in."""
+        self.engine.store.put_value(_NAMESPACE, self.project, dict(self.marks))
+
+
 def import_notes(
     engine: Engine,
     source: str,
@@ -85,86 +154,47 @@ def import_notes(
             by_project.setdefault(note.project, []).append(note.passage)
     total, done = sum(map(len, by_project.values())), 0
     for project, passages in by_project.items():
-        for chunk in _chunks(passages):
-            _store(without_vectors, report, project, chunk)
+        intake = Intake.of(without_vectors, project)
+        for start in range(0, len(passages), _CHUNK):
+            chunk = passages[start : start + _CHUNK]
+            fresh = intake.fresh(chunk)
+            stored = intake.store(fresh, dry_run=dry_run)
+            report.redacted += sum(len(redact(one.draft.content).findings) for one in stored)
+            if fresh and not dry_run:
+                intake.save()
             done += len(chunk)
             if progress is not None:
                 progress(done, total)
+        report.new += intake.counts["new"]
+        report.changed += intake.counts["changed"]
+        report.unchanged += intake.counts["unchanged"]
+        report.skipped += intake.skipped
+        if stored_here := intake.counts["new"] + intake.counts["changed"]:
+            report.projects[project] = stored_here
     return report
-
-
-def _store(engine: Engine, report: NotesReport, project: str, chunk: Sequence[Passage]) -> None:
-    known: Json = engine.store.get_value(_NAMESPACE, project)
-    imported = dict(known) if isinstance(known, dict) else {}
-    fresh = [p for p in chunk if imported.get(_key(p)) != fingerprint(p.draft.content)]
-    report.unchanged += len(chunk) - len(fresh)
-    stored = _outcomes(engine, report, project, fresh)
-    for passage, outcome in stored:
-        imported[_key(passage)] = fingerprint(passage.draft.content)
-        _count(report, project, passage, outcome)
-    if stored and not report.dry_run:
-        engine.store.put_value(_NAMESPACE, project, imported)
 
 
 def has_notes(engine: Engine, project: str) -> bool:
     """Whether agents' memory files of this project were taken in before."""
-    known: Json = engine.store.get_value(_NAMESPACE, project)
-    return isinstance(known, dict) and any(key.startswith(CLIENT_NOTES) for key in known)
+    return any(key.startswith(CLIENT_NOTES) for key in Intake.of(engine, project).marks)
 
 
 def close_gone(engine: Engine, project: str, notes: Iterable[ProjectNote | Skipped]) -> int:
-    """Close what agents' memory files said and say no more, unless a person verified or pinned it;
-    returns how many. `notes` is everything that stands there now."""
-    known: Json = engine.store.get_value(_NAMESPACE, project)
-    imported = dict(known) if isinstance(known, dict) else {}
-    current = {_key(note.passage) for note in notes if isinstance(note, ProjectNote)}
-    gone = [key for key in imported if key.startswith(CLIENT_NOTES) and key not in current]
+    """Close what agents' memory files said and say no more; returns how many. `notes` is everything
+    that stands there now."""
+    intake = Intake.of(engine, project)
+    current = {key_of(note.passage) for note in notes if isinstance(note, ProjectNote)}
+    gone = [key for key in intake.marks if key.startswith(CLIENT_NOTES) and key not in current]
     for key in gone:
-        del imported[key]
-        memory = engine.store.find_key(key, project=project, user_scope=False)
-        if memory is not None and not (memory.user_verified or memory.pinned):
-            at = max(engine.clock(), memory.valid_from)
-            engine.store.apply([Close(memory.id, at)])
+        intake.close(key)
     if gone:
-        engine.store.put_value(_NAMESPACE, project, imported)
+        intake.save()
     return len(gone)
 
 
-def _outcomes(
-    engine: Engine, report: NotesReport, project: str, fresh: Sequence[Passage]
-) -> list[tuple[Passage, RememberOutcome]]:
-    """The outcome of each; one that cannot be stored is reported and does not stop the others."""
-    if not fresh:
-        return []
-    try:
-        outcomes = remember_passages(engine, fresh, project=project, dry_run=report.dry_run)
-    except UsageError as error:
-        if len(fresh) == 1:
-            report.skipped.append(Skipped(fresh[0].ref, f"cannot be stored: {error.message}"))
-            return []
-        return [pair for one in fresh for pair in _outcomes(engine, report, project, [one])]
-    return list(zip(fresh, outcomes, strict=True))
-
-
-def _count(report: NotesReport, project: str, passage: Passage, outcome: RememberOutcome) -> None:
-    if outcome is RememberOutcome.UNCHANGED:
-        report.unchanged += 1
-        return
-    if outcome is RememberOutcome.INSERTED:
-        report.new += 1
-    else:
-        report.changed += 1
-    report.redacted += len(redact(passage.draft.content).findings)
-    report.projects[project] = report.projects.get(project, 0) + 1
-
-
-def _key(passage: Passage) -> str:
+def key_of(passage: Passage) -> str:
     """The key as stored: without secrets."""
     return redact(passage.draft.key or passage.ref).text
-
-
-def _chunks(passages: Sequence[Passage]) -> Iterator[Sequence[Passage]]:
-    return (passages[at : at + _CHUNK] for at in range(0, len(passages), _CHUNK))
 
 
 def readable(path: Path) -> str:

@@ -23,9 +23,7 @@ from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.ingest import (
     BAD_EVENT,
     TRANSIENT,
-    CommandPolicy,
     EventIngester,
-    IngestRules,
 )
 from wellkept.observe.model.consolidation import ModelUsageReport
 from wellkept.observe.session.reducer import TURNS_BETWEEN_SUMMARIES
@@ -50,15 +48,6 @@ class DrainRules:
     taken_days: int = 30
     injection_days: int = 180
     injection_lines: int = 50_000
-    apply_commands: bool = True
-
-    @property
-    def ingest_rules(self) -> IngestRules:
-        """The rules for the events themselves."""
-        return IngestRules(
-            turns_between_summaries=self.turns_between_summaries,
-            commands=CommandPolicy.ALL if self.apply_commands else CommandPolicy.NONE,
-        )
 
 
 @record
@@ -118,7 +107,7 @@ def drain(
     that wait for one.
     """
     known = rules or DrainRules()
-    ingester = EventIngester(engine, environment, known.ingest_rules)
+    ingester = EventIngester(engine, environment, turns_between=known.turns_between_summaries)
     return _Drain(engine, spool, translate, known, ingester).run()
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from enum import Enum
 from functools import partial
+from typing import Literal, TypeAlias
 
 from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPosition
 from wellkept.core.clock import whole_ms
@@ -21,12 +21,11 @@ from wellkept.core.types import MemoryType
 from wellkept.memory.agent_notes import confirm_by_prompt, withdraw_claims
 from wellkept.memory.commands.execute import Speaker, apply_answers, apply_commands
 from wellkept.memory.engine import Engine
-from wellkept.observe.failures.command_records import record_runs
-from wellkept.observe.failures.declared_commands import verify_declared
+from wellkept.observe.failures.command_records import record_runs, verify_declared
 from wellkept.observe.failures.lessons import close_disproved, save_way_out
 from wellkept.observe.injections.feedback import injection_changes
 from wellkept.observe.model import event_log
-from wellkept.observe.session.memory_changes import memory_changes
+from wellkept.observe.session.drafts import memory_changes
 from wellkept.observe.session.reducer import (
     TURNS_BETWEEN_SUMMARIES,
     Said,
@@ -54,22 +53,9 @@ BAD_EVENT = (
 TRANSIENT = (StoreError, ConflictError, ProviderError)
 
 
-class CommandPolicy(Enum):
-    """Which memory commands in prompts are applied. In old transcripts only "remember" is: "forget"
-    was about what was known then."""
-
-    NONE = "none"
-    REMEMBER = "remember"
-    ALL = "all"
-
-
-@record(kw_only=True)
-class IngestRules:
-    """When sessions are summarised, which commands in prompts are applied, and after how many
-    sessions that ignored it an injected line goes silent."""
-
-    turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
-    commands: CommandPolicy = CommandPolicy.ALL
+CommandPolicy: TypeAlias = Literal["none", "remember", "all"]
+"""Which memory commands in prompts are applied. In old transcripts only "remember" is: "forget" was
+about what was known then."""
 
 
 @record(frozen=False)
@@ -91,7 +77,8 @@ class EventIngester:
 
     engine: Engine
     environment: Environment
-    rules: IngestRules = field(default_factory=IngestRules)
+    turns_between: int = TURNS_BETWEEN_SUMMARIES
+    commands: CommandPolicy = "all"
     counts: IngestCounts = field(default_factory=IngestCounts)
     due: dict[str, None] = field(default_factory=dict[str, None])
     _applied: set[str] = field(default_factory=set[str])
@@ -128,7 +115,7 @@ class EventIngester:
                 session,
                 some,
                 environment=self.environment,
-                turns_between=self.rules.turns_between_summaries,
+                turns_between=self.turns_between,
                 pad=self.engine.store.scratchpad(session_id),
             )
             self._apply_commands(update)
@@ -179,7 +166,7 @@ class EventIngester:
         """Commands come before the commit: when it fails they are heard again, which does no harm;
         lost they would be for good."""
         earlier: list[datetime] = []
-        for said in result.said if self.rules.commands is not CommandPolicy.NONE else ():
+        for said in result.said if self.commands != "none" else ():
             origin = said.event.origin
             if origin.event_id not in self._applied:
                 self._applied.add(origin.event_id)
@@ -225,7 +212,7 @@ class EventIngester:
         """Before the commit, as commands are: the key of an exchange keeps it single."""
         session = result.session
         roots = self.environment.locate(session.cwd).roots
-        for settled, at in result.settled if self.rules.commands is not CommandPolicy.NONE else ():
+        for settled, at in result.settled if self.commands != "none" else ():
             keep_settlement(
                 self.engine,
                 settled,
@@ -253,7 +240,7 @@ class EventIngester:
             answers_to=said.before,
             find_named=partial(self.environment.named, roots[0]) if roots else nothing_named,
         )
-        only = self.rules.commands is CommandPolicy.REMEMBER
+        only = self.commands == "remember"
         project = session.project
         try:
             if isinstance(event, PromptSubmitted):

@@ -21,10 +21,10 @@ from wellkept.memory.engine import Engine
 from wellkept.observe.learning.co_access import (
     MIN_WEIGHT,
     CoAccessEdge,
+    FileUsage,
     co_access_edges,
     combine_links,
 )
-from wellkept.observe.learning.file_usage import FileUsage
 
 if TYPE_CHECKING:
     from wellkept.graph.history.co_change import CoChange

@@ -25,7 +25,7 @@ from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import with_retries
 from wellkept.observe.learning import outcomes, recipes
-from wellkept.observe.learning.file_usage import FileUsage
+from wellkept.observe.learning.co_access import FileUsage
 from wellkept.observe.learning.rules import LEARNED_FROM, Lesson, PromotionBasis, infer
 from wellkept.observe.learning.save import save_lesson, weigh
 from wellkept.observe.learning.validation import (

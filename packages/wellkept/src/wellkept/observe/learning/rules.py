@@ -25,7 +25,7 @@ from wellkept.core.session.scratchpad import (
 )
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 from wellkept.memory.lifecycle.confirmation import QUOTED_TAG
-from wellkept.observe.learning.file_usage import FileUsage
+from wellkept.observe.learning.co_access import FileUsage
 from wellkept.observe.thresholds import (
     LINK_SHARE,
     MIN_REPEATS,

@@ -8,21 +8,31 @@ import this module.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pluggy
 
-from wellkept.core.errors import NotFoundError, WellkeptError
-from wellkept.core.records import record
+from wellkept.core.codec import Json
+from wellkept.core.errors import NotFoundError, PluginError, WellkeptError
+from wellkept.core.memory import Memory, WorkUnitRef
+from wellkept.core.payloads import WorkUnitOutcome
+from wellkept.core.records import record, replace
+from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType, Phase
 from wellkept.observe.methodology import builtin
 from wellkept.observe.methodology.hookspecs import GROUP, Hooks
-from wellkept.observe.methodology.protocol import CustomType, Methodology
-from wellkept.observe.observer.plugin_guard import GuardedMethodology
+from wellkept.observe.methodology.protocol import (
+    CompletesWorkUnits,
+    CustomType,
+    Methodology,
+    Relay,
+    WorkContext,
+)
 
 SHIPPED = tuple(
     EntryPoint(name, value, GROUP)
@@ -86,17 +96,14 @@ def load_plugins(found: Iterable[EntryPoint] = ()) -> Plugins:
     manager.register(builtin, name=GROUP)
     problems: list[str] = []
     for entry in (*SHIPPED, *sorted(found, key=lambda entry: entry.name)):
-        problems += _register(manager, entry)
+        try:
+            manager.register(entry.load(), name=entry.name)
+            manager.check_pending()
+        except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
+            manager.unregister(name=entry.name)
+            reason = f"{type(error).__name__}: {error}"
+            problems.append(f"The plugin {entry.name} cannot be loaded: {reason}")
     return _gathered(manager, problems)
-
-
-def _register(manager: pluggy.PluginManager, entry: EntryPoint) -> Iterable[str]:
-    try:
-        manager.register(entry.load(), name=entry.name)
-        manager.check_pending()
-    except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
-        manager.unregister(name=entry.name)
-        yield f"The plugin {entry.name} cannot be loaded: {type(error).__name__}: {error}"
 
 
 def _gathered(manager: pluggy.PluginManager, problems: Sequence[str]) -> Plugins:
@@ -106,11 +113,13 @@ def _gathered(manager: pluggy.PluginManager, problems: Sequence[str]) -> Plugins
     for name, plugin in manager.list_name_plugin():
         answers = _answers(manager, name, plugin, "wellkept_methodologies", wrong)
         for offered in cast("list[Methodology]", answers):
-            fault = _fault(offered) or _taken(offered, origins)
+            fault = _fault(offered)
+            if not fault and (holder := origins.get(offered.id)):
+                fault = f"brings {offered.id!r}, which {holder} has brought already"
             if fault:
                 wrong.append(f"The plugin {name} {fault}, so it is left out.")
             else:
-                kept = offered if name == GROUP else GuardedMethodology(offered)
+                kept = offered if name == GROUP else GuardedMethodology.of(offered)
                 methodologies[offered.id], origins[offered.id] = kept, name
     return Plugins(methodologies, origins, manager, tuple(wrong))
 
@@ -136,11 +145,6 @@ def _answers(
         return []
 
 
-def _taken(methodology: Methodology, origins: dict[str, str]) -> str | None:
-    holder = origins.get(methodology.id)
-    return f"brings {methodology.id!r}, which {holder} has brought already" if holder else None
-
-
 def _fault(methodology: Methodology) -> str | None:
     """What is wrong with a methodology, as far as its attributes show."""
     try:
@@ -161,3 +165,103 @@ def _all_are(kind: type, values: Iterable[object]) -> bool:
 
 
 _METHODS = ("work_unit", "relay_text", "work_state", "state_text")
+
+# -- Guards ---------------------------------------------------------------------------------------
+
+MAX_TEXT_CHARS = 4_000
+MAX_STATE_CHARS = 20_000
+_Result = TypeVar("_Result")
+
+
+@record(kw_only=True)
+class GuardedMethodology:
+    """Wraps a `Methodology`. What it fails at, or gives in a wrong type or size, raises PluginError
+    when a person asked. With `forgiving`, the native one answers instead."""
+
+    inner: Methodology
+    id: str
+    title: str
+    phases: Mapping[str, Phase]
+    relays: Sequence[Relay]
+    custom_types: Sequence[CustomType]
+    forgiving: bool = False
+
+    @classmethod
+    def of(cls, inner: Methodology) -> GuardedMethodology:
+        """The methodology, guarded."""
+        return cls(
+            inner=inner,
+            id=inner.id,
+            title=inner.title,
+            phases=inner.phases,
+            relays=inner.relays,
+            custom_types=inner.custom_types,
+        )
+
+    def work_unit(self, at: WorkContext) -> WorkUnitRef | None:
+        """The current work unit."""
+        return self._call("work_unit", lambda: _unit(self.inner.work_unit(at)), None)
+
+    def relay_text(self, memories: Sequence[Memory], *, to: str) -> str:
+        """The handed-on memories as text."""
+        plain = builtin.NATIVE.relay_text(memories, to=to)
+        return self._call(
+            "relay_text", lambda: _text(self.inner.relay_text(memories, to=to)), plain
+        )
+
+    def work_state(self, text: str) -> Mapping[str, Json]:
+        """The work state."""
+        return self._call("work_state", lambda: _state(self.inner.work_state(text)), {})
+
+    def state_text(self, state: Mapping[str, Json]) -> str:
+        """A work state as text."""
+        plain = builtin.NATIVE.state_text(state)
+        return self._call("state_text", lambda: _text(self.inner.state_text(state)), plain)
+
+    def on_work_unit_complete(
+        self, unit: WorkUnitRef | None, outcome: WorkUnitOutcome
+    ) -> Mapping[str, Json]:
+        """Fields that the methodology adds to an outcome."""
+        inner = self.inner
+        if not isinstance(inner, CompletesWorkUnits):
+            return {}
+        return self._call(
+            "on_work_unit_complete", lambda: _state(inner.on_work_unit_complete(unit, outcome)), {}
+        )
+
+    def _call(self, what: str, ask: Callable[[], _Result], plain: _Result) -> _Result:
+        try:
+            return ask()
+        except Exception as error:
+            if self.forgiving:
+                return plain
+            raise PluginError(
+                f"The methodology {self.id!r} failed at {what}: {type(error).__name__}: {error}",
+                hint="Update its package, or choose another: `wellkept methodology`.",
+            ) from error
+
+
+def forgiving(methodology: Methodology) -> Methodology:
+    """The methodology with failures replaced by the native one."""
+    if isinstance(methodology, GuardedMethodology):
+        return replace(methodology, forgiving=True)
+    return methodology
+
+
+def _unit(answer: object) -> WorkUnitRef | None:
+    if answer is None or (isinstance(answer, WorkUnitRef) and answer.hierarchy):
+        return answer
+    raise TypeError(f"it returned {type(answer).__name__} instead of a work unit")
+
+
+def _text(answer: object) -> str:
+    if not isinstance(answer, str):
+        raise TypeError(f"it returned {type(answer).__name__} instead of text")
+    return shorten(answer, limit=MAX_TEXT_CHARS)
+
+
+def _state(answer: Mapping[str, Json]) -> Mapping[str, Json]:
+    written = json.dumps(dict(answer), allow_nan=False)
+    if len(written) > MAX_STATE_CHARS:
+        raise ValueError(f"its state takes {len(written)} characters, at most {MAX_STATE_CHARS}")
+    return json.loads(written)

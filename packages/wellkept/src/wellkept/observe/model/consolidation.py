@@ -24,8 +24,8 @@ from wellkept.memory.model_budget import refund_tokens, spend_tokens
 from wellkept.observe.model import event_log
 from wellkept.observe.model.event_log import LoggedEvent
 from wellkept.observe.model.extraction import Extraction, apply_answer, known_memories
-from wellkept.observe.model.prompt import build_prompt
 from wellkept.observe.model.session_summaries import (
+    build_prompt,
     checker,
     improved_summary,
     material,
@@ -35,8 +35,7 @@ from wellkept.observe.model.session_summaries import (
     session_memories,
     summary_parts,
 )
-from wellkept.observe.session.drafts import EventRef, summary_draft
-from wellkept.observe.session.memory_changes import find_summary, summary_changes
+from wellkept.observe.session.drafts import EventRef, find_summary, summary_changes, summary_draft
 from wellkept.observe.session.state import dump_state, load_state
 from wellkept.text.secrets.redaction import redact
 

@@ -26,7 +26,6 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.confirmation import QUOTED_TAG
 from wellkept.memory.remember import remember
 from wellkept.observe.model.event_log import LoggedEvent, Speaker
-from wellkept.observe.model.prompt import MAX_KNOWN
 from wellkept.observe.model.quotations import (
     Quotation,
     find_quotation,
@@ -34,6 +33,7 @@ from wellkept.observe.model.quotations import (
     says_the_same,
     shared_words,
 )
+from wellkept.observe.model.session_summaries import MAX_KNOWN
 from wellkept.text.secrets.redaction import redact
 from wellkept.text.similarity import is_negated
 

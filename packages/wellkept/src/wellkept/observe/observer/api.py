@@ -29,7 +29,6 @@ from wellkept.observe.learning.promote import PromotionReport, PromotionRules, i
 from wellkept.observe.learning.reviews import add_note, record_verdict, save_issues
 from wellkept.observe.learning.statistics import ProjectStatistics, project_statistics
 from wellkept.observe.learning.validation import ValidationResult, validate_session
-from wellkept.observe.observer.after_promotion import learn_from_sessions
 from wellkept.observe.observer.methodology import methodology_of
 from wellkept.observe.session.state import load_state
 from wellkept.observe.signals.fold import session_signals
@@ -48,8 +47,7 @@ if TYPE_CHECKING:
     from wellkept.memory.workspace import Workspace
     from wellkept.observe.failures.command_records import CommandRecord
     from wellkept.observe.learning.linked_files import LinkedFile
-    from wellkept.observe.observer.prefetch import PrefetchedFile
-    from wellkept.observe.observer.recipes import FoundRecipe
+    from wellkept.observe.observer.prefetch import FoundRecipe, PrefetchedFile
 
 _DEFAULT_LIMIT = 20
 _MAX_UNPROCESSED = 1_000
@@ -167,6 +165,8 @@ class Observer:
                 problems.append(f"Learning from session {session.id} failed: {error}")
             if progress is not None:
                 progress(number, len(found))
+        from wellkept.observe.observer.learn import learn_from_sessions
+
         problems += learn_from_sessions(engine, [one for one in found if one.id not in waiting])
         self._drop_old_scratchpads()
         return LearningReport(reports=tuple(reports), problems=tuple(problems))
@@ -225,7 +225,7 @@ class Observer:
 
     def recipes(self, task: str, *, limit: int = 2) -> list[FoundRecipe]:
         """The recipes that fit a task, best first, each with its staleness."""
-        from wellkept.observe.observer.recipes import find_recipes
+        from wellkept.observe.observer.prefetch import find_recipes
 
         return find_recipes(self._services, task, limit=limit)
 

@@ -1,16 +1,27 @@
-"""Learns from what a drain took in: missing vectors, summaries by a model, promotion."""
+"""Learns from what a drain took in: missing vectors, summaries by a model, promotion, and beyond
+it what plugins know, linked files, renames, and what a team or a client's own files say.
+
+Each part is independent and can be repeated. A failure in one project is reported and does not stop
+the others. Nothing crosses projects.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from wellkept.core.errors import ProviderError
+from wellkept.core.doors import find_plugin
+from wellkept.core.errors import ConflictError, ProviderError, UsageError
 from wellkept.core.records import replace
+from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport
+from wellkept.observe.learning.linked_files import link_sessions
 from wellkept.observe.model.consolidation import summarize_sessions
+from wellkept.observe.upkeep.renames import follow_history
+from wellkept.project.folder_lookup import locate
 
 if TYPE_CHECKING:
     from wellkept.core.settings.model import Settings
@@ -34,48 +45,96 @@ class LearningMemory(Protocol):
     def fill_vectors(self, *, most: int = ...) -> int: ...
 
 
+class SharedFilesDoor(Protocol):
+    """What a team keeps in the project's repository."""
+
+    def take_in_shared(self, engine: Engine, project: str, root: Path) -> None:
+        """Take in what was merged since the last time, where sharing is on."""
+        ...
+
+
 def summarize_and_learn(wk: LearningMemory, report: DrainReport) -> DrainReport:
     """Compute missing vectors, summarize the sessions that are due with a model, and learn from
     those that passed validation. May take minutes."""
-    changed, noted = _take_in_notes(wk.engine, report.sessions)
-    vectors = _fill_vectors(wk, is_due=bool(changed) or report.vectors_due)
-    tokens = wk.settings.capture_daily_model_tokens
-    model = summarize_sessions(wk.engine, report.due, daily_tokens=tokens)
-    learned = wk.observer.learn(report.due).problems if report.due else ()
-    others = [one for one in report.sessions if one not in report.due]
-    renamed = _follow_renames(wk.engine, others)
-    shared = _take_in_shared(wk.engine, report.sessions)
-    problems = (*report.problems, *vectors, *learned, *renamed, *shared, *noted)
-    return replace(report, model=model, problems=problems)
+    from wellkept.observe.imports.sources import keep_notes_in_step
 
+    engine, problems, changed = wk.engine, [*report.problems], list[int]()
+    found = [one for one in map(engine.store.get_session, report.sessions) if one is not None]
 
-def _follow_renames(engine: Engine, session_ids: Sequence[str]) -> list[str]:
-    """Follow commits made before a session began, as soon as its first events arrive."""
-    from wellkept.observe.observer.after_promotion import follow_renames
+    def note(project: str, root: Path) -> None:
+        changed.append(keep_notes_in_step(engine, project, root))
 
-    found = map(engine.store.get_session, session_ids)
-    return follow_renames(engine, [session for session in found if session is not None])
-
-
-def _take_in_shared(engine: Engine, session_ids: Sequence[str]) -> list[str]:
-    """What the team merged is known soon after a session began."""
-    from wellkept.observe.observer.after_promotion import take_in_shared_files
-
-    found = map(engine.store.get_session, session_ids)
-    return take_in_shared_files(engine, [session for session in found if session is not None])
-
-
-def _take_in_notes(engine: Engine, session_ids: Sequence[str]) -> tuple[int, list[str]]:
-    """What an agent wrote into its client's memory files while it worked."""
-    from wellkept.observe.observer.after_promotion import take_in_notes
-
-    found = map(engine.store.get_session, session_ids)
-    return take_in_notes(engine, [session for session in found if session is not None])
-
-
-def _fill_vectors(wk: LearningMemory, *, is_due: bool) -> tuple[str, ...]:
+    # What an agent wrote into its client's memory files while it worked.
+    noted = in_projects(found, note)
     try:
-        wk.fill_vectors(most=_MAX_VECTORS if is_due else 0)
+        wk.fill_vectors(most=_MAX_VECTORS if any(changed) or report.vectors_due else 0)
     except ProviderError as error:
-        return (f"Vectors could not be computed: {error}",)
-    return ()
+        problems.append(f"Vectors could not be computed: {error}")
+    tokens = wk.settings.capture_daily_model_tokens
+    model = summarize_sessions(engine, report.due, daily_tokens=tokens)
+    problems += wk.observer.learn(report.due).problems if report.due else ()
+    # Commits made before a session began are followed as soon as its first events arrive.
+    problems += follow_renames(engine, [one for one in found if one.id not in report.due])
+    problems += [*take_in_shared_files(engine, found), *noted]
+    return replace(report, model=model, problems=tuple(problems))
+
+
+def learn_from_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> list[str]:
+    """Learn from sessions of any project; returns problems."""
+    from wellkept.observe.methodology.plugins import installed_plugins
+
+    plugins, failed, problems = installed_plugins(), list[str](), list[str]()
+    for session in sessions:
+
+        def ask(session: SessionRecord = session) -> None:
+            asked = plugins.call("wellkept_session_learned", engine=engine, session=session)
+            failed.extend(asked[1])
+
+        problems += _attempt(session.project, ask)
+    problems += failed
+    for project in dict.fromkeys(session.project for session in sessions):
+        problems += _attempt(project, lambda p=project: link_sessions(engine, p))
+    return problems + follow_renames(engine, sessions)
+
+
+def follow_renames(engine: Engine, sessions: Iterable[SessionRecord]) -> list[str]:
+    """Update memories for files that commits renamed or deleted in the folders of sessions.
+
+    Cheap when there are no new commits. Returns problems.
+    """
+
+    def follow(project: str, root: Path) -> None:
+        follow_history(engine, project=project, root=root, mark_deleted=True)
+
+    return in_projects(sessions, follow)
+
+
+def take_in_shared_files(engine: Engine, sessions: Iterable[SessionRecord]) -> list[str]:
+    """Take in what a team merged into its shared folders. Cheap when nothing is new, or nothing
+    is shared. Returns problems."""
+    team: SharedFilesDoor | None = find_plugin("team")
+    if team is None:
+        return []
+    take_in = team.take_in_shared
+    return in_projects(sessions, lambda project, root: take_in(engine, project, root))
+
+
+def in_projects(
+    sessions: Iterable[SessionRecord], step: Callable[[str, Path], object]
+) -> list[str]:
+    """Take a step in each project and existing folder of some sessions; returns problems."""
+    named = dict.fromkeys((s.project, s.cwd) for s in sessions if s.cwd and "\0" not in s.cwd)
+    problems: list[str] = []
+    for project, cwd in named:
+        folder = Path(cwd)
+        if folder.is_dir():
+            problems += _attempt(project, lambda p=project, f=folder: step(p, locate(f).root))
+    return problems
+
+
+def _attempt(project: str, step: Callable[[], object]) -> list[str]:
+    try:
+        step()
+    except (UsageError, ConflictError) as error:
+        return [f"Learning in {project} is incomplete: {error}"]
+    return []

@@ -16,7 +16,6 @@ from wellkept.core.query import Filter, Order
 from wellkept.core.settings.sources import SettingSources, inspect_settings, parse_value
 from wellkept.core.types import Phase
 from wellkept.observe.methodology.protocol import Methodology, WorkContext
-from wellkept.observe.observer.plugin_guard import forgiving
 
 if TYPE_CHECKING:
     from wellkept.core.codec import Json
@@ -138,7 +137,7 @@ def parse_setting(rule: SettingRule, text: str) -> Scalar | Path:
 
 def methodology_of(services: Workspace, session: SessionRecord) -> Methodology:
     """The methodology of a session, which may belong to another project."""
-    from wellkept.observe.methodology.plugins import installed_plugins
+    from wellkept.observe.methodology.plugins import forgiving, installed_plugins
 
     settings = services.settings
     if session.project != services.project and session.cwd and "\0" not in session.cwd:

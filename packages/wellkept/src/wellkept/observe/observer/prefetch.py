@@ -1,4 +1,5 @@
-"""`wk.observer.prefetch`: the beginnings of files that work in a module nearly always reads.
+"""Answers of `wk.observer`: the recipes that fit a task, with staleness, and the beginnings of
+files that work in a module nearly always reads.
 
 Only for callers that ask; nothing here is injected. Reads text files inside the project only, and a
 few thousand characters of each.
@@ -9,18 +10,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wellkept.core.code_modules import module_of
-from wellkept.core.payloads import PrefetchPattern
+from wellkept.core.errors import UsageError
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import PrefetchPattern, WorkflowRecipe
+from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.core.session.scratchpad import SignalKind
 from wellkept.core.text import clean
-from wellkept.core.types import Phase
+from wellkept.core.types import MemoryType, Phase
 from wellkept.memory.file_presence import project_path
+from wellkept.memory.recall.recall import recall
+from wellkept.memory.recall.requests import DEFAULT_MIN_SCORE, RecallRequest
 from wellkept.observe.learning.co_access import (
+    FileUsage,
     always_read_with,
     frequent_companions,
     prefetch_patterns,
 )
-from wellkept.observe.learning.file_usage import FileUsage
+from wellkept.observe.upkeep.staleness import stale_reasons
 from wellkept.text.secrets.redaction import redact
 
 if TYPE_CHECKING:
@@ -29,6 +36,9 @@ if TYPE_CHECKING:
 
     from wellkept.core.ports.store import Store
     from wellkept.core.session.scratchpad import SessionSignal
+    from wellkept.memory.workspace import Workspace
+
+DEFAULT_LIMIT = 2
 
 MAX_FILES = 5
 MAX_CHARS = 3_000
@@ -109,3 +119,42 @@ def _beginning(root: Path, path: str) -> PrefetchedFile | None:
         return None
     shown = redact(clean(text[:MAX_CHARS])).text
     return PrefetchedFile(inside, shown, len(text) > MAX_CHARS)
+
+
+@record
+class FoundRecipe:
+    """A recipe that fits a task. `stale_reason` says why it may be out of date."""
+
+    memory: Memory
+    recipe: WorkflowRecipe
+    score: float
+    stale_reason: str | None = None
+
+
+def find_recipes(
+    services: Workspace, task: str, *, limit: int = DEFAULT_LIMIT
+) -> list[FoundRecipe]:
+    """The recipes that fit a task, best first. A lookup counts as a use and slows their decay."""
+    if not task.strip():
+        raise UsageError("The task is empty.", hint="Describe the task to find a recipe for.")
+    request = RecallRequest(
+        query=task,
+        where=Filter(project=services.project, types=(MemoryType.WORKFLOW_RECIPE,)),
+        limit=limit,
+        phase=Phase.DEFINE,
+        read_dates=False,
+        min_score=DEFAULT_MIN_SCORE,
+    )
+    found = recall(services.engine, request)
+    with stale_reasons(services) as why:
+        return [
+            FoundRecipe(
+                hit.memory, hit.memory.payload, hit.score, _stale(hit.memory, why(hit.memory))
+            )
+            for hit in found
+            if isinstance(hit.memory.payload, WorkflowRecipe)
+        ]
+
+
+def _stale(memory: Memory, reason: str | None) -> str | None:
+    return reason or ("a file of it is gone" if memory.stale_at else None)

@@ -1,15 +1,25 @@
-"""Turn observations, prompts and summaries into memory drafts."""
+"""Turn observations, prompts and summaries into memory drafts, and a session update into changes to
+the store."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from wellkept.core.memory import Evidence, MemoryDraft
+from wellkept.core.changes import Change, Insert, Replace
+from wellkept.core.memory import Evidence, Memory, MemoryDraft
 from wellkept.core.payloads import Observation, Prompt, SessionSummary
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
 from wellkept.core.types import EvidenceKind, MemoryType, Source
+from wellkept.memory.draft import compose
+from wellkept.memory.engine import Engine
 from wellkept.observe.session.observations import ObservationNote
+from wellkept.text.events.prompt_rules import tells
+
+if TYPE_CHECKING:
+    from wellkept.observe.session.reducer import SessionUpdate
 
 MAX_PROMPT_CHARS = 16_000
 MAX_FILES = 40
@@ -122,3 +132,94 @@ def summary_text(summary: SessionSummary, *, title: str | None) -> str:
 
 def _paths(paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(path for path in paths if len(path) <= MAX_PATH_CHARS)[:MAX_FILES]
+
+
+def memory_changes(engine: Engine, update: SessionUpdate) -> list[Change]:
+    """The memories of an update, to be written in one transaction with its session."""
+    project = update.session.project
+    fresh: list[Memory] = []
+    again: list[tuple[Memory, Memory]] = []
+    for draft in _once_per_key(update.drafts):
+        memory = _kept_aside(_composed(engine, draft, project=project))
+        old = memory.key and engine.store.find_key(memory.key, project=project, user_scope=False)
+        if old:
+            again.append((old, rewritten(old, memory)))
+        else:
+            fresh.append(memory)
+    cards = engine.index_entries([*fresh, *(new for _, new in again)])
+    changes: list[Change] = [Insert(m, card) for m, card in zip(fresh, cards, strict=False)]
+    changes += [
+        Replace(new, card, old.updated_at)
+        for (old, new), card in zip(again, cards[len(fresh) :], strict=True)
+    ]
+    if update.summary is not None:
+        is_due = update.trigger is not None
+        changes += summary_changes(engine, update.summary, project=project, is_due=is_due)
+    return changes
+
+
+def _kept_aside(memory: Memory) -> Memory:
+    """A prompt that says nothing by itself is kept for the order of the session, but archived, so
+    that it is neither listed nor ranked by default."""
+    if memory.type is not MemoryType.PROMPT or tells(memory.content[:200]):
+        return memory
+    return replace(memory, archived_at=memory.created_at)
+
+
+def rewritten(old: Memory, new: Memory) -> Memory:
+    """A memory with new content; it keeps its id and its time."""
+    return replace(
+        old,
+        content=new.content,
+        payload=new.payload,
+        tags=new.tags,
+        files=new.files,
+        commit_sha=new.commit_sha,
+        work_tokens=new.work_tokens,
+        updated_at=max(new.updated_at, old.updated_at),
+        stale_at=None,
+    )
+
+
+def _once_per_key(drafts: Sequence[MemoryDraft]) -> list[MemoryDraft]:
+    """The last draft of each key, in the position of the first."""
+    kept: dict[str, MemoryDraft] = {}
+    for number, draft in enumerate(drafts):
+        name = draft.key or f"\0{number}"
+        first = kept.get(name)
+        kept[name] = (
+            draft
+            if first is None
+            else replace(draft, seq=first.seq, valid_from=first.valid_from, evidence=first.evidence)
+        )
+    return list(kept.values())
+
+
+def find_summary(engine: Engine, session_id: str, *, project: str) -> Memory | None:
+    """The summary of a session."""
+    return engine.store.find_key(summary_key(session_id), project=project, user_scope=False)
+
+
+def summary_changes(
+    engine: Engine, draft: MemoryDraft, *, project: str, is_due: bool
+) -> list[Change]:
+    """The change that makes a draft the one summary of its session.
+
+    A summary is updated in place and keeps its id. One written by a model stays until a summary is
+    due again.
+    """
+    new = _composed(engine, draft, project=project)
+    old = find_summary(engine, draft.session_id or "", project=project)
+    if old is None:
+        return [Insert(new, engine.index_entry(new))]
+    if (old.content, old.payload) == (new.content, new.payload):
+        return []
+    by_model = isinstance(old.payload, SessionSummary) and old.payload.made_by == "model"
+    if by_model and not is_due:
+        return []
+    again = rewritten(old, new)
+    return [Replace(again, engine.index_entry(again), old.updated_at)]
+
+
+def _composed(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
+    return compose(draft, project=project, id=engine.new_id(), now=engine.clock())
