@@ -310,3 +310,29 @@ def test_a9_project_state_lives_on_session_state_does_not(here: Installation) ->
     with here.library() as memory:
         memory.state().remove("project:framework")
     assert here.found("which framework?") == []
+
+
+@pytest.mark.feature("A2")
+def test_a2_a_session_leaves_an_episode_in_the_words_of_its_report(here: Installation) -> None:
+    here.file("src/pay.py", "def pay(amount):\n    return amount\n")
+    here.commit("Add pay")
+    said = {
+        "success": "Sums are kept in cents now. Nothing else had to change.",
+        "failure": "The sums do not add up yet: rounding differs in two tests.",
+        "discovery": "The cart calls pay twice for every bundle. That is where the sums differ.",
+    }
+    for number, (outcome, report) in enumerate(said.items()):
+        session = here.session(f"p-{number}")
+        session.start()
+        session.prompt("Look at the sums in src/pay.py")
+        session.read("src/pay.py")
+        if outcome != "discovery":
+            session.edit("src/pay.py", "return ", f"return {number} + ")
+            code = 0 if outcome == "success" else 1
+            session.bash("pytest tests", "1 failed" if code else "3 passed", code=code)
+        session.end(report)
+    told = {one["payload"]["outcome"]: one for one in here.listed("--type", "episode")}
+    assert {outcome: one["content"] for outcome, one in told.items()} == said
+    assert told["success"]["payload"]["result"] == "test: pytest tests"
+    assert told["failure"]["payload"]["task"] == "Look at the sums in src/pay.py"
+    assert told["success"]["files"] == ["src/pay.py"]

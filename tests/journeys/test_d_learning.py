@@ -82,6 +82,26 @@ def test_d1_what_was_done_leaves_signals(here: Installation) -> None:
     assert {"file_access", "co_access", "error_retry", "sequence", "backtrack"} <= names, names
 
 
+@pytest.mark.feature("D1")
+def test_d1_a_file_that_is_read_again_and_again_is_told_with_its_time(here: Installation) -> None:
+    repository(here)
+    for number in (1, 2, 3):
+        session = here.session(f"m-{number}")
+        session.start()
+        session.prompt("What does the shop do with an amount?")
+        for _ in range(4):
+            session.read("src/pay.py")
+            session.read("src/cart.py") if number == 1 else session.read("src/views.py")
+        session.edit("src/routes.py", "# start", f"# start {number}")
+        session.bash("pytest tests", "3 passed")
+        session.end("It hands the amount on.")
+    (found,) = learning(here)["statistics"]["confusing"]
+    assert (found["what"], found["sessions"], found["count"]) == ("src/pay.py", 3, 12)
+    assert found["spent_ms"] > 0
+    shown = here.wellkept("status", "--learning").out
+    assert "unclear src/pay.py: 12 times in 3 sessions" in shown
+
+
 @pytest.mark.feature("D2", "D3")
 @pytest.mark.parametrize(
     "undo",
@@ -246,6 +266,56 @@ def test_d7_a_verdict_leaves_error_patterns_and_an_outcome(here: Installation) -
         "src/views.py",
         "tests/test_routes.py",
     ]
+
+
+@pytest.mark.feature("D7")
+def test_d7_what_was_decided_in_ten_sub_tasks_outlives_them(here: Installation) -> None:
+    repository(here)
+    decided = "We decided to keep totals in cents because floats drift."
+    session = here.session("t-1")
+    session.start()
+    session.prompt("Move the sums of the shop to cents, part by part")
+    parts = [{"content": f"part {number}", "status": "pending"} for number in range(10)]
+    for number, part in enumerate(parts):
+        part["status"] = "in_progress"
+        session.tool("TodoWrite", {"todos": parts}, "ok")
+        session.edit("src/pay.py", "return ", f"return {number} + ")
+        if number == 1:
+            session.prompt(decided)
+        part["status"] = "completed"
+    session.bash("pytest tests", "3 passed")
+    session.end("All sums are in cents.")
+    assert len(here.listed("--type", "work_unit_outcome")) == 10
+    (insight,) = here.listed("--type", "module_insight")
+    assert (insight["content"], insight["files"]) == (decided, ["src/pay.py"])
+    assert insight["content"] in here.found("what did we decide about totals and floats?")
+    assert here.wellkept("why", insight["id"], "--json").json["explanation"]["rule"] == (
+        "consolidation"
+    )
+
+
+@pytest.mark.feature("D8")
+def test_d8_wait_times_and_the_file_behind_a_page_are_known(here: Installation) -> None:
+    page = "export const Orders = () => <button>Export everything</button>;\n"
+    here.file("src/pages/orders.tsx", page)
+    here.commit("Add orders")
+    session = here.session("e-1")
+    session.start()
+    session.prompt("Try the orders in the browser")
+    opened = "### Page\n- Page URL: http://localhost:3000/orders\n- Page Title: Orders"
+    click = "mcp__playwright__browser_click"
+    session.tool(
+        "mcp__playwright__browser_navigate", {"url": "http://localhost:3000/orders"}, opened
+    )
+    late = "Error: locator.click: Timeout 5000ms exceeded, element is not enabled"
+    session.tool(click, {"element": "Export everything"}, late)
+    session.tool("mcp__playwright__browser_wait_for", {"time": "2"}, "ok")
+    session.tool(click, {"element": "Export everything"}, "ok")
+    session.end()
+    (fact,) = here.listed("--type", "e2e_observation")
+    assert fact["payload"]["observation_type"] == "timing"
+    assert "takes a moment to work" in fact["content"]
+    assert fact["files"] == ["src/pages/orders.tsx"]
 
 
 @pytest.mark.feature("D8")

@@ -16,7 +16,7 @@ from wellkept.core.types import MemoryType, Source
 from wellkept.memory.edit import forget
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember
-from wellkept.observe.ingest.ingest import EventIngester, IngestRules
+from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C11", "A12")
@@ -39,7 +39,7 @@ class Session:
     def __init__(self, engine: Engine, name: str = "session-one") -> None:
         self.engine = engine
         self.say = Teller(name)
-        self.ingester = EventIngester(engine, world(), IngestRules())
+        self.ingester = EventIngester(engine, world())
         self.happened(self.say.start())
 
     def happened(self, *events: Event) -> None:

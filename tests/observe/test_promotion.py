@@ -195,7 +195,9 @@ def test_a_file_read_four_times_in_three_sessions_is_hard_to_follow(engine: Engi
         quiet = [w.run("ls") for _ in range(4)]
         learn(engine, [*reads, *quiet, w.change("a.py"), w.tests_pass(), w.end()])
     known = project_statistics(engine.store, PROJECT, methodology="native")
-    assert known.confusing == (Repetition("src/maze.py", 3, 12),)
+    (found,) = known.confusing
+    assert found == Repetition("src/maze.py", 3, 12, spent_ms=found.spent_ms)
+    assert found.spent_ms > 0
     assert learned(engine, MemoryType.MODULE_INSIGHT) == []
 
 

@@ -1,4 +1,4 @@
-"""Running records of a session's work: outcome, cost, calibration, work state, insights.
+"""Running records of a session's work: outcome, episode, work state, insights.
 
 Each record has a key and is updated in place. Invariant: processing the same session again changes
 nothing.
@@ -7,12 +7,13 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from wellkept.core.changes import PutExplanation
 from wellkept.core.codec import Json
 from wellkept.core.ids import digest
 from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation, WorkUnitRef
-from wellkept.core.payloads import WorkState, WorkUnitOutcome
+from wellkept.core.payloads import Episode, WorkState, WorkUnitOutcome
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import replace
 from wellkept.core.session.scratchpad import Explanation
@@ -24,15 +25,18 @@ from wellkept.memory.remember import remember
 from wellkept.observe import thresholds as t
 from wellkept.observe.learning.save import close_running_record, put_running_record
 from wellkept.observe.methodology.protocol import CompletesWorkUnits, Methodology, WorkContext
+from wellkept.observe.session.digest import digest_of
 from wellkept.observe.signals.fold import open_errors
 from wellkept.observe.signals.work import Task, Work
 from wellkept.text.events.prompt_rules import tells
 
 _MAX_FILES = 40
 _MAX_TEXTS = 50
+_EPISODE_CHARS = 900
 _MAX_SIGNALS = 10
 MAX_INSIGHTS = 5
 INSIGHT_CONFIDENCE = 0.85
+EpisodeOutcome: TypeAlias = Literal["success", "failure", "discovery"]
 
 
 # -- Outcomes -------------------------------------------------------------------------------------
@@ -146,6 +150,33 @@ def work_unit_of(
         return unit
     name = f"{unit.label} / {task}" if known else label
     return WorkUnitRef(unit.methodology, (*unit.hierarchy, task), shorten(name, limit=120))
+
+
+# -- Episodes -------------------------------------------------------------------------------------
+
+
+def record_episode(
+    engine: Engine, session: SessionRecord, outcome: EpisodeOutcome, *, by: str
+) -> Memory | None:
+    """What a session came to, in the words of its closing report; None when nothing was said.
+    `by` is what proved it."""
+    digest_now = digest_of(session)
+    if not digest_now.outcome:
+        return None
+    draft = MemoryDraft(
+        content=shorten(" ".join(digest_now.outcome), limit=_EPISODE_CHARS),
+        type=MemoryType.EPISODE,
+        key=f"observer:episode:{digest(session.id)}",
+        tags=("observer", outcome),
+        files=digest_now.files[-_MAX_FILES:],
+        importance=0.4,
+        source=Source.OBSERVER_INFERRED,
+        session_id=session.id,
+        evidence=(Evidence(EvidenceKind.SESSION, session.id, at=session.last_event_at),),
+        payload=Episode(outcome, task=next(iter(digest_now.asked), None), result=by or None),
+        valid_from=session.last_event_at,
+    )
+    return put_running_record(engine, draft, project=session.project)
 
 
 # -- Work state -----------------------------------------------------------------------------------

@@ -157,6 +157,7 @@ class _Promotion:
         recipes.record_success(engine, basis, signals)
         if len(tasks) == len(self.work.tasks):
             outcomes.close_work_state(engine, self.session)
+            outcomes.record_episode(engine, self.session, "success", by=basis.validated_by)
             outcomes.consolidate_outcomes(engine, self.work, records)
         self._mark(ScratchpadStatus.PROMOTED if len(tasks) == len(self.work.tasks) else None)
         return self._report()
@@ -167,12 +168,14 @@ class _Promotion:
         basis = self._save_unconditional()
         signals = session_signals(self.work, self.work.tasks)
         recipes.record_failure(self.engine, basis, signals)
+        outcomes.record_episode(self.engine, self.session, "failure", by=self.validation.by)
         self._put_work_state()
         return replace(self._report(), discarded=self._clear_failed_tasks())
 
     def read_only(self) -> PromotionReport:
         """Count the reads of a session without edits."""
         self._put_signals(OF_READING, self.work.tasks)
+        outcomes.record_episode(self.engine, self.session, "discovery", by="")
         self._mark(ScratchpadStatus.PROMOTED)
         return self._report()
 

@@ -26,13 +26,14 @@ _MAX_SIGNALS = 20_000
 
 @record
 class Repetition:
-    """What came back: a file of which the same part was read again, or with its cause an error or
-    an edit that was made again."""
+    """What came back: a file of which the same part was read again, with the time spent on it, or
+    with its cause an error or an edit that was made again."""
 
     what: str
     sessions: int
     count: int
     cause: str = ""
+    spent_ms: int = 0
 
 
 @record(kw_only=True)
@@ -110,7 +111,13 @@ def repetitions(
     """Subjects that came back so often in so many sessions, most often first. `names` are the
     details that say what it is and why."""
     found = [
-        Repetition(known[0].text(names[0]) or subject, len(known), count, known[0].text(names[1]))
+        Repetition(
+            known[0].text(names[0]) or subject,
+            len(known),
+            count,
+            known[0].text(names[1]),
+            sum(s.number("dwell_ms") for s in known),
+        )
         for subject, known in _latest(signals).items()
         if (count := sum(s.count for s in known)) >= least and len(known) >= sessions
     ]
