@@ -6,7 +6,7 @@ import pytest
 
 from wellkept.core.records import replace
 from wellkept.core.session.steps import SessionStep
-from wellkept.observe.failures.episodes import Before, way_outs_of
+from wellkept.observe.failures.episodes import way_outs_of
 from wellkept.observe.failures.intent import Change, relation
 from wellkept.observe.failures.lessons import is_same_command, is_same_failure, signature
 from wellkept.observe.failures.way_out import Attempt, WayOut, compare
@@ -291,7 +291,7 @@ def step(
 
 
 def episode(*steps: SessionStep, said: str = "") -> list[WayOut]:
-    return way_outs_of(steps[-1], Before(log=steps[:-1], roots=("/home/me/shop",), said=said))
+    return way_outs_of(steps[-1], steps[:-1], roots=("/home/me/shop",), said=said)
 
 
 def test_a_wrong_value_inside_a_long_argument_is_found_by_its_name() -> None:

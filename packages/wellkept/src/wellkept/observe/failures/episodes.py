@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from wellkept.core.records import record, replace
+from wellkept.core.records import replace
 from wellkept.core.session.steps import MAX_COMMAND_CHARS, SessionStep
 from wellkept.observe.failures.intent import (
     Change,
@@ -26,25 +26,19 @@ _LOOKS_BACK = 6
 _GIVES_AWAY = re.compile(r"(?:&&|;)\s*git\s+(?:commit|push|merge)\b")
 
 
-@record(kw_only=True)
-class Before:
-    """What happened before a run: the log, the project's root folders, and the last prompt."""
-
-    log: Sequence[SessionStep]
-    roots: tuple[str, ...] = ()
-    said: str = ""
-
-
-def way_outs_of(worked: SessionStep, before: Before) -> list[WayOut]:
-    """The ways out that a successful run shows."""
+def way_outs_of(
+    worked: SessionStep, before: Sequence[SessionStep], *, roots: Sequence[str], said: str
+) -> list[WayOut]:
+    """The ways out that a successful run shows, with the log before it, the project's root folders
+    and the last prompt."""
     if worked.kind not in ("run", "read") or not worked.command or not worked.ok:
         return []
-    log = _recent(before.log, worked.agent)
+    log = _recent(before, worked.agent)
     if not any(_is_failed(step) for step in log):
         return []
     found = [_way_out(command, worked, log) for command in _acting(worked)]
-    found.append(_told_by_person(worked, log, before.said))
-    return [relative_to(one, before.roots) for one in found if one is not None]
+    found.append(_told_by_person(worked, log, said))
+    return [relative_to(one, roots) for one in found if one is not None]
 
 
 def looked(step: ToolStep, log: Sequence[SessionStep]) -> SessionStep | None:

@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from wellkept.core.records import record
 from wellkept.core.text import shorten
 from wellkept.text.events.failure_cause import absent_tool, is_moved, is_nothing_ran
 from wellkept.text.shell.purpose import Purpose
@@ -247,24 +246,18 @@ _WORD_BEFORE = 48
 _VALUE = r"(?:\s*[:=]\s*|\s+)[\"'\\]*(?P<value>[^\s\"'`,;|)}\\]+)"
 
 
-@record
-class ValueChange:
-    """The name that a value stands behind, the value that failed, and the one that worked."""
-
-    name: str
-    old: str
-    new: str
-
-
-def changed_value(failed: ShellCommand, worked: ShellCommand, cause: str) -> ValueChange | None:
-    """The value that the cause names and that a success has another one for."""
+def changed_value(
+    failed: ShellCommand, worked: ShellCommand, cause: str
+) -> tuple[str, str, str] | None:
+    """The value that the cause names and that a success has another one for: the name it stands
+    behind, the value that failed, and the one that worked."""
     if _call(failed) != _call(worked) or not cause:
         return None
     for old in _named_values(cause):
         name = _name_of(old, failed.text)
         new = value_of(name, worked.text) if name else None
         if name and new and new != old and _is_name(new) and _is_name(old):
-            return ValueChange(name, old, new)
+            return name, old, new
     return None
 
 

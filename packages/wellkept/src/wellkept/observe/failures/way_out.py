@@ -165,7 +165,7 @@ def _difference(
     cause = failed.cause or ""
     before, after = failed.command, worked.command
     if value := changed_value(before, after, cause):
-        return Change.VALUE, (value.name, value.old), (value.new,)
+        return Change.VALUE, value[:2], value[2:]
     how = relation(before, after, cause=cause)
     if how is None:
         return None

@@ -35,7 +35,7 @@ from wellkept.observe.model.session_summaries import (
     session_memories,
     summary_parts,
 )
-from wellkept.observe.session.drafts import EventRef, find_summary, summary_changes, summary_draft
+from wellkept.observe.session.drafts import find_summary, summary_changes, summary_draft
 from wellkept.observe.session.state import dump_state, load_state
 from wellkept.text.secrets.redaction import redact
 
@@ -258,9 +258,7 @@ def _write_summary(engine: Engine, session: SessionRecord, parts: dict[str, str]
     if found is None or not isinstance(found.payload, SessionSummary):
         return
     better = improved_summary(parts, found.payload)
-    stamp = EventRef(session.id, session.id, session.last_event_at, 0)
-    tokens = session.discovery_tokens
-    draft = summary_draft(better, title=session.title, ref=stamp, tokens=tokens)
+    draft = summary_draft(better, session, at=session.last_event_at)
     engine.store.apply(summary_changes(engine, draft, project=session.project, is_due=True))
 
 

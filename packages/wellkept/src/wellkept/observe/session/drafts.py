@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from wellkept.core.changes import Change, Insert, Replace
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
 from wellkept.core.payloads import Observation, Prompt, SessionSummary
-from wellkept.core.records import record, replace
+from wellkept.core.records import replace
+from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.text import shorten
 from wellkept.core.types import EvidenceKind, MemoryType, Source
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
-from wellkept.observe.session.observations import ObservationNote
 from wellkept.text.events.prompt_rules import tells
 
 if TYPE_CHECKING:
@@ -28,38 +28,19 @@ PROMPT_IMPORTANCE, SUMMARY_IMPORTANCE = 0.3, 0.55
 COMMIT_CONFIDENCE, RULE_CONFIDENCE = 0.85, 0.65
 
 
-@record
-class EventRef:
-    """The event that a draft comes from, and its position in the session."""
-
-    session_id: str
-    event_id: str
-    at: datetime
-    seq: int
-
-
-def observation_draft(note: ObservationNote, *, ref: EventRef) -> MemoryDraft:
-    """An observation as a memory."""
-    observed = note.observation
-    is_commit = observed.commit is not None and (observed.subtitle or "").startswith("Commit")
-    evidence = [Evidence(EvidenceKind.OBSERVATION, ref.event_id, at=ref.at)]
-    if is_commit and observed.commit:
-        evidence.append(Evidence(EvidenceKind.COMMIT, observed.commit, at=ref.at))
+def observation_draft(observed: Observation, *, tokens: int, importance: float) -> MemoryDraft:
+    """An observation as a memory. The reducer adds of which event it is."""
     return MemoryDraft(
         content=observation_text(observed),
         type=MemoryType.OBSERVATION,
         tags=(observed.kind, *((f"agent:{observed.agent}"[:100],) if observed.agent else ())),
         files=_paths(observed.files_modified),
-        importance=note.importance,
-        confidence=COMMIT_CONFIDENCE if is_commit else RULE_CONFIDENCE,
+        importance=importance,
+        confidence=COMMIT_CONFIDENCE if observed.commit else RULE_CONFIDENCE,
         source=Source.OBSERVER_INFERRED,
-        session_id=ref.session_id,
-        seq=ref.seq,
         commit_sha=observed.commit,
-        evidence=tuple(evidence),
-        work_tokens=note.tokens,
+        work_tokens=tokens,
         payload=observed,
-        valid_from=ref.at,
     )
 
 
@@ -74,7 +55,7 @@ def observation_text(observed: Observation) -> str:
     return "\n".join(lines)
 
 
-def prompt_draft(text: str, *, number: int, ref: EventRef) -> MemoryDraft:
+def prompt_draft(text: str, *, number: int) -> MemoryDraft:
     """A prompt as a memory."""
     return MemoryDraft(
         content=shorten(text, limit=MAX_PROMPT_CHARS),
@@ -83,10 +64,7 @@ def prompt_draft(text: str, *, number: int, ref: EventRef) -> MemoryDraft:
         confidence=1.0,
         source=Source.OBSERVER_INFERRED,
         author="user",
-        session_id=ref.session_id,
-        seq=ref.seq,
         payload=Prompt(number),
-        valid_from=ref.at,
     )
 
 
@@ -95,24 +73,22 @@ def summary_key(session_id: str) -> str:
     return f"summary:{session_id}"[:500]
 
 
-def summary_draft(
-    summary: SessionSummary, *, title: str | None, ref: EventRef, tokens: int
-) -> MemoryDraft:
+def summary_draft(summary: SessionSummary, session: SessionRecord, *, at: datetime) -> MemoryDraft:
     """A session's summary as a memory."""
     return MemoryDraft(
-        content=summary_text(summary, title=title),
+        content=summary_text(summary, title=session.title),
         type=MemoryType.TIMELINE,
-        key=summary_key(ref.session_id),
+        key=summary_key(session.id),
         tags=("session-summary",),
         files=_paths(summary.files_modified),
         importance=SUMMARY_IMPORTANCE,
         source=Source.OBSERVER_INFERRED,
-        session_id=ref.session_id,
+        session_id=session.id,
         commit_sha=summary.commit,
-        evidence=(Evidence(EvidenceKind.SESSION, ref.session_id, at=ref.at),),
-        work_tokens=tokens,
+        evidence=(Evidence(EvidenceKind.SESSION, session.id, at=at),),
+        work_tokens=session.discovery_tokens,
         payload=summary,
-        valid_from=ref.at,
+        valid_from=at,
     )
 
 

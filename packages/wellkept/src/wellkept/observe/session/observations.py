@@ -14,11 +14,13 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
+from wellkept.core.memory import MemoryDraft
 from wellkept.core.payloads import Observation
-from wellkept.core.records import record, replace
+from wellkept.core.records import replace
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.session.steps import SessionStep
 from wellkept.core.text import shorten
+from wellkept.observe.session.drafts import observation_draft
 from wellkept.observe.session.edits import change_fact, file_kind
 from wellkept.observe.session.state import SessionState
 from wellkept.text.events.commit_messages import commit_points, says_something
@@ -48,15 +50,6 @@ _COMMIT_KINDS: tuple[tuple[re.Pattern[str], Kind], ...] = (
 )
 
 
-@record
-class ObservationNote:
-    """An observation to store, its cost in tokens and its importance."""
-
-    observation: Observation
-    tokens: int
-    importance: float = 0.5
-
-
 def open_work(steps: Sequence[SessionStep], agent: str | None) -> tuple[SessionStep, ...]:
     """The calls of an agent since its last report or commit."""
     found: list[SessionStep] = []
@@ -78,7 +71,7 @@ def open_agents(steps: Sequence[SessionStep]) -> list[str | None]:
 
 def turn_note(
     session: SessionRecord, state: SessionState, agent: str | None, *, said: str = ""
-) -> ObservationNote | None:
+) -> MemoryDraft | None:
     """The observation of a turn that ends with these words; None when nothing was done."""
     work = open_work(state.steps, agent)
     told = sentences(said)
@@ -96,42 +89,38 @@ def turn_note(
     else:
         return None
     rest = told[told.index(head) + 1 :] if head else []
-    note = _note(
+    return _draft(
         session, work, agent,
         kind=kind, title=plain(title), subtitle=_request(session, state),
         facts=[*_change_facts(edits), *_check_facts(work)],
-        narrative=cut(rest, tokens=_NARRATIVE_TOKENS) or None,
+        narrative=cut(rest, tokens=_NARRATIVE_TOKENS) or None, importance=0.5 if edits else 0.45,
     )  # fmt: skip
-    return replace(note, importance=0.5 if edits else 0.45)
 
 
-def commit_note(
-    session: SessionRecord, state: SessionState, commit: SessionStep
-) -> ObservationNote:
+def commit_note(session: SessionRecord, state: SessionState, commit: SessionStep) -> MemoryDraft:
     """A commit: the best evidence of what was done. The state is that before it."""
     work = (*open_work(state.steps, commit.agent), commit)
     subject, _, body = commit.said.partition("\n")
     edits = [one for one in work if one.is_edit]
-    note = _note(
+    return _draft(
         replace(session, branch=commit.mark or session.branch), work, commit.agent,
         kind=commit_kind(subject), title=subject,
         subtitle=f"Commit {commit.sha}" if commit.sha else "Commit",
         facts=[*commit_points(body)[:6], *_change_facts(edits), *_check_facts(work)],
         files=commit.files, sha=commit.sha,
+        importance=0.65 if says_something(subject, body) else 0.3,
     )  # fmt: skip
-    return replace(note, importance=0.65 if says_something(subject, body) else 0.3)
 
 
 def decision_note(
     session: SessionRecord, sentence: str, *, agent: str | None, said_by: str
-) -> ObservationNote:
+) -> MemoryDraft:
     """A decision, in its original words."""
-    note = _note(
+    return _draft(
         session, (), agent,
         kind="decision", title=sentence, subtitle=f"Said by {said_by}",
-        facts=[shorten(sentence, limit=400)],
+        facts=[shorten(sentence, limit=400)], importance=0.6,
     )  # fmt: skip
-    return replace(note, importance=0.6)
 
 
 def commit_kind(subject: str) -> Kind:
@@ -143,7 +132,7 @@ def commit_kind(subject: str) -> Kind:
 # -- Parts ----------------------------------------------------------------------------------------
 
 
-def _note(
+def _draft(
     session: SessionRecord,
     work: Sequence[SessionStep],
     agent: str | None,
@@ -152,10 +141,11 @@ def _note(
     title: str,
     subtitle: str | None,
     facts: Sequence[str],
+    importance: float,
     narrative: str | None = None,
     files: tuple[str, ...] = (),
     sha: str | None = None,
-) -> ObservationNote:
+) -> MemoryDraft:
     edited = files or tuple(dict.fromkeys(one.what for one in work if one.is_edit))
     read = dict.fromkeys(one.what for one in work if one.kind == "read" and one.ok)
     names = " ".join(name[1:] for one in work if one.is_edit for name in one.names)
@@ -173,7 +163,8 @@ def _note(
         commit=sha,
         agent=agent,
     )
-    return ObservationNote(observation, sum(one.tokens for one in work))
+    tokens = sum(one.tokens for one in work)
+    return observation_draft(observation, tokens=tokens, importance=importance)
 
 
 def _request(session: SessionRecord, state: SessionState) -> str | None:

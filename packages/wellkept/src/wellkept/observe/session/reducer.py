@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from wellkept.core.clock import to_ms, whole_ms
-from wellkept.core.memory import MemoryDraft
+from wellkept.core.memory import Evidence, MemoryDraft
 from wellkept.core.records import record, replace
 from wellkept.core.session.events import (
     Compacted,
@@ -35,15 +35,15 @@ from wellkept.core.session.scratchpad import Scratchpad
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.session.steps import MAX_NAME_CHARS, SessionStep, StepKind
 from wellkept.core.text import shorten
+from wellkept.core.types import EvidenceKind
 from wellkept.observe.failures.command_records import CommandRun, runs_of_step
-from wellkept.observe.failures.episodes import Before, looked, way_outs_of
+from wellkept.observe.failures.episodes import looked, way_outs_of
 from wellkept.observe.failures.way_out import WayOut
 from wellkept.observe.session.digest import summarize
-from wellkept.observe.session.drafts import EventRef, observation_draft, prompt_draft, summary_draft
+from wellkept.observe.session.drafts import prompt_draft, summary_draft
 from wellkept.observe.session.edits import changed_names, file_kind
 from wellkept.observe.session.exchange import Settlement, answered, heard
 from wellkept.observe.session.observations import (
-    ObservationNote,
     commit_note,
     decision_note,
     open_agents,
@@ -133,11 +133,6 @@ def close_idle(session: SessionRecord, *, environment: Environment) -> SessionUp
     reducer = _Reducer(session, environment=environment, turns_between=0)
     reducer.close("idle")
     return reducer.result()
-
-
-def _better_title(title: str | None, request: str) -> str:
-    """The title of a session: its first request that says something."""
-    return title if title is not None and (tells(title) or not tells(request)) else request
 
 
 def _new_session(origin: Origin, environment: Environment) -> SessionRecord:
@@ -265,10 +260,12 @@ class _Reducer:
         request = request_of(slash_command(event.text) or text)
         if request is None:
             return
-        self._put(title=_better_title(self._session.title, shorten(request, limit=100)))
+        title = self._session.title
+        if title is None or (tells(request) and not tells(title)):
+            self._put(title=shorten(request, limit=100))
         # "yes, do it" goes on with the work before it.
         self._log("prompt", request, mark=intent_of(text) if tells(request) else "")
-        self._drafts.append(prompt_draft(text, number=number, ref=self._next_ref()))
+        self._drafts.append(self._stamped(prompt_draft(text, number=number)))
         self._said.append(Said(replace(event, text=text), self._state.last_message))
         self._observe_decisions(text, agent=None, said_by="the person")
         self._state = replace(self._state, exchange=heard(self._state.exchange, text))
@@ -309,7 +306,9 @@ class _Reducer:
         self._state = replace(self._state, step=number)
         for entry in _entries(step, context):
             if entry.is_commit:
-                self._commit(entry)
+                self._keep(commit_note(self._session, self._state, entry))
+            if entry.is_commit and entry.sha:
+                self._put(commit_sha=entry.sha, branch=entry.mark or self._session.branch)
             self._state = self._state.logged(entry)
 
     def _end_failures(self, step: ToolStep) -> None:
@@ -319,13 +318,8 @@ class _Reducer:
         looks = [look] if (look := looked(step, log)) else []
         for entry in (*looks, *step.log):
             said = requests[-1] if requests and entry not in looks else ""
-            found = way_outs_of(entry, Before(log=log, roots=roots, said=said))
+            found = way_outs_of(entry, log, roots=roots, said=said)
             self._way_outs += [(one, self._at) for one in found]
-
-    def _commit(self, entry: SessionStep) -> None:
-        self._keep(commit_note(self._session, self._state, entry))
-        if entry.sha:
-            self._put(commit_sha=entry.sha, branch=entry.mark or self._session.branch)
 
     def _turn_end(self, event: TurnEnded) -> None:
         if event.origin.agent is None:
@@ -406,12 +400,8 @@ class _Reducer:
         summary = summarize(self._session, self._state)
         if summary is None:
             return None
-        return summary_draft(
-            summary,
-            title=self._session.title,
-            ref=self._next_ref(),
-            tokens=self._session.discovery_tokens,
-        )
+        draft = summary_draft(summary, self._session, at=self._at)
+        return self._stamped(draft, *draft.evidence)
 
     def _read_git(self, origin: Origin) -> None:
         if origin.imported:
@@ -439,17 +429,23 @@ class _Reducer:
             self._keep(decision_note(self._session, sentence, agent=agent, said_by=said_by))
             self._log("decision", sentence, agent=agent)
 
-    def _keep(self, note: ObservationNote) -> None:
-        self._drafts.append(observation_draft(note, ref=self._next_ref()))
+    def _keep(self, draft: MemoryDraft) -> None:
+        evidence = [Evidence(EvidenceKind.OBSERVATION, self._event_id, at=self._at)]
+        if draft.commit_sha:
+            evidence.append(Evidence(EvidenceKind.COMMIT, draft.commit_sha, at=self._at))
+        self._drafts.append(self._stamped(draft, *evidence))
         self._put(
             observation_count=self._session.observation_count + 1,
-            discovery_tokens=self._session.discovery_tokens + note.tokens,
+            discovery_tokens=self._session.discovery_tokens + (draft.work_tokens or 0),
         )
 
-    def _next_ref(self) -> EventRef:
+    def _stamped(self, draft: MemoryDraft, *evidence: Evidence) -> MemoryDraft:
+        """A draft with the event that it comes from, and its position in the session."""
         seq = self._state.next_seq
         self._state = replace(self._state, next_seq=seq + 1)
-        return EventRef(self._session.id, self._event_id, self._at, seq)
+        return replace(
+            draft, session_id=self._session.id, seq=seq, evidence=evidence, valid_from=self._at
+        )
 
     def _folder_before(self, call: ToolCalled) -> str | None:
         """Where a call was typed. Clients name the folder after it: what the line's own `cd` led to
