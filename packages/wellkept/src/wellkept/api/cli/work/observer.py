@@ -73,10 +73,8 @@ def _statistic_lines(known: ProjectStatistics, limit: int) -> Iterator[str]:
         yield f"reads  {usual.module_trigger}: {', '.join(usual.always_read_files)}"
     found = (("unclear", known.confusing), ("failed", known.errors), ("redone", known.redone))
     for label, one in ((label, one) for label, some in found for one in some[:limit]):
-        often = f"{one.count} times in {one.sessions} sessions"
-        yield output.one_line(
-            f"{label}  {one.what}: {often} {one.cause or f'{one.spent_ms // 1_000} s'}"
-        )
+        why = f"{one.sessions} sessions {one.cause or f'{one.spent_ms // 1_000} s'}"
+        yield output.one_line(f"{label}  {one.what}: {one.count} times in {why}")
 
 
 def _explanation_line(explanation: Explanation) -> str:
