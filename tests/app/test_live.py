@@ -17,8 +17,7 @@ from wellkept.core.errors import StoreError, UsageError
 from wellkept.core.session.events import Event
 from wellkept.core.session.sessions import SpoolEntry
 from wellkept.core.settings.model import Settings
-from wellkept.observe.observer.drain import drain_spool
-from wellkept.observe.observer.learn import summarize_and_learn
+from wellkept.observe.observer.drain import drain_spool, summarize_and_learn
 from wellkept.observe.observer.spool_folder import SpoolFolder
 from wellkept.store import spool
 

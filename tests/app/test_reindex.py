@@ -23,7 +23,7 @@ from wellkept.core.types import MemoryType, Source
 from wellkept.memory.index_text import INDEX_VERSION
 from wellkept.models.embedders.bundled_models import STATIC, SUPERSEDED
 from wellkept.observe.ingest.drain import DrainReport
-from wellkept.observe.observer.learn import summarize_and_learn
+from wellkept.observe.observer.drain import summarize_and_learn
 from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B4")

@@ -27,8 +27,7 @@ from wellkept.core.records import replace
 from wellkept.core.settings.model import Settings
 from wellkept.core.types import MemoryType
 from wellkept.observe.ingest.drain import DrainRules, drain
-from wellkept.observe.observer.drain import drain_spool
-from wellkept.observe.observer.learn import summarize_and_learn
+from wellkept.observe.observer.drain import drain_spool, summarize_and_learn
 from wellkept.observe.observer.spool_folder import SpoolFolder
 from wellkept.store import spool
 from wellkept.testing.fakes import WordEmbedder

@@ -13,7 +13,7 @@ from wellkept.core.query import Filter
 from wellkept.core.session.events import Event, ToolKind
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
-from wellkept.observe.session.drafts import memory_changes
+from wellkept.observe.ingest.ingest import memory_changes
 from wellkept.observe.session.reducer import SessionUpdate, apply_events
 from wellkept.observe.session.state import dump_state, load_state
 

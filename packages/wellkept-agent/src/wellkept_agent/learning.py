@@ -148,7 +148,7 @@ class _SessionLearner:
 
     def catch_up(self, *, is_last: bool) -> int:
         """Drain this session and learn from it; how many memories came of it."""
-        from wellkept.observe.observer.learn import summarize_and_learn
+        from wellkept.observe.observer.drain import summarize_and_learn
 
         try:
             before = self._known()

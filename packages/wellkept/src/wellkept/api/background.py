@@ -18,8 +18,7 @@ from wellkept.api.learning import learn_more
 from wellkept.core.doors import find_plugin
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
-from wellkept.observe.observer.drain import drain_spool
-from wellkept.observe.observer.learn import summarize_and_learn
+from wellkept.observe.observer.drain import drain_spool, summarize_and_learn
 from wellkept.observe.observer.spool_folder import SpoolFolder
 
 if TYPE_CHECKING:

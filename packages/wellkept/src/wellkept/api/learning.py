@@ -17,8 +17,7 @@ from wellkept.core.errors import WellkeptError
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
 from wellkept.observe.ingest.drain import DrainReport, Translate
-from wellkept.observe.observer.drain import drain_spool
-from wellkept.observe.observer.learn import summarize_and_learn
+from wellkept.observe.observer.drain import drain_spool, summarize_and_learn
 from wellkept.observe.observer.spool_folder import SpoolFolder, SpoolStatus
 
 if TYPE_CHECKING:

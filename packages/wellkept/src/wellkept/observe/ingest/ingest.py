@@ -11,10 +11,18 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal, TypeAlias
 
-from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPosition
+from wellkept.core.changes import (
+    Change,
+    Insert,
+    PutScratchpad,
+    PutSession,
+    Replace,
+    SaveReadPosition,
+)
 from wellkept.core.clock import whole_ms
 from wellkept.core.errors import ConflictError, ProviderError, StoreError, UsageError, WellkeptError
-from wellkept.core.records import field, record
+from wellkept.core.memory import Memory, MemoryDraft
+from wellkept.core.records import field, record, replace
 from wellkept.core.session.events import Event, PromptSubmitted, ToolCalled, ToolKind
 from wellkept.core.session.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
@@ -25,7 +33,7 @@ from wellkept.observe.failures.command_records import record_runs, verify_declar
 from wellkept.observe.failures.lessons import close_disproved, save_way_out
 from wellkept.observe.injections.feedback import injection_changes
 from wellkept.observe.model import event_log
-from wellkept.observe.session.drafts import memory_changes
+from wellkept.observe.session.drafts import composed, rewritten, summary_changes
 from wellkept.observe.session.reducer import (
     TURNS_BETWEEN_SUMMARIES,
     Said,
@@ -34,6 +42,7 @@ from wellkept.observe.session.reducer import (
     close_idle,
 )
 from wellkept.observe.settled import keep_settlement
+from wellkept.text.events.prompt_rules import tells
 from wellkept.text.memory_commands.named_things import nothing_named
 from wellkept.text.secrets.shape import MARK
 from wellkept.text.shell.environment import Environment
@@ -282,3 +291,49 @@ def _by_session(events: Sequence[Event]) -> dict[str, list[Event]]:
     for event in events:
         sessions.setdefault(event.origin.session_id, []).append(event)
     return sessions
+
+
+def memory_changes(engine: Engine, update: SessionUpdate) -> list[Change]:
+    """The memories of an update, to be written in one transaction with its session."""
+    project = update.session.project
+    fresh: list[Memory] = []
+    again: list[tuple[Memory, Memory]] = []
+    for draft in _once_per_key(update.drafts):
+        memory = _kept_aside(composed(engine, draft, project=project))
+        old = memory.key and engine.store.find_key(memory.key, project=project, user_scope=False)
+        if old:
+            again.append((old, rewritten(old, memory)))
+        else:
+            fresh.append(memory)
+    cards = engine.index_entries([*fresh, *(new for _, new in again)])
+    changes: list[Change] = [Insert(m, card) for m, card in zip(fresh, cards, strict=False)]
+    changes += [
+        Replace(new, card, old.updated_at)
+        for (old, new), card in zip(again, cards[len(fresh) :], strict=True)
+    ]
+    if update.summary is not None:
+        is_due = update.trigger is not None
+        changes += summary_changes(engine, update.summary, project=project, is_due=is_due)
+    return changes
+
+
+def _kept_aside(memory: Memory) -> Memory:
+    """A prompt that says nothing by itself is kept for the order of the session, but archived, so
+    that it is neither listed nor ranked by default."""
+    if memory.type is not MemoryType.PROMPT or tells(memory.content[:200]):
+        return memory
+    return replace(memory, archived_at=memory.created_at)
+
+
+def _once_per_key(drafts: Sequence[MemoryDraft]) -> list[MemoryDraft]:
+    """The last draft of each key, in the position of the first."""
+    kept: dict[str, MemoryDraft] = {}
+    for number, draft in enumerate(drafts):
+        name = draft.key or f"\0{number}"
+        first = kept.get(name)
+        kept[name] = (
+            draft
+            if first is None
+            else replace(draft, seq=first.seq, valid_from=first.valid_from, evidence=first.evidence)
+        )
+    return list(kept.values())

@@ -1,4 +1,5 @@
-"""Drains the spool of this user: the lock, the machine's view of folders, and the time limits.
+"""Drains the spool of this user: the lock, the machine's view of folders, and the time limits; then
+learns from what was taken in.
 
 `translate` turns client payloads into events; it is passed in. The
 project of an event follows from the event's folder, not from where the drain runs.
@@ -10,11 +11,11 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from shutil import disk_usage
 from time import monotonic
-from typing import TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from wellkept.core.errors import ProviderError, StoreFullError
 from wellkept.core.git.run import ask_git
@@ -35,12 +36,31 @@ from wellkept.project.resolver import resolve_project
 from wellkept.text.memory_commands.named_things import NamedThings
 from wellkept.text.shell.environment import Environment, GitState, ProjectLocation
 
+if TYPE_CHECKING:
+    from wellkept.observe.observer.api import Observer
+
 UNKNOWN_PROJECT = "name:unplaced"
 MAX_SOURCE_BYTES = 512 << 10
 EMBEDDING_S = 5.0
+_MAX_VECTORS = 2_000
 _GIT_TIMEOUT_S = 5.0
 _SHA = re.compile(r"[0-9a-f]{4,64}")
 _PROJECT_VARIABLE = "WELLKEPT_PROJECT"
+
+
+class LearningMemory(Protocol):
+    """The part of `Wellkept` that learns."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @cached_property
+    def observer(self) -> Observer: ...
+
+    def fill_vectors(self, *, most: int = ...) -> int: ...
 
 
 def drain_spool(
@@ -88,6 +108,34 @@ def drain_spool(
         with suppress(OSError):
             spool.keep_room(disk_usage(spool.state).free)
         return replace(report, vectors_due=limited.has_failed)
+
+
+def summarize_and_learn(wk: LearningMemory, report: DrainReport) -> DrainReport:
+    """Compute missing vectors, summarize the sessions that are due with a model, and learn from
+    those that passed validation. May take minutes."""
+    from wellkept.observe.imports.sources import keep_notes_in_step
+    from wellkept.observe.model.consolidation import summarize_sessions
+    from wellkept.observe.observer.learn import follow_renames, in_projects, take_in_shared_files
+
+    engine, problems, changed = wk.engine, [*report.problems], list[int]()
+    found = [one for one in map(engine.store.get_session, report.sessions) if one is not None]
+
+    def note(project: str, root: Path) -> None:
+        changed.append(keep_notes_in_step(engine, project, root))
+
+    # What an agent wrote into its client's memory files while it worked.
+    noted = in_projects(found, note)
+    try:
+        wk.fill_vectors(most=_MAX_VECTORS if any(changed) or report.vectors_due else 0)
+    except ProviderError as error:
+        problems.append(f"Vectors could not be computed: {error}")
+    tokens = wk.settings.capture_daily_model_tokens
+    model = summarize_sessions(engine, report.due, daily_tokens=tokens)
+    problems += wk.observer.learn(report.due).problems if report.due else ()
+    # Commits made before a session began are followed as soon as its first events arrive.
+    problems += follow_renames(engine, [one for one in found if one.id not in report.due])
+    problems += [*take_in_shared_files(engine, found), *noted]
+    return replace(report, model=model, problems=tuple(problems))
 
 
 def _knowing(

@@ -1,5 +1,5 @@
-"""Learns from what a drain took in: missing vectors, summaries by a model, promotion, and beyond
-it what plugins know, linked files, renames, and what a team or a client's own files say.
+"""Learns from sessions beyond promotion: what plugins know, linked files, renames, and what a team
+or a client's own files say.
 
 Each part is independent and can be repeated. A failure in one project is reported and does not stop
 the others. Nothing crosses projects.
@@ -8,41 +8,16 @@ the others. Nothing crosses projects.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from wellkept.core.doors import find_plugin
-from wellkept.core.errors import ConflictError, ProviderError, UsageError
-from wellkept.core.records import replace
+from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.memory.engine import Engine
-from wellkept.observe.ingest.drain import DrainReport
 from wellkept.observe.learning.linked_files import link_sessions
-from wellkept.observe.model.consolidation import summarize_sessions
 from wellkept.observe.upkeep.renames import follow_history
 from wellkept.project.folder_lookup import locate
-
-if TYPE_CHECKING:
-    from wellkept.core.settings.model import Settings
-    from wellkept.observe.observer.api import Observer
-
-_MAX_VECTORS = 2_000
-
-
-class LearningMemory(Protocol):
-    """The part of `Wellkept` that learns."""
-
-    @property
-    def engine(self) -> Engine: ...
-
-    @property
-    def settings(self) -> Settings: ...
-
-    @cached_property
-    def observer(self) -> Observer: ...
-
-    def fill_vectors(self, *, most: int = ...) -> int: ...
 
 
 class SharedFilesDoor(Protocol):
@@ -51,32 +26,6 @@ class SharedFilesDoor(Protocol):
     def take_in_shared(self, engine: Engine, project: str, root: Path) -> None:
         """Take in what was merged since the last time, where sharing is on."""
         ...
-
-
-def summarize_and_learn(wk: LearningMemory, report: DrainReport) -> DrainReport:
-    """Compute missing vectors, summarize the sessions that are due with a model, and learn from
-    those that passed validation. May take minutes."""
-    from wellkept.observe.imports.sources import keep_notes_in_step
-
-    engine, problems, changed = wk.engine, [*report.problems], list[int]()
-    found = [one for one in map(engine.store.get_session, report.sessions) if one is not None]
-
-    def note(project: str, root: Path) -> None:
-        changed.append(keep_notes_in_step(engine, project, root))
-
-    # What an agent wrote into its client's memory files while it worked.
-    noted = in_projects(found, note)
-    try:
-        wk.fill_vectors(most=_MAX_VECTORS if any(changed) or report.vectors_due else 0)
-    except ProviderError as error:
-        problems.append(f"Vectors could not be computed: {error}")
-    tokens = wk.settings.capture_daily_model_tokens
-    model = summarize_sessions(engine, report.due, daily_tokens=tokens)
-    problems += wk.observer.learn(report.due).problems if report.due else ()
-    # Commits made before a session began are followed as soon as its first events arrive.
-    problems += follow_renames(engine, [one for one in found if one.id not in report.due])
-    problems += [*take_in_shared_files(engine, found), *noted]
-    return replace(report, model=model, problems=tuple(problems))
 
 
 def learn_from_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> list[str]:

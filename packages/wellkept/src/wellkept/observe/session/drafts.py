@@ -1,11 +1,8 @@
-"""Turn observations, prompts and summaries into memory drafts, and a session update into changes to
-the store."""
+"""Turn observations, prompts and summaries into memory drafts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from wellkept.core.changes import Change, Insert, Replace
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
@@ -16,10 +13,6 @@ from wellkept.core.text import shorten
 from wellkept.core.types import EvidenceKind, MemoryType, Source
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
-from wellkept.text.events.prompt_rules import tells
-
-if TYPE_CHECKING:
-    from wellkept.observe.session.reducer import SessionUpdate
 
 MAX_PROMPT_CHARS = 16_000
 MAX_FILES = 40
@@ -110,38 +103,6 @@ def _paths(paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(path for path in paths if len(path) <= MAX_PATH_CHARS)[:MAX_FILES]
 
 
-def memory_changes(engine: Engine, update: SessionUpdate) -> list[Change]:
-    """The memories of an update, to be written in one transaction with its session."""
-    project = update.session.project
-    fresh: list[Memory] = []
-    again: list[tuple[Memory, Memory]] = []
-    for draft in _once_per_key(update.drafts):
-        memory = _kept_aside(_composed(engine, draft, project=project))
-        old = memory.key and engine.store.find_key(memory.key, project=project, user_scope=False)
-        if old:
-            again.append((old, rewritten(old, memory)))
-        else:
-            fresh.append(memory)
-    cards = engine.index_entries([*fresh, *(new for _, new in again)])
-    changes: list[Change] = [Insert(m, card) for m, card in zip(fresh, cards, strict=False)]
-    changes += [
-        Replace(new, card, old.updated_at)
-        for (old, new), card in zip(again, cards[len(fresh) :], strict=True)
-    ]
-    if update.summary is not None:
-        is_due = update.trigger is not None
-        changes += summary_changes(engine, update.summary, project=project, is_due=is_due)
-    return changes
-
-
-def _kept_aside(memory: Memory) -> Memory:
-    """A prompt that says nothing by itself is kept for the order of the session, but archived, so
-    that it is neither listed nor ranked by default."""
-    if memory.type is not MemoryType.PROMPT or tells(memory.content[:200]):
-        return memory
-    return replace(memory, archived_at=memory.created_at)
-
-
 def rewritten(old: Memory, new: Memory) -> Memory:
     """A memory with new content; it keeps its id and its time."""
     return replace(
@@ -157,20 +118,6 @@ def rewritten(old: Memory, new: Memory) -> Memory:
     )
 
 
-def _once_per_key(drafts: Sequence[MemoryDraft]) -> list[MemoryDraft]:
-    """The last draft of each key, in the position of the first."""
-    kept: dict[str, MemoryDraft] = {}
-    for number, draft in enumerate(drafts):
-        name = draft.key or f"\0{number}"
-        first = kept.get(name)
-        kept[name] = (
-            draft
-            if first is None
-            else replace(draft, seq=first.seq, valid_from=first.valid_from, evidence=first.evidence)
-        )
-    return list(kept.values())
-
-
 def find_summary(engine: Engine, session_id: str, *, project: str) -> Memory | None:
     """The summary of a session."""
     return engine.store.find_key(summary_key(session_id), project=project, user_scope=False)
@@ -184,7 +131,7 @@ def summary_changes(
     A summary is updated in place and keeps its id. One written by a model stays until a summary is
     due again.
     """
-    new = _composed(engine, draft, project=project)
+    new = composed(engine, draft, project=project)
     old = find_summary(engine, draft.session_id or "", project=project)
     if old is None:
         return [Insert(new, engine.index_entry(new))]
@@ -197,5 +144,6 @@ def summary_changes(
     return [Replace(again, engine.index_entry(again), old.updated_at)]
 
 
-def _composed(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
+def composed(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
+    """The memory of a draft."""
     return compose(draft, project=project, id=engine.new_id(), now=engine.clock())
