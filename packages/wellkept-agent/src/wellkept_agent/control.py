@@ -93,11 +93,6 @@ class RunControl:
         if self._parent is not None and self._parent._stopped is not None:
             self.stop(self._parent._stopped.end, self._parent._stopped.detail)
 
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the run was told to stop."""
-        return self._stopped is not None
-
     def stop(self, end: RunEnd = RunEnd.CANCELLED, detail: str = "") -> None:
         """End the run at its next await. The first reason counts."""
         if self._stopped is None:

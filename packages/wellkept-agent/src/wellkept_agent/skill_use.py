@@ -36,80 +36,12 @@ if TYPE_CHECKING:
     from wellkept.core.chat.messages import Message, ModelResponse, ToolCallPart
     from wellkept.core.codec import Json
     from wellkept.skills.commands.rendering import RenderedPrompt
-    from wellkept.skills.hooks.runner import HookReport, ListedHook
+    from wellkept.skills.hooks.runner import HookReport
     from wellkept.skills.library.api import Skills
     from wellkept.skills.selection.select import SkillChoice
     from wellkept_agent.hooks import HookContext, SessionSummary
     from wellkept_agent.session import AgentSession, RunResult
     from wellkept_agent.tools.base import ToolContext
-
-
-# -- The skills of an open project, as the loop uses them: one pipeline with the slash commands ---
-
-
-class ProjectSkills:
-    """What the loop uses of `wk.skills`."""
-
-    def __init__(self, skills: Skills) -> None:
-        self._skills = skills
-
-    def rendered(
-        self, name: str, arguments: str, *, by: str, session: str, served: str | None = None
-    ) -> RenderedPrompt | None:
-        """The prompt of a skill; its use counts, and its hooks are active from now on."""
-        commands = self._skills.commands
-        try:
-            command = commands.get(name, by=by)
-        except NotFoundError:
-            return None
-        if command.kind is not CommandKind.PROMPT:
-            return None
-        return commands.run(name, arguments, by=by, session=session, served=served).prompt
-
-    def names(self) -> Sequence[str]:
-        """The skills that a model may use, the most used first."""
-        listed = self._skills.commands.list(by="model")
-        return [one.name for one in listed if one.kind is CommandKind.PROMPT]
-
-    def undecided_hooks(self, name: str) -> Sequence[ListedHook]:
-        """Hooks that are new or have changed since they were trusted."""
-        undecided = (HookState.NEW, HookState.CHANGED)
-        return [
-            one
-            for one in self._skills.hooks.list()
-            if one.skill.name == name and one.state in undecided
-        ]
-
-    def trust(self, name: str, seen: Sequence[ListedHook]) -> None:
-        """Trust hooks exactly as they were listed."""
-        self._skills.hooks.trust(name, seen=seen)
-
-    def run_hooks(
-        self,
-        event: str,
-        *,
-        session: str,
-        tool: str = "",
-        tool_input: Json = None,
-        tool_response: Json = None,
-    ) -> HookReport:
-        """Run the hooks of the skills in use."""
-        return self._skills.hooks.run(
-            event, tool=tool, tool_input=tool_input, tool_response=tool_response, session=session
-        )
-
-    def in_use(self, session: str) -> Sequence[str]:
-        """The skills that were used in a session."""
-        return self._skills.hooks.in_use(session)
-
-    def reminders(self, names: Sequence[str], *, level: str) -> str:
-        """A reminder of skills in use; those that are gone are left out."""
-        index = self._skills.index()
-        return self._skills.reminders(*(one for one in names if index.get(one)), level=level)
-
-    def end(self, session: str) -> None:
-        """The session is over."""
-        self._skills.hooks.end(session)
 
 
 # -- `MatchSkills`: a skill that clearly fits a prompt is told with it, within its budget ---------
@@ -208,19 +140,19 @@ _SHOWN_NAMES = 20
 
 
 class SkillUse(Capability):
-    """Uses skills in one session. Also what the Skill tool calls."""
+    """Uses the skills of an open project in one session. Also what the Skill tool calls."""
 
     name: ClassVar[str] = "skills"
     time_limit_s = TIME_LIMIT_S
 
-    def __init__(self, book: ProjectSkills) -> None:
-        self._book = book
+    def __init__(self, skills: Skills) -> None:
+        self._skills = skills
         self._not_ended_yet: str | None = None
         self._reported: set[str] = set()
 
     def for_subagent(self) -> Capability:
         """A sub-agent's calls meet the hooks of the skills in use too."""
-        return SkillUse(self._book)
+        return SkillUse(self._skills)
 
     def attach(self, session: AgentSession) -> None:
         """Remember the session."""
@@ -236,8 +168,9 @@ class SkillUse(Capability):
         except WellkeptError as error:
             return failure(str(error))
         if prompt is None:
-            known = await asyncio.to_thread(self._book.names)
-            listed = ", ".join(known[:_SHOWN_NAMES]) or "none"
+            known = await asyncio.to_thread(self._skills.commands.list, by="model")
+            names = [one.name for one in known if one.kind is CommandKind.PROMPT]
+            listed = ", ".join(names[:_SHOWN_NAMES]) or "none"
             return failure(f"There is no skill {name!r} to use. There are: {listed}.")
         if prompt.context is SkillContext.FORK:
             return await self._followed(prompt)
@@ -262,14 +195,20 @@ class SkillUse(Capability):
         return f"{typed}\n\n{prompt.text}"
 
     async def _rendered(self, name: str, arguments: str, *, by: str) -> RenderedPrompt | None:
-        prompt = await asyncio.to_thread(
-            self._book.rendered,
-            name,
-            arguments,
-            by=by,
-            session=self._session.id,
-            served=await self._served(name, arguments),
-        )
+        """The prompt of a skill; its use counts, and its hooks are active from now on."""
+        commands, session = self._skills.commands, self._session.id
+        served = await self._served(name, arguments)
+
+        def run() -> RenderedPrompt | None:
+            try:
+                command = commands.get(name, by=by)
+            except NotFoundError:
+                return None
+            if command.kind is not CommandKind.PROMPT:
+                return None
+            return commands.run(name, arguments, by=by, session=session, served=served).prompt
+
+        prompt = await asyncio.to_thread(run)
         if prompt is not None and prompt.skill.hooks:
             await self._ask_for_hooks(prompt.skill.name)
         return prompt
@@ -301,7 +240,12 @@ class SkillUse(Capability):
 
     async def _ask_for_hooks(self, name: str) -> None:
         """Ask the person once for hooks that were never allowed, or have changed."""
-        listed = await asyncio.to_thread(self._book.undecided_hooks, name)
+        hooks = self._skills.hooks
+        listed = [
+            one
+            for one in await asyncio.to_thread(hooks.list)
+            if one.skill.name == name and one.state in (HookState.NEW, HookState.CHANGED)
+        ]
         if not listed:
             return
         commands = "\n".join(f"{one.hook.event.value}: {one.hook.command}" for one in listed)
@@ -317,7 +261,7 @@ class SkillUse(Capability):
             self._session.report("skills", f"The hooks of the skill {name} do not run.")
             return
         try:
-            await asyncio.to_thread(self._book.trust, name, listed)
+            await asyncio.to_thread(hooks.trust, name, seen=listed)
         except WellkeptError as error:
             self._session.report("skills", str(error))
 
@@ -359,27 +303,26 @@ class SkillUse(Capability):
 
     def restored_sections(self) -> Sequence[RestoredSection]:
         """After compaction the model no longer has what a skill said."""
-        names = self._book.in_use(self._session.id)
-        text = self._book.reminders(names, level="detailed") if names else ""
+        text = self._reminder("detailed")
         return [RestoredSection(Restored.SKILLS, text)] if text else []
 
     async def on_session_end(self, context: HookContext, summary: SessionSummary) -> None:
         """The hooks of skills in use end with the session."""
         if self._session.parent is None:
-            self._book.end(self._session.id)
+            self._skills.hooks.end(self._session.id)
 
     async def _ran(
         self, event: HookEvent, call: ToolCallPart | None = None, output: ToolOutput | None = None
     ) -> HookReport | None:
         """Run the hooks of the skills in use; problems are reported once."""
         session = self._session
-        if not self._book.in_use(session.id):
+        if not self._skills.hooks.in_use(session.id):
             return None
         given: Json = None if call is None else call.args
         answer: Json = None if output is None else output.content
         name = "" if call is None else call.name.replace("mcp:", "mcp__").replace(":", "__")
         report = await asyncio.to_thread(
-            self._book.run_hooks,
+            self._skills.hooks.run,
             event.value,
             session=session.id,
             tool=name,
@@ -393,11 +336,18 @@ class SkillUse(Capability):
         return report
 
     async def _with_reminder(self, text: str) -> str | None:
-        names = self._book.in_use(self._session.id)
-        if not names or self._session.parent is not None:
+        if self._session.parent is not None:
             return None
-        reminder = await asyncio.to_thread(self._book.reminders, names, level="sparse")
+        reminder = await asyncio.to_thread(self._reminder, "sparse")
         return f"{text}\n\n{reminder}" if reminder else None
+
+    def _reminder(self, level: str) -> str:
+        """A reminder of the skills in use; those that are gone are left out."""
+        names = self._skills.hooks.in_use(self._session.id)
+        if not names:
+            return ""
+        index = self._skills.index()
+        return self._skills.reminders(*(one for one in names if index.get(one)), level=level)
 
 
 class SessionSkills:

@@ -398,11 +398,6 @@ class ToolRegistry:
         """The enabled tools as a model is told about them, in a stable order."""
         return tuple(definition_of(one) for one in self if self.is_told(one.name))
 
-    def subset(self, names: Iterable[str]) -> ToolRegistry:
-        """A registry of some of the enabled tools; unknown names are left out."""
-        wanted = set(names)
-        return ToolRegistry(one for one in self if one.name in wanted)
-
     def __iter__(self) -> Iterator[Tool]:
         return (self._tools[name] for name in self.names())
 

@@ -310,11 +310,10 @@ def _capabilities(
         from wellkept_agent.skill_use import (
             MatchSkills,
             ProjectSkillMatches,
-            ProjectSkills,
             SkillUse,
         )
 
-        made.append(lambda: SkillUse(ProjectSkills(wk.skills)))
+        made.append(lambda: SkillUse(wk.skills))
         made.append(
             partial(
                 MatchSkills,
