@@ -361,7 +361,7 @@ def test_a_file_without_its_grammar_is_in_the_graph_with_that_reason(tmp_path: P
 
 
 def test_definitions_are_found_by_what_a_grammar_calls_them() -> None:
-    language = known_by_symbols("other", (".x",), ("tree_sitter_java", "language"))
+    language = known_by_symbols("other", ("tree_sitter_java", "language"))
     source = b"interface A {}\nclass B { void f() {} class C { } }\nenum D { X }\n"
     found = {s.qualname: s.kind.value for s in extract(source, language).symbols}
     assert found == {

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
 from enum import StrEnum
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
@@ -19,6 +20,7 @@ from typing import Annotated, Any, Final, cast
 from pydantic import Field
 
 from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.languages import extensions_by_short_name
 from wellkept.core.records import record
 from wellkept.core.session.events import ToolKind
 from wellkept.graph.index.source_files import ListedFile, stat_file
@@ -198,14 +200,22 @@ async def _fed(stream: asyncio.StreamWriter, data: bytes) -> None:
 
 _MAX_FILE_BYTES: Final = 10_000_000
 _MAX_LINE_CHARS: Final = 500
-_TYPES: Final = {
-    "c": "*.{c,h}", "cpp": "*.{cc,cpp,cxx,hpp,hh,hxx,h}", "cs": "*.cs", "css": "*.{css,scss,less}",
-    "go": "*.go", "html": "*.{html,htm}", "java": "*.java", "js": "*.{js,mjs,cjs,jsx}",
-    "json": "*.json", "kotlin": "*.{kt,kts}", "lua": "*.lua", "md": "*.{md,markdown,mdx}",
-    "php": "*.php", "py": "*.{py,pyi}", "ruby": "*.{rb,rake}", "rust": "*.rs",
-    "sh": "*.{sh,bash,zsh}", "sql": "*.sql", "swift": "*.swift", "toml": "*.toml",
-    "ts": "*.{ts,tsx,mts,cts}", "txt": "*.txt", "xml": "*.xml", "yaml": "*.{yaml,yml}",
+_ALSO: Final = {"cpp": (".h",)}
+_TEXTS: Final = {
+    "json": "*.json", "md": "*.{md,markdown,mdx}", "toml": "*.toml", "txt": "*.txt",
+    "xml": "*.xml", "yaml": "*.{yaml,yml}",
 }  # fmt: skip
+
+
+@cache
+def _types() -> dict[str, str]:
+    """The kinds of files that a search can be kept to, each with its pattern."""
+    endings = extensions_by_short_name().items()
+    found = {
+        name: "*.{" + ",".join(one[1:] for one in (*several, *_ALSO.get(name, ()))) + "}"
+        for name, several in endings
+    }
+    return dict(sorted((found | _TEXTS).items()))
 
 
 class _OutputMode(StrEnum):
@@ -316,10 +326,10 @@ def _files(context: ToolContext, arguments: _GrepArguments) -> tuple[Path, list[
         one = stat_file(folder, start.name)
         files = [one] if one is not None else []
     if arguments.type is not None:
-        kinds = _TYPES.get(arguments.type.lower().lstrip("."))
+        kinds = _types().get(arguments.type.lower().lstrip("."))
         if kinds is None:
             raise UsageError(
-                f"Unknown type {arguments.type!r}.", hint=f"There are: {', '.join(_TYPES)}."
+                f"Unknown type {arguments.type!r}.", hint=f"There are: {', '.join(_types())}."
             )
         fits = path_filter(kinds)
         files = [one for one in files if fits(one.path)]

@@ -246,7 +246,7 @@ class Builder:
             state=FileState(parsed.state),
             reason=parsed.reason,
             module=parsed.package or module_by_folder(parsed.path),
-            is_test=language is not None and bool(language.test_path.search(parsed.path)),
+            is_test=language is not None and bool(language.facts.test_path.search(parsed.path)),
             analysed_at=self._clock(),
         )
         symbols = tuple(_node(file, row) for row in parsed.symbols)

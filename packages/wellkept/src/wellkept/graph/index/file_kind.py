@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import lru_cache
 from posixpath import basename, splitext
 
+from wellkept.core.languages import BY_EXTENSION
 from wellkept.graph.history.commits import is_test
 from wellkept.graph.index.file_filter import path_skip_reason
 
@@ -55,12 +56,6 @@ _CONFIGURATION = re.compile(
 _EXAMPLE = re.compile(
     r"(?:^|/)(?:examples?|demos?|samples?|gallery|tutorials?|bench(?:mark)?s?|asv_bench|playground)/",
     re.IGNORECASE,
-)
-_SOURCE = frozenset(
-    """.py .pyi .pyx .pxd .js .jsx .ts .tsx .mjs .cjs .vue .svelte .go .rs .java .kt .kts .scala .c
-    .h .cc .cpp .cxx .hpp .hh .m .mm .cs .fs .vb .rb .php .swift .ex .exs .erl .hs .ml .mli .clj
-    .lua .pl .pm .r .jl .dart .zig .nim .sh .bash .ps1 .sql .proto .graphql .css .scss .less .sass
-    .html .htm .jinja .j2 .erb .haml .tmpl .s .asm .f90 .groovy .tf""".split()
 )
 _GENERATED = re.compile(
     r"(?:^|/)(?:package-lock\.json|yarn\.lock|pnpm-lock\.yaml|poetry\.lock|uv\.lock|cargo\.lock"
@@ -122,17 +117,17 @@ def file_kind(path: str) -> FileKind:
         return FileKind.CI
     if is_test(path):
         return FileKind.TEST
-    if _CHANGE_LOG.search(path) and extension not in _SOURCE:
+    if _CHANGE_LOG.search(path) and extension not in BY_EXTENSION:
         return FileKind.CHANGE_LOG
     if _EXAMPLE.search(path) and not _DOCUMENT.search(path):
         return FileKind.EXAMPLE
     if _CONFIGURATION.search(path) or (not extension and name.isupper()):
         return FileKind.CONFIGURATION
-    if _DOCUMENT.search(path) or (_DOCUMENT_FOLDER.search(path) and extension not in _SOURCE):
+    if _DOCUMENT.search(path) or (_DOCUMENT_FOLDER.search(path) and extension not in BY_EXTENSION):
         return FileKind.DOCUMENT
     if path.lower().startswith(("doc/", "docs/")):
         return FileKind.EXAMPLE
-    return FileKind.CODE if extension in _SOURCE else FileKind.DATA
+    return FileKind.CODE if extension in BY_EXTENSION else FileKind.DATA
 
 
 def asked_kinds(request: str) -> frozenset[FileKind]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wellkept.core.graph import FileState, SourceFile
+from wellkept.core.languages import extension_of
 from wellkept.core.records import replace
 from wellkept.graph.index.file_filter import path_skip_reason
 from wellkept.graph.index.fingerprints import hash_of, is_outdated, versioned_hash
@@ -18,7 +19,6 @@ from wellkept.graph.index.parse_file import NOT_INSTALLED
 from wellkept.graph.index.source_files import ListedFile
 from wellkept.graph.languages import (
     EXTENSIONS,
-    extension_of,
     is_configuration,
     language_name,
     language_of,

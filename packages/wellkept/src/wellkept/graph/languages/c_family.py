@@ -129,13 +129,11 @@ _SHARED: dict[str, Any] = {
     "type_wrappers": frozenset({"const", "struct", "unique_ptr", "shared_ptr", "optional"}),
     "self_names": frozenset({"this"}),
     "implicit_self": True,
-    "test_path": re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[_-](?:unit)?tests?\.\w+$"),
     "tested_stems": (re.compile(r"^test_(.+)$"), re.compile(r"^(.+)[_-](?:unit)?tests?$")),
 }  # fmt: skip
 
 _CPP = Language(
     name="cpp",
-    extensions=(".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".inl"),
     grammar=("tree_sitter_cpp", "language"),
     query="cpp.scm",
     **_SHARED,
@@ -155,7 +153,6 @@ def in_cpp(source: bytes) -> Language | None:
 LANGUAGES = (
     Language(
         name="c",
-        extensions=(".c", ".h"),
         grammar=("tree_sitter_c", "language"),
         query="c.scm",
         dialect=in_cpp,

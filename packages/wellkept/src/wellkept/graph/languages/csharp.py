@@ -107,7 +107,6 @@ def is_exported(node: Node, _: str, text: Text) -> bool:
 LANGUAGES = (
     Language(
         name=_CSHARP,
-        extensions=(".cs",),
         grammar=("tree_sitter_c_sharp", "language"),
         query="csharp.scm",
         read_import=read_import,
@@ -132,7 +131,6 @@ LANGUAGES = (
         self_names=frozenset({"this"}),
         super_names=frozenset({"base"}),
         implicit_self=True,
-        test_path=re.compile(r"(?:^|/)[^/]*[Tt]ests?(?:\.[^/]*)?/|Tests?\.cs$"),
         tested_stems=(re.compile(r"^(.+?)Tests?$"),),
     ),
 )  # fmt: skip

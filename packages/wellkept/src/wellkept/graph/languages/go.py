@@ -110,7 +110,6 @@ def companion_files(path: str, context: ResolverContext) -> tuple[str, ...]:
 LANGUAGES = (
     Language(
         name=_GO,
-        extensions=(".go",),
         grammar=("tree_sitter_go", "language"),
         query="go.scm",
         read_import=read_import,
@@ -127,7 +126,6 @@ LANGUAGES = (
         },
         return_field="result",
         rewrites=((re.compile(r"\s+"), ""), (re.compile(r"\[[\w.,*\[\]]*\](?=\(|$)"), "")),
-        test_path=re.compile(r"_test\.go$"),
         tested_stems=(re.compile(r"^(.+)_test$"),),
     ),
 )

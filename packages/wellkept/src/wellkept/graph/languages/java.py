@@ -81,7 +81,6 @@ def is_exported(node: Node, _: str, text: Text) -> bool:
 LANGUAGES = (
     Language(
         name=_JAVA,
-        extensions=(".java",),
         grammar=("tree_sitter_java", "language"),
         query="java.scm",
         read_import=read_import,
@@ -107,7 +106,6 @@ LANGUAGES = (
         self_names=frozenset({"this"}),
         super_names=frozenset({"super"}),
         implicit_self=True,
-        test_path=re.compile(r"(?:^|/)src/(?:test|it)/|(?:Test|Tests|IT)\.java$"),
         tested_stems=(re.compile(r"^(.+?)(?:Tests?|IT)$"), re.compile(r"^Test(.+)$")),
     ),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from wellkept.core import languages as core_languages
 from wellkept.graph.parse.file_facts import Import
 from wellkept.graph.parse.language import BY_NODE_KINDS, NOTHING, Language, ResolvedImport, Text
 
@@ -17,24 +18,6 @@ if TYPE_CHECKING:
 
     from wellkept.graph.parse.resolver_context import ResolverContext
 
-_EXTENSIONS: Final = {
-    "bash": ".sh .bash",
-    "dart": ".dart",
-    "elixir": ".ex .exs",
-    "groovy": ".groovy .gradle",
-    "haskell": ".hs",
-    "julia": ".jl",
-    "kotlin": ".kt .kts",
-    "lua": ".lua",
-    "objc": ".m .mm",
-    "perl": ".pl .pm",
-    "r": ".r",
-    "scala": ".scala .sc",
-    "solidity": ".sol",
-    "sql": ".sql",
-    "swift": ".swift",
-    "zig": ".zig",
-}
 _NAMES: Final = ("identifier", "simple_identifier", "type_identifier", "word", "constant")
 
 
@@ -54,11 +37,10 @@ def _nothing(_: Import, __: str, ___: ResolverContext) -> ResolvedImport:
     return NOTHING
 
 
-def known_by_symbols(name: str, extensions: tuple[str, ...], grammar: tuple[str, str]) -> Language:
+def known_by_symbols(name: str, grammar: tuple[str, str]) -> Language:
     """A language of which only definitions are read."""
     return Language(
         name=name,
-        extensions=extensions,
         grammar=grammar,
         query=BY_NODE_KINDS,
         read_import=_no_imports,
@@ -68,6 +50,7 @@ def known_by_symbols(name: str, extensions: tuple[str, ...], grammar: tuple[str,
 
 
 LANGUAGES = tuple(
-    known_by_symbols(name, tuple(extensions.split()), (f"tree_sitter_{name}", "language"))
-    for name, extensions in _EXTENSIONS.items()
+    known_by_symbols(one.name, (f"tree_sitter_{one.name}", "language"))
+    for one in core_languages.LANGUAGES
+    if one.graph == "others"
 )

@@ -100,7 +100,6 @@ def package_of(root: Node, text: Text) -> str:
 LANGUAGES = (
     Language(
         name=_PHP,
-        extensions=(".php",),
         grammar=("tree_sitter_php", "language_php"),
         query="php.scm",
         read_import=read_import,
@@ -127,7 +126,6 @@ LANGUAGES = (
         promotion_modifiers=frozenset({"visibility_modifier", "readonly_modifier"}),
         self_names=frozenset({"this", "self", "static"}),
         super_names=frozenset({"parent"}),
-        test_path=re.compile(r"(?:^|/)[Tt]ests?/|Test\.php$"),
         tested_stems=(re.compile(r"^(.+)Test$"),),
     ),
 )  # fmt: skip

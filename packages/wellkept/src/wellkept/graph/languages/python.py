@@ -222,7 +222,6 @@ def _gives(module: ImportTarget, name: str, path: str, context: ResolverContext)
 
 _PYTHON = Language(
     name=PYTHON,
-    extensions=(".py", ".pyi", ".pyw"),
     grammar=("tree_sitter_python", "language"),
     query="python.scm",
     read_import=read_import,
@@ -244,7 +243,6 @@ _PYTHON = Language(
     rewrites=((re.compile(r"\bsuper\(\)"), "super"), (re.compile(r"\s+"), "")),
     self_names=frozenset({"self", "cls", "Self"}),
     super_names=frozenset({"super"}),
-    test_path=re.compile(r"(?:^|/)(?:tests?/.*|test_[^/]*|[^/]*_test|conftest)\.pyi?$"),
     tested_stems=(re.compile(r"^test_(.+)$"), re.compile(r"^(.+)_test$")),
 )
 

@@ -77,7 +77,6 @@ def name_of(node: Node, text: Text) -> str:
 LANGUAGES = (
     Language(
         name="ruby",
-        extensions=(".rb", ".rake"),
         grammar=("tree_sitter_ruby", "language"),
         query="ruby.scm",
         read_import=read_import,
@@ -96,7 +95,6 @@ LANGUAGES = (
         super_names=frozenset({"super"}),
         implicit_self=True,
         skips_namespaces=True,
-        test_path=re.compile(r"(?:^|/)(?:test|spec|features)/|_(?:test|spec)\.rb$"),
         tested_stems=(re.compile(r"^(.+)_(?:test|spec)$"), re.compile(r"^test_(.+)$")),
     ),
 )

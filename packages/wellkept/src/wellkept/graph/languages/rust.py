@@ -301,7 +301,6 @@ def is_exported(node: Node, _: str, text: Text) -> bool:
 LANGUAGES = (
     Language(
         name="rust",
-        extensions=(".rs",),
         grammar=("tree_sitter_rust", "language"),
         query="rust.scm",
         read_import=read_import,
@@ -331,7 +330,6 @@ LANGUAGES = (
         ),
         self_names=frozenset({"self", "Self"}),
         outer_names=frozenset({"super"}),
-        test_path=re.compile(r"(?:^|/)(?:tests|benches)/.*\.rs$|(?:^|/)tests?\.rs$"),
         test_name=re.compile(r"^tests?$"),
     ),
 )

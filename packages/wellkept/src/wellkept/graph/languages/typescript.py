@@ -23,7 +23,6 @@ _NOT_LINE_END = re.compile(rb"[^\r\n]")
 _STRINGS = ("string", "template_string")
 _DEFAULT, _WHOLE = "default", "*as"
 """Special names: the default export, and the whole module as an object."""
-_TESTS = r"(?:^|/)(?:tests?|__tests__|e2e|cypress)/|[._-](?:test|spec)\.[cm]?[jt]sx?$"
 
 
 # -- Reading --------------------------------------------------------------------------------------
@@ -252,7 +251,6 @@ _SHARED: dict[str, Any] = {
                  (re.compile(r"<[^()]*>$"), ""), (re.compile(r"#"), "")),
     "self_names": frozenset({"this"}),
     "super_names": frozenset({"super"}),
-    "test_path": re.compile(_TESTS),
     "tested_stems": (re.compile(r"^(.+)[._-](?:test|spec)$"),),
 }  # fmt: skip
 
@@ -269,28 +267,24 @@ def only_scripts(source: bytes) -> bytes:
 LANGUAGES = (
     Language(
         name="javascript",
-        extensions=(".js", ".jsx", ".mjs", ".cjs"),
         grammar=("tree_sitter_javascript", "language"),
         query="javascript.scm",
         **_SHARED,
     ),
     Language(
         name="typescript",
-        extensions=(".ts", ".mts", ".cts"),
         grammar=("tree_sitter_typescript", "language_typescript"),
         query="typescript.scm",
         **_SHARED,
     ),
     Language(
         name="tsx",
-        extensions=(".tsx",),
         grammar=("tree_sitter_typescript", "language_tsx"),
         query="typescript.scm jsx.scm",
         **_SHARED,
     ),
     Language(
         name="component",
-        extensions=(".vue", ".svelte"),
         grammar=("tree_sitter_typescript", "language_typescript"),
         query="typescript.scm",
         embedded=only_scripts,

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from wellkept.core.languages import BY_NAME, SourceLanguage
 from wellkept.core.records import field, record
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Language:
     """One language."""
 
     name: str
-    extensions: tuple[str, ...]
+    """As in `core.languages`, which knows its extensions and tests."""
     grammar: tuple[str, str]
     """Python module of the grammar, and the function that returns it."""
     query: str
@@ -140,7 +141,11 @@ class Language:
     """The files of a package."""
     companion_files: Callable[[str, ResolverContext], tuple[str, ...]] | None = None
     """Other files that may define members of a file's classes."""
-    test_path: re.Pattern[str] = re.compile(r"(?:^|/)(?:tests?|spec|__tests__)/")
     test_name: re.Pattern[str] | None = None
     tested_stems: tuple[re.Pattern[str], ...] = ()
     """Patterns of test file stems; the first group is the stem of the tested file."""
+
+    @property
+    def facts(self) -> SourceLanguage:
+        """What everybody knows of it."""
+        return BY_NAME[self.name]

@@ -252,7 +252,7 @@ class EdgeBuilder:
                 continue
             candidates = [
                 path
-                for extension in language.extensions
+                for extension in language.facts.extensions
                 for path in self._context.files_named(f"{match.group(1)}{extension}")
                 if path != edge_set.path
             ]

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
+from wellkept.core.languages import language_of
 from wellkept.core.records import record, replace
 from wellkept.core.session.events import Edit
 
@@ -26,7 +27,7 @@ ReadFile: TypeAlias = Callable[[str], "str | None"]
 
 _TEST_PATH = re.compile(
     r"(^|/)(tests?|__tests__|spec|specs)/|(^|/)test_[^/]+$|[._-](test|spec|tests)\.[^/.]+$"
-    r"|(^|/)conftest\.py$|Tests?\.(java|kt|cs|swift)$"
+    r"|Tests?\.\w+$"
 )
 _CONFIG_NAMES = frozenset(
     "makefile dockerfile containerfile procfile gemfile pipfile justfile .gitignore .dockerignore"
@@ -37,11 +38,6 @@ _CONFIG_SUFFIXES = frozenset(
     ".toml .yaml .yml .json .jsonc .ini .cfg .conf .env .properties .lock".split()
 )
 _DOCUMENT_SUFFIXES = frozenset(".md .mdx .rst .txt .adoc".split())
-_CODE_SUFFIXES = frozenset(
-    ".py .pyi .pyx .js .jsx .mjs .cjs .ts .tsx .mts .cts .vue .svelte .go .rs .java .kt .kts .cs"
-    " .scala .swift .php .dart .c .h .cc .cpp .cxx .hpp .hh .m .mm .rb .rake .sh .bash .zsh .sql"
-    " .css .scss .less .html .lua .ex .exs .erl .hs .ml .clj .r .jl .pl .zig .nix .tf".split()
-)
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$")
 _KEY = re.compile(r"""^\s*(?:-\s+)?["']?([A-Za-z_@][\w./@-]{0,60})["']?\s*(?:[:=]|[<>~!]=)""")
 _TABLE = re.compile(r"^\s*\[+([\w.\-\"]+)\]+")
@@ -65,8 +61,10 @@ def file_kind(path: str) -> FileKind:
     """The kind of file that a path names."""
     pure = PurePosixPath(path)
     name, suffix = pure.name.lower(), pure.suffix.lower()
-    if suffix in _CODE_SUFFIXES:
-        return "test" if _TEST_PATH.search(path) else "code"
+    language = language_of(path)
+    if language is not None:
+        is_test = _TEST_PATH.search(path) or language.test_path.search(path)
+        return "test" if is_test else "code"
     if name in _CONFIG_NAMES or suffix in _CONFIG_SUFFIXES or name.startswith(".env"):
         return "config"
     return "document" if suffix in _DOCUMENT_SUFFIXES else "other"

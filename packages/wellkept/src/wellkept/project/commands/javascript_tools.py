@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from wellkept.core.languages import MANIFESTS
 from wellkept.core.records import replace
 from wellkept.core.text import shorten
 from wellkept.project.commands.command import (
@@ -34,10 +35,7 @@ _INSTALL = {
     "yarn": "yarn install",
     "bun": "bun install",
 }
-_OTHER_LANGUAGES = (
-    "pyproject.toml", "Cargo.toml", "go.mod", "Gemfile", "composer.json", "mix.exs", "pom.xml",
-    "build.gradle", "build.gradle.kts", "CMakeLists.txt",
-)  # fmt: skip
+_OTHER_LANGUAGES = tuple(sorted({*MANIFESTS} - {"package.json", "requirements.txt", "setup.py"}))
 """Where one of these stands, package.json is for a part of the project only."""
 _LIFECYCLE = re.compile(r"(?:pre|post)[a-z]|install$")
 _SHORT = frozenset({"test", "start"})

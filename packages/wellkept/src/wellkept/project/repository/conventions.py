@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from posixpath import splitext
 
 from wellkept.core.graph import SourceFile
+from wellkept.core.languages import language_of
 from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType
 from wellkept.graph.history.commits import is_test
@@ -18,11 +18,6 @@ from wellkept.project.repository.module_facts import Places
 from wellkept.project.repository.project_files import ProjectFiles, at, listed
 from wellkept.project.repository.statement import Statement
 
-_LANGUAGES = {
-    ".py": "python", ".ts": "typescript", ".tsx": "tsx", ".js": "javascript", ".go": "go",
-    ".rs": "rust", ".java": "java", ".kt": "kotlin", ".rb": "ruby", ".php": "php", ".cs": "csharp",
-    ".c": "c", ".h": "c", ".cpp": "cpp", ".cc": "cpp",
-}  # fmt: skip
 _SAID_ELSEWHERE = (
     "commands javascript",
     "commands make",
@@ -55,10 +50,10 @@ def convention_statements(places: Places) -> Iterator[Statement]:
     """Every convention that the project's files state or show."""
     files = places.files
     sources = [
-        SourceFile(path=path, language=_LANGUAGES[ending], content_hash="", size_bytes=0,
+        SourceFile(path=path, language=language.name, content_hash="", size_bytes=0,
                    mtime_ns=0, line_count=1, is_test=is_test(path))
         for path in places.code
-        if (ending := splitext(path)[1].lower()) in _LANGUAGES
+        if (language := language_of(path)) is not None and language.graph
     ]  # fmt: skip
     for one in conventions_of(files.root, sources):
         if one.key not in _SAID_ELSEWHERE:

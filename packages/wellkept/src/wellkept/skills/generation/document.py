@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
+from wellkept.core.languages import language_of
 from wellkept.core.text import clean, content_words, shorten
 from wellkept.skills.documents.fields import (
     MAX_DESCRIPTION_CHARS,
@@ -27,13 +28,7 @@ _REDACTED = re.compile(r"\[redacted[^\]]*\]?", re.IGNORECASE)
 _NO_PROSE = re.compile(r"[\x00-\x1f\x7f-\x9f`<>\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
 _PLACEHOLDER = re.compile(r"(?<!\\)\$(?=ARGUMENTS|[1-9]|\{[A-Za-z_])")
 _TICKS = re.compile(r"`+")
-_LANGUAGES: Final = {
-    ".py": "python", ".ts": "typescript", ".tsx": "typescript", ".js": "javascript",
-    ".jsx": "javascript", ".go": "go", ".rs": "rust", ".java": "java", ".kt": "kotlin",
-    ".rb": "ruby", ".php": "php", ".cs": "csharp", ".c": "c", ".cpp": "cpp", ".swift": "swift",
-    ".sql": "sql", ".sh": "shell", ".css": "css", ".html": "html", ".md": "docs",
-    ".tf": "terraform",
-}  # fmt: skip
+_TAGS: Final = {"tsx": "typescript", "bash": "shell"}
 _PURPOSES: Final = {"test": "tests", "migrate": "database", "install": "dependencies"}
 
 
@@ -150,8 +145,9 @@ def _verb(step: ProcedureStep) -> str:
 def tags_for(steps: Procedure) -> tuple[str, ...]:
     """Languages and kinds of work, at most five."""
     written = [file for step in steps.steps if step.action != "look" for file in step.files]
-    suffixes = [PurePosixPath(file).suffix.lower() for file in written]
-    languages = [_LANGUAGES[suffix] for suffix in suffixes if suffix in _LANGUAGES]
+    known = [one.name for one in map(language_of, written) if one is not None]
+    languages = [_TAGS.get(name, name) for name in known]
+    languages += ["docs"] if any(file.lower().endswith(".md") for file in written) else []
     kinds = [_PURPOSES[step.purpose] for step in steps.steps if step.purpose in _PURPOSES]
     return tuple(dict.fromkeys([*languages, *kinds]))[:5]
 

@@ -16,6 +16,7 @@ from wellkept.core.changes import Announce
 from wellkept.core.clock import Clock, system_clock
 from wellkept.core.codec import Json
 from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError
+from wellkept.core.languages import MANIFESTS
 from wellkept.core.records import record
 from wellkept.core.session.activity import ActivityKind
 from wellkept.core.skills import InjectionPhase, Skill, SkillIndex, SkillKind
@@ -238,8 +239,6 @@ def _phase(name: str | None) -> InjectionPhase | None:
 
 def _manifest_fingerprint(root: Path) -> _Fingerprint:
     """Modification times and sizes of the folder and its manifests, which most rules check."""
-    from wellkept.skills.selection.detection import MANIFESTS
-
     seen: list[tuple[str, int, int]] = []
     for name in (".", *MANIFESTS):
         try:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from wellkept.core.languages import MANIFESTS
 from wellkept.core.records import record
 from wellkept.core.skills import InjectionPhase, Skill, SkillDetection
 from wellkept.skills.globs import PathTable
@@ -114,24 +115,6 @@ def _reader(root: Path) -> Callable[[str], str]:
 
 # -- Detection ------------------------------------------------------------------------------------
 
-
-MANIFESTS = (
-    "package.json",
-    "pyproject.toml",
-    "requirements.txt",
-    "setup.py",
-    "Cargo.toml",
-    "go.mod",
-    "pom.xml",
-    "build.gradle",
-    "build.gradle.kts",
-    "Gemfile",
-    "composer.json",
-    "pubspec.yaml",
-    "mix.exs",
-    "CMakeLists.txt",
-)
-"""Files searched for patterns when a rule names none."""
 
 RULE_STRENGTH, GLOB_STRENGTH = 1.0, 0.5
 _FILES_FOR_A_RULE = 20
