@@ -69,10 +69,11 @@ _LAST_MOMENT = timedelta(milliseconds=1)
 
 @record
 class _Reader:
-    """Reads memories, each at most once per query."""
+    """Reads memories and texts, each at most once per query."""
 
     store: Store
     read: dict[str, Memory] = field(default_factory=dict[str, Memory])
+    texts: dict[str, str] = field(default_factory=dict[str, str])
 
     def __call__(self, ids: Sequence[str]) -> list[Memory]:
         missing = [each for each in ids if each not in self.read]
@@ -82,7 +83,10 @@ class _Reader:
 
     def contents(self, ids: Sequence[str]) -> dict[str, str]:
         """Only the texts, without reading whole memories."""
-        return self.store.contents(ids)
+        missing = [each for each in ids if each not in self.texts]
+        if missing:
+            self.texts.update(self.store.contents(missing))
+        return {each: self.texts[each] for each in ids if each in self.texts}
 
 
 @record

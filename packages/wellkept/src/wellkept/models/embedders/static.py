@@ -98,7 +98,10 @@ class StaticEmbedder:
             return None
         query_rows, query_lengths = self._long_rows(asked)
         weights = query_lengths * self._scales.take(asked)
-        ids, places = np.unique(np.concatenate([each[n] for n in held]), return_inverse=True)
+        every = np.concatenate([each[n] for n in held])
+        is_held = np.zeros(len(self._scales), dtype=np.bool_)  # `np.unique` would load `numpy.ma`
+        is_held[every] = True
+        ids, places = np.flatnonzero(is_held), (np.cumsum(is_held) - 1)[every]
         rows, lengths = self._long_rows(ids)
         cosines = _products(query_rows, rows) / np.outer(query_lengths, lengths)
         nearness = cosines.take(places, axis=1)

@@ -66,9 +66,14 @@ class RowLengths:
     def _read(self, db: Connection, condition: str) -> None:
         found = db.execute(f"SELECT id, sz FROM words_docsize WHERE {condition}").fetchall()
         rows = np.array([row for row, _ in found], dtype=np.int64)
-        lengths = [
-            sizes[0] + sizes[1] if len(sizes) == 2 else sum(_numbers(sizes)) for _, sizes in found
-        ]
+        packed = [sizes for _, sizes in found]
+        sizes = np.fromiter(map(len, packed), dtype=np.int64, count=len(packed))
+        starts = (np.cumsum(sizes) - sizes)[sizes == 2]  # both of two columns below 128 words
+        joined = np.frombuffer(b"".join(packed), dtype=np.uint8).astype(np.int32)
+        lengths = np.empty(len(packed), dtype=np.int32)
+        lengths[sizes == 2] = joined[starts] + joined[starts + 1]
+        for number in np.flatnonzero(sizes != 2):
+            lengths[number] = sum(_numbers(packed[number]))
         if len(rows) and rows.max() >= len(self._words):
             self._words = np.pad(self._words, (0, int(rows.max()) + 1 - len(self._words)))
         self._words[rows] = lengths

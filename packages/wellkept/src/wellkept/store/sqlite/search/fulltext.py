@@ -266,9 +266,11 @@ def search_substrings(
     if few is not None and not few:
         return []
     scores: dict[int, float] = {}
-    for fragment in dict.fromkeys(clean(f).lower() for f in substrings if f):
+    fragments = dict.fromkeys(clean(f).lower() for f in substrings if f)
+    most = limit if len(fragments) == 1 else max(limit, _MOST_HOLDERS)
+    for fragment in fragments:
         expression = _expression(db, fragment) if few is None else None
-        for row in _holders(db, fragment, expression, filter_sql, max(limit, _MOST_HOLDERS)):
+        for row in _holders(db, fragment, expression, filter_sql, most):
             scores[row] = scores.get(row, 0.0) + len(fragment)
     best = sorted(scores, key=lambda row: (-scores[row], -row))[:limit]
     known = passing(db, best, where)

@@ -213,22 +213,17 @@ def _summed(terms: Sequence[_Term], *, limit: int, mask: Mask | None) -> Scored:
     """The rows with the largest sums; ties by row."""
     import numpy as np
 
-    rows = np.concatenate([term.rows for term in terms])
-    size = int(rows.max(initial=0)) + 1
-    if mask is not None:
-        known = rows[rows < len(mask)]
-        rows = known[mask[known]]
-    if not len(rows):
-        return []
-    sums = np.zeros(size)
+    sums = np.zeros(1 + max((int(term.rows[-1]) for term in terms if len(term.rows)), default=0))
     for term in terms:
         sums[term.rows] += term.scores
-    # A row occurs once for each of its terms.
-    enough = limit * len(terms)
-    if enough < len(rows):
-        values = sums[rows]
-        border = np.partition(values, len(rows) - enough)[len(rows) - enough]
-        rows = rows[values >= border]
-    rows = np.unique(rows)
-    best = rows[np.lexsort((rows, -sums[rows]))[:limit]]
+    if mask is not None:
+        sums[: len(mask)] *= mask[: len(sums)]
+        sums[len(mask) :] = 0.0
+    least = 0.0
+    for term in terms:  # so many rows of one term reach this: what is below is none of the best
+        if len(term.rows) > limit:
+            values = sums[term.rows]
+            least = max(least, np.partition(values, len(values) - limit)[len(values) - limit])
+    rows = np.flatnonzero(sums >= least if least else sums)
+    best = rows[np.argsort(-sums[rows], kind="stable")[:limit]]
     return list(zip(best.tolist(), sums[best].tolist(), strict=True))

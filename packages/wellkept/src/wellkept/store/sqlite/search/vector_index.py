@@ -170,7 +170,8 @@ class VectorIndex:
         self._seqs[start:end] = seqs
         self._rows[start:end] = rows
         self._scales[start:end] = scales
-        self._homes[start:end] = [self._home_number(name) for name in homes]
+        numbers = {name: self._home_number(name) for name in set(homes)}
+        self._homes[start:end] = list(map(numbers.__getitem__, homes))
         self._codes[start:end] = codes
         self._bits[:, start:end] = sign_bits(codes)
         self._position_of[rows] = np.arange(start, end)

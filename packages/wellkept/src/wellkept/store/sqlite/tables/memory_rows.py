@@ -269,7 +269,7 @@ def to_candidate(row: Row) -> Candidate:
         raise _unreadable(row[0], f"{row[1]!r} is not a memory type")
     if not (isinstance(row[5], float) and isinstance(row[6], float)) or None in row[7:11]:
         raise _unreadable(row[0], "a value is damaged")
-    return Candidate(row[0], kind, *row[2:11], *map(bool, row[11:14]))
+    return Candidate(row[0], kind, *row[2:11], row[11] == 1, row[12] == 1, row[13] == 1)
 
 
 def _moment(value: int | None) -> datetime | None:
