@@ -32,9 +32,9 @@ from bench.report import finish, parser, say, table
 from tests.support.samples import Samples
 from wellkept.core.clock import system_clock
 from wellkept.core.codec import Json
+from wellkept.store.memory_rows import COLUMNS, to_row
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
-from wellkept.store.sqlite.tables.memory_rows import COLUMNS, to_row
 
 _ROOT = Path(__file__).resolve().parents[1]
 _OLD_STEPS = 9

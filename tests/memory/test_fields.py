@@ -31,7 +31,7 @@ from wellkept.memory.exchange.markdown_memory import changes_to, memory_from_mar
 from wellkept.memory.exchange.markdown_memory import memory_to_markdown as to_markdown
 from wellkept.memory.fields import EDITABLE, IN_MARKDOWN, MEMORY_FIELDS, SETTABLE
 from wellkept.memory.request_builder import RequestBuilder
-from wellkept.store.sqlite.tables.memory_rows import to_memory, to_row
+from wellkept.store.memory_rows import to_memory, to_row
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.store.memory_rows import COLUMNS, summed_row, to_memory, to_row
 from wellkept.store.sqlite.checksums import Covered
 from wellkept.store.sqlite.search import vectors as quantization
-from wellkept.store.sqlite.tables.memory_rows import COLUMNS, summed_row, to_memory, to_row
 from wellkept_team.moving.tables import MovedTable
 
 if TYPE_CHECKING:

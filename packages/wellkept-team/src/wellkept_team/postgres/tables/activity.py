@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from wellkept.store.sqlite.tables.activity import to_activity
+from wellkept.store.rows import ACTIVITY
 from wellkept_team.postgres.connection.database import Component, bindable, require_limit
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ class PostgresActivityLog(Component):
         seen = "" if project is None else " AND (project = %(project)s OR everywhere)"
         with self._database.reading() as db:
             rows = db.rows(
-                "SELECT number, kind, at_ms, project, everywhere, memory_id, session_id, subject"
+                f"SELECT {ACTIVITY.listed()}"
                 f" FROM activity WHERE tenant = %(tenant)s AND number > %(after)s{seen}"
                 " ORDER BY number LIMIT %(limit)s",
                 after=after,
                 project=None if project is None else bindable(project),
                 limit=limit,
             )
-        return [to_activity(row) for row in rows]
+        return list(map(ACTIVITY.read, rows))
 
     def activity_range(self) -> ActivityRange:
         from wellkept.core.session.activity import ActivityRange

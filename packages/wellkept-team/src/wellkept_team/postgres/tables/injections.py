@@ -1,21 +1,18 @@
-"""The `InjectionLog` port. Rows are those of `store.sqlite.tables.injections`."""
+"""The `InjectionLog` port. Rows are those of `store.rows`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from wellkept.core.clock import from_ms, to_ms
-from wellkept.store.sqlite.tables.injections import (
-    INJECTION_COLUMNS,
-    LINE_COLUMNS,
+from wellkept.store.rows import (
+    INJECTIONS,
+    KIND_USES,
+    LINE_USES,
+    LINES,
     OUTCOME_NAMES,
     OUTCOME_RANK,
-    line_values,
     parse_cursor,
-    to_injection,
-    to_kind_use,
-    to_line,
-    to_use,
 )
 from wellkept_team.postgres.connection.database import (
     Component,
@@ -58,10 +55,7 @@ _COUNTS: Final = (
     " count(*) FILTER (WHERE best = 2), count(*) FILTER (WHERE best = 4), sum(tokens)::bigint,"
     " coalesce(sum(CASE best WHEN 3 THEN work_tokens END), 0)::bigint"
 )
-_LINE_NAMES: Final = (
-    "injection", "number", "line_id", "memory_id", "kind", "text", "reason", "tokens",
-    "work_tokens", "outcome", "outcome_by", "outcome_ms", "score",
-)  # fmt: skip
+_LINE_NAMES: Final = ("project", "injection", "number", *LINES.columns)
 
 
 class PostgresInjections(Component):
@@ -85,7 +79,7 @@ class PostgresInjections(Component):
                 f"SELECT count(DISTINCT i.id) FROM {_JOINED} WHERE {condition}", **values
             )
             rows = db.rows(
-                f"SELECT DISTINCT {INJECTION_COLUMNS} FROM {_JOINED} WHERE {condition} {after}"
+                f"SELECT DISTINCT {INJECTIONS.listed('i')} FROM {_JOINED} WHERE {condition} {after}"
                 " ORDER BY i.at_ms DESC, i.id DESC LIMIT %(limit)s",
                 **values,
                 **place,
@@ -93,7 +87,7 @@ class PostgresInjections(Component):
             )
             shown = rows[:limit]
             lines = _lines(db, [row[0] for row in shown], condition, values)
-        items = tuple(to_injection(row, lines.get(row[0], [])) for row in shown)
+        items = tuple(INJECTIONS.read(row, lines=tuple(lines.get(row[0], ()))) for row in shown)
         more = len(rows) > limit and bool(items)
         return Page(items, total, f"{shown[-1][1]}:{shown[-1][0]}" if more else None)
 
@@ -110,7 +104,7 @@ class PostgresInjections(Component):
                 project=bindable(project),
                 lines=all_bindable(line_ids or ()),
             )
-        return [to_use(row) for row in rows]
+        return list(map(LINE_USES.read, rows))
 
     def line_outcomes(
         self, *, project: str, line_id: str, since: datetime | None = None
@@ -165,7 +159,7 @@ class PostgresInjections(Component):
             sessions=whole[1],
             lines=sum(row[1] for row in kinds),
             tokens=whole[2],
-            kinds=tuple(map(to_kind_use, kinds)),
+            kinds=tuple(map(KIND_USES.read, kinds)),
             silent=silent,
             since=None if whole[3] is None else from_ms(whole[3]),
         )
@@ -267,29 +261,15 @@ def _put_injection(db: Connection, injection: Injection) -> None:
     if known is not None:
         return
     db.run(
-        "INSERT INTO injections (tenant, project, id, session_id, client, agent, moment, at_ms,"
-        " trigger_text, tokens) VALUES (%(tenant)s, %(project)s, %(id)s, %(session)s, %(client)s,"
-        " %(agent)s, %(moment)s, %(at)s, %(trigger)s, %(tokens)s)",
-        project=injection.project,
-        id=injection.id,
-        session=injection.session_id,
-        client=injection.client,
-        agent=injection.agent,
-        moment=injection.moment,
-        at=to_ms(injection.at),
-        trigger=injection.trigger,
-        tokens=injection.tokens,
+        f"INSERT INTO injections (tenant, {INJECTIONS.listed()}) VALUES"
+        f" (%(tenant)s, {', '.join(f'%({name})s' for name in INJECTIONS.columns)})",
+        **INJECTIONS.named(injection),
     )
+    about = {"project": injection.project, "injection": injection.id}
     db.many(
-        f"INSERT INTO injected_lines (tenant, project, {', '.join(_LINE_NAMES)}) VALUES"
-        f" (%(tenant)s, %(project)s, {', '.join(f'%({name})s' for name in _LINE_NAMES)})",
-        [
-            {
-                "project": injection.project,
-                **dict(zip(_LINE_NAMES, line_values(injection.id, number, line), strict=True)),
-            }
-            for number, line in enumerate(injection.lines)
-        ],
+        f"INSERT INTO injected_lines (tenant, {', '.join(_LINE_NAMES)}) VALUES"
+        f" (%(tenant)s, {', '.join(f'%({name})s' for name in _LINE_NAMES)})",
+        [{**about, "number": n, **LINES.named(line)} for n, line in enumerate(injection.lines)],
     )
     db.run(
         "UPDATE injected_lines l SET text = '', reason = '' WHERE l.tenant = %(tenant)s"
@@ -320,11 +300,11 @@ def _lines(
 ) -> dict[str, list[InjectedLine]]:
     found: dict[str, list[InjectedLine]] = {}
     rows = db.rows(
-        f"SELECT {LINE_COLUMNS} FROM {_JOINED} WHERE {condition} AND i.id = ANY(%(ids)s)"
-        " ORDER BY l.injection, l.number",
+        f"SELECT l.injection, {LINES.listed('l')} FROM {_JOINED} WHERE {condition}"
+        " AND i.id = ANY(%(ids)s) ORDER BY l.injection, l.number",
         **values,
         ids=list(ids),
     )
     for row in rows:
-        found.setdefault(row[0], []).append(to_line(row))
+        found.setdefault(row[0], []).append(LINES.read(row[1:]))
     return found

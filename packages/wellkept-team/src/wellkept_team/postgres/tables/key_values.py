@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
 from wellkept.core.query import FileLink
-from wellkept.store.sqlite.tables.key_values import link_row, loaded
-from wellkept.store.sqlite.tables.memory_rows import dump
+from wellkept.store.rows import dump, link_row, loaded
 from wellkept_team.postgres.connection.database import (
     Component,
     Connection,
@@ -55,7 +54,7 @@ class PostgresKeyValues(Component):
                 " AND space = %(space)s ORDER BY key",
                 space=bindable(namespace),
             )
-        return {key: loaded((namespace, value)) for key, value in rows}
+        return {key: loaded(namespace, value) for key, value in rows}
 
     def put_file_links(self, project: str, links: Sequence[FileLink]) -> None:
         rows = [link_row(project, link) for link in links]
@@ -95,7 +94,7 @@ def _value(db: Connection, namespace: str, key: str) -> Json:
     text = db.value(
         f"SELECT value FROM key_values {_ONE}", space=bindable(namespace), key=bindable(key)
     )
-    return None if text is None else loaded((namespace, text))
+    return None if text is None else loaded(namespace, text)
 
 
 def _put(db: Connection, namespace: str, key: str, text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from wellkept.core.memory import Memory
 from wellkept.core.types import Scope
-from wellkept.store.sqlite.tables.memory_rows import (
+from wellkept.store.memory_rows import (
     COLUMNS,
     SELECTED,
     SELECTED_CANDIDATE,

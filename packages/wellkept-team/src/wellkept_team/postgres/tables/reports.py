@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from wellkept.core.clock import to_ms
-from wellkept.store.sqlite.tables.reports import to_group
+from wellkept.store.rows import MEMORY_GROUPS
 from wellkept_team.postgres.connection.database import Component, bindable, require_limit
 from wellkept_team.postgres.tables.filters import BAND, METHODOLOGY, condition
 from wellkept_team.postgres.tables.index_keys import index_key
@@ -56,7 +56,7 @@ class PostgresReports(Component):
                 " GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9",
                 **filter_sql.params,
             )
-        return [to_group(row) for row in rows]
+        return list(map(MEMORY_GROUPS.read, rows))
 
     def label_counts(self, where: Filter, kind: LabelName, *, limit: int) -> list[LabelCount]:
         from wellkept.core.ports.reports import LabelCount

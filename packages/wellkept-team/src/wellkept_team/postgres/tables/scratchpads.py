@@ -1,4 +1,4 @@
-"""The `ScratchpadStore` port. Rows are those of `store.sqlite.tables.scratchpads`."""
+"""The `ScratchpadStore` port. Rows are those of `store.rows`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import NotFoundError, UsageError
-from wellkept.store.sqlite.tables.scratchpads import (
-    EXPLANATION_COLUMNS,
-    PAD_COLUMNS,
-    SIGNAL_COLUMNS,
-    belongs,
-    explanation_row,
-    pad_body,
-    pad_changed,
-    signal_row,
-    to_explanation,
-    to_scratchpad,
-    to_signal,
-)
+from wellkept.core.records import replace
+from wellkept.store.rows import EXPLANATIONS, SCRATCHPADS, SIGNALS, belongs, pad_changed
 from wellkept_team.postgres.connection.database import (
     Component,
     Connection,
@@ -48,11 +37,11 @@ class PostgresScratchpads(Component):
     def scratchpad(self, session_id: str) -> Scratchpad | None:
         with self._database.reading() as db:
             row = db.row(
-                f"SELECT {PAD_COLUMNS} FROM scratchpads"
+                f"SELECT {SCRATCHPADS.listed()} FROM scratchpads"
                 " WHERE tenant = %(tenant)s AND session_id = %(session)s",
                 session=bindable(session_id),
             )
-        return None if row is None else to_scratchpad(row)
+        return None if row is None else SCRATCHPADS.read(row)
 
     def scratchpads(
         self,
@@ -75,11 +64,11 @@ class PostgresScratchpads(Component):
             values["before"] = to_ms(before)
         with self._database.reading() as db:
             rows = db.rows(
-                f"SELECT {PAD_COLUMNS} FROM scratchpads WHERE {' AND '.join(conditions)}"
+                f"SELECT {SCRATCHPADS.listed()} FROM scratchpads WHERE {' AND '.join(conditions)}"
                 " ORDER BY updated_ms DESC, session_id DESC LIMIT %(limit)s",
                 **values,
             )
-        return list(map(to_scratchpad, rows))
+        return list(map(SCRATCHPADS.read, rows))
 
     def signals(
         self,
@@ -110,11 +99,11 @@ class PostgresScratchpads(Component):
             values["since"] = to_ms(since)
         with self._database.reading() as db:
             rows = db.rows(
-                f"SELECT {SIGNAL_COLUMNS} FROM signals WHERE {' AND '.join(conditions)}"
+                f"SELECT {SIGNALS.listed()} FROM signals WHERE {' AND '.join(conditions)}"
                 " ORDER BY at_ms DESC, session_id DESC, kind, subject LIMIT %(limit)s",
                 **values,
             )
-        return list(map(to_signal, rows))
+        return list(map(SIGNALS.read, rows))
 
     def count_signals(self, *, project: str) -> dict[SignalKind, int]:
         from wellkept.core.session.scratchpad import SignalKind
@@ -131,23 +120,23 @@ class PostgresScratchpads(Component):
     def explanations(self, memory_ids: Sequence[str]) -> dict[str, Explanation]:
         with self._database.reading() as db:
             rows = db.rows(
-                f"SELECT {EXPLANATION_COLUMNS} FROM explanations"
+                f"SELECT {EXPLANATIONS.listed()} FROM explanations"
                 " WHERE tenant = %(tenant)s AND memory_id = ANY(%(ids)s)",
                 ids=all_bindable(memory_ids),
             )
-        return {row[0]: to_explanation(row) for row in rows}
+        return {row[0]: EXPLANATIONS.read(row) for row in rows}
 
     def latest_explanations(self, *, project: str, limit: int = 50) -> list[Explanation]:
         require_limit(limit)
         with self._database.reading() as db:
             rows = db.rows(
-                f"SELECT {EXPLANATION_COLUMNS} FROM explanations"
+                f"SELECT {EXPLANATIONS.listed()} FROM explanations"
                 " WHERE tenant = %(tenant)s AND project = %(project)s"
                 " ORDER BY at_ms DESC, memory_id DESC LIMIT %(limit)s",
                 project=bindable(project),
                 limit=limit,
             )
-        return list(map(to_explanation, rows))
+        return list(map(EXPLANATIONS.read, rows))
 
     def drop_scratchpads(
         self, *, before: datetime, statuses: Sequence[ScratchpadStatus] = ()
@@ -189,14 +178,9 @@ def _put_scratchpad(db: Connection, pad: Scratchpad) -> None:
         session=pad.session_id,
     )
     db.run(
-        f"INSERT INTO scratchpads (tenant, {PAD_COLUMNS}) VALUES (%(tenant)s, %(session)s,"
-        " %(project)s, %(state)s, %(updated)s, %(revision)s, %(body)s)",
-        session=pad.session_id,
-        project=pad.project,
-        state=pad.state.value,
-        updated=to_ms(pad.updated_at),
-        revision=pad.revision + 1,
-        body=pad_body(pad),
+        f"INSERT INTO scratchpads (tenant, {SCRATCHPADS.listed()})"
+        f" VALUES (%(tenant)s, {', '.join(f'%({name})s' for name in SCRATCHPADS.columns)})",
+        **SCRATCHPADS.named(replace(pad, revision=pad.revision + 1)),
     )
 
 
@@ -213,12 +197,11 @@ def _put_signals(db: Connection, change: PutSignals) -> None:
         session=change.session_id,
         kinds=[kind.value for kind in change.kinds],
     )
-    names: list[str] = [*SIGNAL_COLUMNS.split(", ")]
     subject = "(tenant, project, kind, subject) = (%(tenant)s, %(project)s, %(kind)s, %(subject)s)"
-    rows = [dict(zip(names, signal_row(signal), strict=True)) for signal in change.signals]
+    rows = list(map(SIGNALS.named, change.signals))
     db.many(
-        f"INSERT INTO signals (tenant, {SIGNAL_COLUMNS})"
-        f" VALUES (%(tenant)s, {', '.join(f'%({name})s' for name in names)})"
+        f"INSERT INTO signals (tenant, {SIGNALS.listed()})"
+        f" VALUES (%(tenant)s, {', '.join(f'%({name})s' for name in SIGNALS.columns)})"
         " ON CONFLICT (tenant, project, kind, subject, session_id) DO UPDATE SET"
         " at_ms = excluded.at_ms, count = excluded.count, module = excluded.module,"
         " detail = excluded.detail",
@@ -234,18 +217,17 @@ def _put_signals(db: Connection, change: PutSignals) -> None:
 
 def _put_explanation(db: Connection, why: Explanation) -> None:
     """Store why a memory was promoted."""
-    memory_id, project, at_ms, body = explanation_row(why)
-    known = db.row("SELECT 1 FROM memories WHERE tenant = %(tenant)s AND id = %(id)s", id=memory_id)
+    known = db.row(
+        "SELECT 1 FROM memories WHERE tenant = %(tenant)s AND id = %(id)s", id=why.memory_id
+    )
     if known is None:
-        raise NotFoundError(f"There is no memory with the id {memory_id}.")
+        raise NotFoundError(f"There is no memory with the id {why.memory_id}.")
     db.run(
-        "DELETE FROM explanations WHERE tenant = %(tenant)s AND memory_id = %(id)s", id=memory_id
+        "DELETE FROM explanations WHERE tenant = %(tenant)s AND memory_id = %(id)s",
+        id=why.memory_id,
     )
     db.run(
-        f"INSERT INTO explanations (tenant, {EXPLANATION_COLUMNS})"
-        " VALUES (%(tenant)s, %(id)s, %(project)s, %(at_ms)s, %(body)s)",
-        id=memory_id,
-        project=project,
-        at_ms=at_ms,
-        body=body,
+        f"INSERT INTO explanations (tenant, {EXPLANATIONS.listed()})"
+        f" VALUES (%(tenant)s, {', '.join(f'%({name})s' for name in EXPLANATIONS.columns)})",
+        **EXPLANATIONS.named(why),
     )

@@ -1,4 +1,4 @@
-"""The `SessionStore` port. Rows are those of `store.sqlite.tables.sessions`."""
+"""The `SessionStore` port. Rows are those of `store.rows`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, UsageError
-from wellkept.store.sqlite.tables.sessions import (
-    SESSION_COLUMNS,
-    session_changed,
-    session_values,
-    to_session,
-)
+from wellkept.core.records import replace
+from wellkept.store.rows import SESSIONS, session_changed
 from wellkept_team.postgres.connection.database import (
     Component,
     Connection,
@@ -27,13 +23,13 @@ if TYPE_CHECKING:
     from wellkept.core.session.sessions import ReadPosition, SessionRecord
 
 _MIN_PREFIX = 4
-_SELECTED = ", ".join(SESSION_COLUMNS)
+_SELECTED = SESSIONS.listed()
 _INSERT = (
     f"INSERT INTO sessions (tenant, {_SELECTED})"
-    f" VALUES (%(tenant)s, {', '.join(f'%({name})s' for name in SESSION_COLUMNS)})"
+    f" VALUES (%(tenant)s, {', '.join(f'%({name})s' for name in SESSIONS.columns)})"
 )
 _UPDATE = (
-    f"UPDATE sessions SET {', '.join(f'{name} = %({name})s' for name in SESSION_COLUMNS)}"
+    f"UPDATE sessions SET {', '.join(f'{name} = %({name})s' for name in SESSIONS.columns)}"
     " WHERE tenant = %(tenant)s AND id = %(id)s AND revision = %(expected)s"
 )
 
@@ -47,7 +43,7 @@ class PostgresSessions(Component):
                 f"SELECT {_SELECTED} FROM sessions WHERE tenant = %(tenant)s AND id = %(id)s",
                 id=bindable(session_id),
             )
-        return None if row is None else to_session(row)
+        return None if row is None else SESSIONS.read(row)
 
     def sessions(
         self,
@@ -76,7 +72,7 @@ class PostgresSessions(Component):
                 " ORDER BY last_event_ms DESC, id DESC LIMIT %(limit)s",
                 **values,
             )
-        return list(map(to_session, rows))
+        return list(map(SESSIONS.read, rows))
 
     def resolve_session(self, text: str) -> list[str]:
         prefix = bindable(text.strip())
@@ -140,7 +136,7 @@ def put_session(db: Connection, session: SessionRecord, event_ids: Sequence[str]
     """Write a session under its next revision, and the ids of its processed events."""
     if not session.id or not session.project:
         raise UsageError("A session needs an id and a project.")
-    values = dict(zip(SESSION_COLUMNS, session_values(session), strict=True))
+    values = SESSIONS.named(replace(session, revision=session.revision + 1))
     if session.revision == 0:
         taken = db.row(
             "SELECT 1 FROM sessions WHERE tenant = %(tenant)s AND id = %(id)s", id=session.id

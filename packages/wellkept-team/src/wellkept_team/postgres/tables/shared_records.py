@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wellkept.store.sqlite.tables.shared_records import (
-    COLUMNS,
-    new_statements,
-    require_seen,
-    require_unsaid,
-    to_record,
-)
+from wellkept.core.records import replace
+from wellkept.store.rows import SHARED_RECORDS, new_statements, require_seen, require_unsaid
 from wellkept_team.postgres.connection.database import (
     Component,
     all_bindable,
@@ -32,22 +27,22 @@ class PostgresSharedRecords(Component):
     def shared_records(self, project: str, ids: Sequence[str]) -> list[SharedRecord]:
         with self._database.reading() as db:
             rows = db.rows(
-                f"SELECT {COLUMNS} {_HERE} AND id = ANY(%(ids)s)",
+                f"SELECT {SHARED_RECORDS.listed()} {_HERE} AND id = ANY(%(ids)s)",
                 project=bindable(project),
                 ids=all_bindable(ids),
             )
-        found = {row[0]: to_record(row) for row in rows}
+        found = {row[0]: SHARED_RECORDS.read(row) for row in rows}
         return [found[one] for one in ids if one in found]
 
     def shared_statements(self, project: str, statements: Sequence[str]) -> list[SharedRecord]:
         with self._database.reading() as db:
             rows = db.rows(
-                f"SELECT {COLUMNS} {_HERE} AND statement = ANY(%(statements)s)"
+                f"SELECT {SHARED_RECORDS.listed()} {_HERE} AND statement = ANY(%(statements)s)"
                 " AND state IN ('proposed', 'brought back', 'team') ORDER BY seq",
                 project=bindable(project),
                 statements=all_bindable(statements),
             )
-        return [to_record(row) for row in rows]
+        return list(map(SHARED_RECORDS.read, rows))
 
     def shared_changes(
         self, project: str, *, after: int, limit: int, seen_by: str | None, waiting: bool = False
@@ -57,14 +52,14 @@ class PostgresSharedRecords(Component):
         only = " AND waiting" if waiting else ""
         with self._database.reading() as db:
             rows = db.rows(
-                f"SELECT {COLUMNS} {_HERE} AND seq > %(after)s{own}{only}"
+                f"SELECT {SHARED_RECORDS.listed()} {_HERE} AND seq > %(after)s{own}{only}"
                 " ORDER BY seq LIMIT %(limit)s",
                 project=bindable(project),
                 after=after,
                 seen_by=None if seen_by is None else bindable(seen_by),
                 limit=limit,
             )
-        return [to_record(row) for row in rows]
+        return list(map(SHARED_RECORDS.read, rows))
 
     def shared_head(self, project: str) -> int:
         with self._database.reading() as db:
@@ -86,20 +81,14 @@ class PostgresSharedRecords(Component):
                 last += 1
                 known[one.id] = last
                 db.run(
-                    f"INSERT INTO shared_records (tenant, {COLUMNS}) VALUES (%(tenant)s, %(id)s,"
-                    " %(project)s, %(state)s, %(owner)s, %(statement)s, %(waiting)s, %(body)s,"
-                    " %(seq)s) ON CONFLICT (tenant, project, id) DO UPDATE SET"
+                    f"INSERT INTO shared_records (tenant, {SHARED_RECORDS.listed()}) VALUES"
+                    f" (%(tenant)s, {', '.join(f'%({name})s' for name in SHARED_RECORDS.columns)})"
+                    " ON CONFLICT (tenant, project, id) DO UPDATE SET"
                     " state = excluded.state, owner = excluded.owner, seq = excluded.seq,"
                     " statement = excluded.statement, waiting = excluded.waiting,"
                     " body = excluded.body",
-                    id=one.id,
-                    project=project,
-                    state=one.state.value,
-                    owner=one.owner,
-                    statement=one.statement,
-                    waiting=one.waiting,
-                    body=one.body,
-                    seq=last,
+                    **SHARED_RECORDS.named(replace(one, project=project, seq=last))
+                    | {"waiting": one.waiting},
                 )
             for one in new_statements(records):
                 found = db.rows(

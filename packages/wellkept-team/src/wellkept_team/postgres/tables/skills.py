@@ -1,5 +1,5 @@
 """The `GeneratedSkillStore` and `SkillUseStore` ports. Rows are those of
-`store.sqlite.tables.skills`."""
+`store.rows`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.store.sqlite.tables.skills import SKILL_COLUMNS, skill_values, to_skill, to_version
+from wellkept.core.records import replace
+from wellkept.store.rows import SKILL_RUNS, SKILL_VERSIONS, SKILLS
 from wellkept_team.postgres.connection.database import Component, all_bindable, bindable
 
 if TYPE_CHECKING:
@@ -16,9 +17,8 @@ if TYPE_CHECKING:
 
     from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
     from wellkept.core.ports.skills import SkillUse
-    from wellkept_team.postgres.connection.database import Connection, Row
+    from wellkept_team.postgres.connection.database import Connection
 
-_NAMES = SKILL_COLUMNS.split(", ")
 _SKILL = "WHERE tenant = %(tenant)s AND id = %(id)s"
 
 
@@ -29,11 +29,11 @@ class PostgresGeneratedSkills(Component):
         some = "" if project is None else " AND project = %(project)s"
         with self._database.reading() as db:
             rows = db.rows(
-                f"SELECT {SKILL_COLUMNS} FROM skills WHERE tenant = %(tenant)s{some}"
+                f"SELECT {SKILLS.listed()} FROM skills WHERE tenant = %(tenant)s{some}"
                 " ORDER BY created_ms, id",
                 project=None if project is None else bindable(project),
             )
-        return [to_skill(row) for row in rows]
+        return list(map(SKILLS.read, rows))
 
     def put_generated_skill(self, skill: GeneratedSkill) -> None:
         from wellkept.core.changes import Announce
@@ -46,9 +46,9 @@ class PostgresGeneratedSkills(Component):
             _save_version(db, skill)
             db.run(f"DELETE FROM skills {_SKILL}", id=skill.id)
             db.run(
-                f"INSERT INTO skills (tenant, {SKILL_COLUMNS})"
-                f" VALUES (%(tenant)s, {', '.join(f'%({name})s' for name in _NAMES)})",
-                **dict(zip(_NAMES, skill_values(skill), strict=True)),
+                f"INSERT INTO skills (tenant, {SKILLS.listed()})"
+                f" VALUES (%(tenant)s, {', '.join(f'%({name})s' for name in SKILLS.columns)})",
+                **SKILLS.named(replace(skill, revision=skill.revision + 1)),
             )
             if skill.revision == 0:
                 told = Announce(ActivityKind.SKILL_GENERATED, skill.project, skill.name)
@@ -67,11 +67,11 @@ class PostgresGeneratedSkills(Component):
     def skill_versions(self, skill_id: str) -> list[SkillVersion]:
         with self._database.reading() as db:
             rows = db.rows(
-                "SELECT revision, text, made_by, until_ms FROM skill_versions"
+                f"SELECT {SKILL_VERSIONS.listed()} FROM skill_versions"
                 " WHERE tenant = %(tenant)s AND skill = %(id)s ORDER BY revision DESC",
                 id=bindable(skill_id),
             )
-        return [to_version(row) for row in rows]
+        return list(map(SKILL_VERSIONS.read, rows))
 
     def put_skill_run(self, run: SkillRun) -> None:
         if not (run.session_id and run.used_by):
@@ -100,25 +100,12 @@ class PostgresGeneratedSkills(Component):
         one = "" if session_id is None else " AND session_id = %(session)s"
         with self._database.reading() as db:
             rows = db.rows(
-                "SELECT skill, session_id, used_by, at_ms, succeeded FROM skill_runs"
+                f"SELECT {SKILL_RUNS.listed()} FROM skill_runs"
                 f" WHERE tenant = %(tenant)s{some}{one} ORDER BY at_ms, skill, session_id",
                 skills=all_bindable(skill_ids or ()),
                 session=bindable(session_id or ""),
             )
-        return list(map(_to_run, rows))
-
-
-def _to_run(row: Row) -> SkillRun:
-    from wellkept.core.generated_skills import SkillRun
-
-    skill, session, used_by, at_ms, succeeded = row
-    return SkillRun(
-        skill_id=skill,
-        session_id=session,
-        used_by=used_by,
-        at=from_ms(at_ms),
-        succeeded=None if succeeded is None else bool(succeeded),
-    )
+        return list(map(SKILL_RUNS.read, rows))
 
 
 def _save_version(db: Connection, skill: GeneratedSkill) -> None:

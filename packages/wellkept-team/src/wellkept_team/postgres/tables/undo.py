@@ -13,13 +13,7 @@ from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, NotFoundError
 from wellkept.core.ports.undo import MAINTENANCE
-from wellkept.store.sqlite.tables.undo import (
-    STEP_COLUMNS,
-    archived_subject,
-    restored_subject,
-    to_step,
-    unknown_step,
-)
+from wellkept.store.rows import UNDO_STEPS, archived_subject, restored_subject, unknown_step
 from wellkept_team.postgres.connection.database import Component, bindable, require_limit
 from wellkept_team.postgres.tables.apply_changes import (
     delete_memory,
@@ -99,12 +93,12 @@ class PostgresUndo(Component):
         require_limit(limit)
         with self._database.reading() as db:
             rows = db.rows(
-                f"SELECT {STEP_COLUMNS} FROM undo_steps WHERE tenant = %(tenant)s"
+                f"SELECT {UNDO_STEPS.listed()} FROM undo_steps WHERE tenant = %(tenant)s"
                 " AND project = %(project)s ORDER BY at_ms DESC, id DESC LIMIT %(limit)s",
                 project=bindable(project),
                 limit=limit,
             )
-        return [to_step(row) for row in rows]
+        return list(map(UNDO_STEPS.read, rows))
 
     def undo(self, step_id: str, *, project: str) -> UndoStep:
         from wellkept.core.session.activity import ActivityKind
@@ -113,7 +107,8 @@ class PostgresUndo(Component):
         at_ms = to_ms(self._clock())
         with self._database.writing() as db:
             row = db.row(
-                f"SELECT {STEP_COLUMNS}, body FROM undo_steps {_OF_STEP} AND project = %(project)s",
+                f"SELECT {UNDO_STEPS.listed()}, body FROM undo_steps {_OF_STEP}"
+                " AND project = %(project)s",
                 id=bindable(step_id),
                 project=bindable(project),
             )
@@ -146,7 +141,7 @@ class PostgresUndo(Component):
                 told = restored_subject(step_id, len(archived))
                 entries.append((ActivityKind.MEMORY_CHANGED, project, False, None, None, told))
             write_activity(db, entries, at_ms=at_ms)
-        return to_step((*row[:5], at_ms))
+        return UNDO_STEPS.read((*row[:5], at_ms))
 
     def prune_undo(self, *, before: datetime) -> int:
         with self._database.writing() as db:

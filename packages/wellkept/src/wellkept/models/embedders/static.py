@@ -99,9 +99,8 @@ class StaticEmbedder:
         query_rows, query_lengths = self._long_rows(asked)
         weights = query_lengths * self._scales.take(asked)
         every = np.concatenate([each[n] for n in held])
-        is_held = np.zeros(len(self._scales), dtype=np.bool_)  # `np.unique` would load `numpy.ma`
-        is_held[every] = True
-        ids, places = np.flatnonzero(is_held), (np.cumsum(is_held) - 1)[every]
+        ids = np.array(sorted(set(every.tolist())))  # `np.unique` would load `numpy.ma`
+        places = np.searchsorted(ids, every)
         rows, lengths = self._long_rows(ids)
         cosines = _products(query_rows, rows) / np.outer(query_lengths, lengths)
         nearness = cosines.take(places, axis=1)

@@ -7,8 +7,8 @@ from datetime import datetime
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.graph import Edge, EdgeKind, FileState, Node, NodeKind, SourceFile
 from wellkept.core.ports.graph import KIND_ORDER
+from wellkept.store.rows import Row
 from wellkept.store.sqlite.connection.database import SqlValue
-from wellkept.store.sqlite.tables.memory_rows import Row
 
 KIND_NUMBERS: dict[EdgeKind, int] = {kind: place for place, kind in enumerate(KIND_ORDER)}
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from wellkept.core.errors import StoreCorruptError
 from wellkept.core.query import Finding
 from wellkept.core.types import Severity
+from wellkept.store.memory_rows import SELECTED, to_memory
 from wellkept.store.sqlite.checksums import count_missing
 from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.maintenance.damaged_records import damaged_records, damaged_vectors
 from wellkept.store.sqlite.search.fulltext import quote
-from wellkept.store.sqlite.tables.memory_rows import SELECTED, to_memory
 
 _SAMPLE = 400
 _MAX_NAMED = 50

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
+from wellkept.store.memory_rows import SELECTED_CANDIDATE, to_candidate
 from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.tables.filters import condition
-from wellkept.store.sqlite.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
 
 if TYPE_CHECKING:
     from wellkept.core.query import Filter

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
+from wellkept.store.rows import Row
 from wellkept.store.sqlite.search.candidates import RowState, changes_after, newest_state
 from wellkept.store.sqlite.search.vector_index import PassingRows
-from wellkept.store.sqlite.tables.memory_rows import Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,6 +18,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
 from wellkept.core.records import record
 from wellkept.core.text import clean
+from wellkept.store.memory_rows import SELECTED_CANDIDATE, to_candidate
 from wellkept.store.sqlite.connection.database import (
     Component,
     Connection,
@@ -29,7 +30,6 @@ from wellkept.store.sqlite.connection.database import (
 from wellkept.store.sqlite.search import candidates
 from wellkept.store.sqlite.search.candidates import Scored, few_rows, first_passing, passing
 from wellkept.store.sqlite.tables.filters import Condition, condition
-from wellkept.store.sqlite.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Vector

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from wellkept.core.errors import UsageError
 from wellkept.core.query import Filter, RetrieverHit
+from wellkept.store.memory_rows import BY_IDS, as_list
 from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.search.candidates import few_rows, first_passing
-from wellkept.store.sqlite.tables.memory_rows import BY_IDS, as_list
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Vector

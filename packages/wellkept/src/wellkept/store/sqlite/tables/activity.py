@@ -9,16 +9,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeAlias
 
-from wellkept.core.clock import from_ms
+from wellkept.store.rows import ACTIVITY
 from wellkept.store.sqlite.connection.database import Component, require_limit
-from wellkept.store.sqlite.tables.memory_rows import names_damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wellkept.core.changes import Change, PutInjection, PutSession, PutVerdicts
     from wellkept.core.session.activity import Activity, ActivityKind, ActivityRange
-    from wellkept.store.sqlite.connection.database import Connection, SqlValue
+    from wellkept.store.sqlite.connection.database import Connection
 
     ActivityEntry: TypeAlias = tuple[ActivityKind, str, bool, str | None, str | None, str | None]
     """Kind, project, visible from every project, memory id, session id, subject."""
@@ -41,11 +40,11 @@ class SqliteActivityLog(Component):
         seen, values = ("1", ()) if project is None else ("(project = ? OR everywhere)", (project,))
         with self._database.reading() as db:
             rows = db.execute(
-                "SELECT number, kind, at_ms, project, everywhere, memory_id, session_id, subject"
+                f"SELECT {ACTIVITY.listed()}"
                 f" FROM news WHERE number > ? AND {seen} ORDER BY number LIMIT ?",
                 (after, *values, limit),
             ).fetchall()
-        return [to_activity(row) for row in rows]
+        return list(map(ACTIVITY.read, rows))
 
     def activity_range(self) -> ActivityRange:
         from wellkept.core.session.activity import ActivityRange
@@ -147,23 +146,3 @@ def memory_entries(db: Connection, changes: Sequence[Change]) -> list[ActivityEn
         (json.dumps(logged),),
     )
     return [(kind, project, bool(user), one, session, None) for one, project, user, session in rows]
-
-
-@names_damage("news item")
-def to_activity(row: Sequence[SqlValue]) -> Activity:
-    """The entry of a row."""
-    from wellkept.core.session.activity import Activity, ActivityKind
-
-    number, kind, at_ms, project, everywhere, memory_id, session_id, subject = row
-    assert isinstance(number, int)
-    assert isinstance(at_ms, int)
-    return Activity(
-        number=number,
-        kind=ActivityKind(str(kind)),
-        at=from_ms(at_ms),
-        project=str(project),
-        everywhere=bool(everywhere),
-        memory_id=None if memory_id is None else str(memory_id),
-        session_id=None if session_id is None else str(session_id),
-        subject=None if subject is None else str(subject),
-    )

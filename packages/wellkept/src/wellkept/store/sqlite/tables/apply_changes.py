@@ -41,6 +41,8 @@ from wellkept.core.errors import ConflictError, NotFoundError, StoreError, Usage
 from wellkept.core.memory import Memory
 from wellkept.core.text import comparison_key
 from wellkept.core.types import Scope
+from wellkept.store.memory_rows import COLUMNS, summed_row
+from wellkept.store.rows import mark_column, require_unit
 from wellkept.store.sqlite.checksums import vector_checksum
 from wellkept.store.sqlite.connection.database import Connection, SqlValue
 from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
@@ -52,7 +54,6 @@ from wellkept.store.sqlite.tables.activity import (
 )
 from wellkept.store.sqlite.tables.injections import put_injection_change
 from wellkept.store.sqlite.tables.memories import AccessCount, write_accesses
-from wellkept.store.sqlite.tables.memory_rows import COLUMNS, require_unit, summed_row
 from wellkept.store.sqlite.tables.scratchpads import put_learning_change
 from wellkept.store.sqlite.tables.sessions import drop_sessions, put_read_position, put_session
 
@@ -276,14 +277,6 @@ def _mark(db: Connection, run: Sequence[Mark]) -> int:
         statement = f"UPDATE memories SET {mark_column(what)} = ? WHERE id = ?"
         changed += db.executemany(statement, values).rowcount
     return changed
-
-
-def mark_column(what: str) -> str:
-    """The column of a mark; UsageError for an unknown one."""
-    columns = {"stale": "stale_ms", "archived": "archived_ms"}
-    if what not in columns:
-        raise UsageError(f"A memory cannot be marked {what!r}.", hint="Use stale or archived.")
-    return columns[what]
 
 
 def _update(db: Connection, id: str, assignments: str, *values: SqlValue) -> None:

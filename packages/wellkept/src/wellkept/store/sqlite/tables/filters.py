@@ -19,8 +19,9 @@ from wellkept.core.errors import UsageError
 from wellkept.core.query import RAW_TYPES, Filter, Order, Validity
 from wellkept.core.records import field, record
 from wellkept.core.types import Source
+from wellkept.store.memory_rows import COLUMNS, SELECTED
+from wellkept.store.rows import Row
 from wellkept.store.sqlite.connection.database import Connection, SqlValue, bindable, placeholders
-from wellkept.store.sqlite.tables.memory_rows import COLUMNS, SELECTED, Row
 
 LabelKind = Literal["tag", "file", "module"]
 # Each tag is a separate condition, and SQLite limits their number.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
 from wellkept.core.query import FileLink
+from wellkept.store.rows import dump, link_row, loaded
 from wellkept.store.sqlite.checksums import checksum
 from wellkept.store.sqlite.connection.database import (
     Component,
@@ -17,7 +17,6 @@ from wellkept.store.sqlite.connection.database import (
     placeholders,
     require_limit,
 )
-from wellkept.store.sqlite.tables.memory_rows import dump, names_damage, require_unit
 
 if TYPE_CHECKING:
     from wellkept.core.codec import Json
@@ -31,7 +30,7 @@ class SqliteKeyValues(Component):
             row = db.execute(
                 "SELECT value FROM shelf WHERE space = ? AND key = ?", (namespace, key)
             ).fetchone()
-        return None if row is None else loaded((namespace, row[0]))
+        return None if row is None else loaded(namespace, row[0])
 
     def put_value(self, namespace: str, key: str, value: Json) -> None:
         text = dump(value)
@@ -46,7 +45,7 @@ class SqliteKeyValues(Component):
             row = db.execute(
                 "SELECT value FROM shelf WHERE space = ? AND key = ?", (namespace, key)
             ).fetchone()
-            known: object = 0 if row is None else loaded((namespace, row[0]))
+            known: object = 0 if row is None else loaded(namespace, row[0])
             count = (known if isinstance(known, int) else 0) + by
             if count > limit:
                 return False
@@ -58,7 +57,7 @@ class SqliteKeyValues(Component):
             rows = db.execute(
                 "SELECT key, value FROM shelf WHERE space = ? ORDER BY key", (namespace,)
             ).fetchall()
-        return {key: loaded((namespace, value)) for key, value in rows}
+        return {key: loaded(namespace, value) for key, value in rows}
 
     def put_file_links(self, project: str, links: Sequence[FileLink]) -> None:
         rows = [link_row(project, link) for link in links]
@@ -85,24 +84,9 @@ class SqliteKeyValues(Component):
         return [FileLink(*row) for row in rows]
 
 
-@names_damage("value in")
-def loaded(row: Sequence[str]) -> Json:
-    """The value of a row with the namespace and the text."""
-    return json.loads(row[1])
-
-
 def _put(db: Connection, namespace: str, key: str, text: str) -> None:
     row = (namespace, key, text)
     db.execute(
         "INSERT OR REPLACE INTO shelf (space, key, value, checksum) VALUES (?, ?, ?, ?)",
         (*row, checksum(row)),
     )
-
-
-def link_row(project: str, link: FileLink) -> tuple[str, str, str, float, int]:
-    """The row of a pair; UsageError for one that cannot be stored."""
-    if link.file_a == link.file_b:
-        raise UsageError(f"The file {link.file_a!r} cannot be linked to itself.")
-    require_unit("weight", link.weight)
-    first, second = sorted((link.file_a, link.file_b))
-    return project, first, second, link.weight, link.count

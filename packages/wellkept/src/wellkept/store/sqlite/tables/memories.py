@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import (
@@ -19,6 +19,8 @@ from wellkept.core.errors import (
 from wellkept.core.ids import is_full_id, normalise_short
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order, Page, Stats, VectorModelCount
+from wellkept.store.memory_rows import BY_IDS, SELECTED, as_list, to_memory
+from wellkept.store.rows import DAMAGE, damaged
 from wellkept.store.sqlite.connection.database import (
     Component,
     Connection,
@@ -30,14 +32,6 @@ from wellkept.store.sqlite.search import vectors as quantization
 from wellkept.store.sqlite.search.vectors import find_model
 from wellkept.store.sqlite.tables import filters as paging
 from wellkept.store.sqlite.tables.filters import condition
-from wellkept.store.sqlite.tables.memory_rows import (
-    BY_IDS,
-    SELECTED,
-    as_list,
-    damaged,
-    names_damage,
-    to_memory,
-)
 
 if TYPE_CHECKING:
     from wellkept.core.changes import Change, IndexEntry
@@ -214,8 +208,8 @@ class SqliteMemories(Component):
             archived=sum(g[6] for g in groups),
             needs_review=sum(g[7] for g in groups),
             pinned=sum(g[8] for g in groups),
-            oldest=_moment((where.project, *(g[9] for g in groups)), min) if groups else None,
-            newest=_moment((where.project, *(g[10] for g in groups)), max) if groups else None,
+            oldest=_moment(where.project, min, [g[9] for g in groups]) if groups else None,
+            newest=_moment(where.project, max, [g[10] for g in groups]) if groups else None,
         )
 
     def record_access(self, ids: Sequence[str], *, at: datetime) -> None:
@@ -234,9 +228,13 @@ class SqliteMemories(Component):
             self._accesses.add(accesses.items())
 
 
-@names_damage("date of a memory in project")
-def _moment(row: Sequence[Any], pick: Callable[[Sequence[int]], int]) -> datetime:
-    return from_ms(pick(row[1:]))
+def _moment(
+    project: str | None, pick: Callable[[Sequence[int]], int], values: Sequence[int]
+) -> datetime:
+    try:
+        return from_ms(pick(values))
+    except DAMAGE as error:
+        raise damaged("date of a memory in project", project) from error
 
 
 def _ids(db: Connection, where: str, params: Sequence[SqlValue]) -> list[str]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from wellkept.core.clock import to_ms
 from wellkept.core.records import replace
+from wellkept.store.rows import MEMORY_GROUPS, Row
 from wellkept.store.sqlite.connection.database import Component, require_limit
 from wellkept.store.sqlite.search.candidates import newest_state
 from wellkept.store.sqlite.tables.filters import BAND, METHODOLOGY, Condition, condition
-from wellkept.store.sqlite.tables.memory_rows import names_damage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from wellkept.store.sqlite.connection.database import Connection, SqlValue
     from wellkept.store.sqlite.search.candidates import RowState
     from wellkept.store.sqlite.search.facet_rows import FacetRows
-from wellkept.store.sqlite.tables.memory_rows import SELECTED, Row, to_memory
+from wellkept.store.memory_rows import SELECTED, to_memory
 
 _DAY_MS: Final = 86_400_000
 _MOST_KEPT: Final = 64
@@ -73,7 +73,7 @@ class SqliteReports(Component):
     def memory_groups(self, where: Filter) -> list[MemoryGroup]:
         select = f"SELECT {_GROUPED}, count(*) FROM memories m WHERE {{where}} GROUP BY {_NUMBERS}"
         rows = self._counted(select, where, lambda db, known: known.groups(db, where))
-        return [to_group(row) for row in rows]
+        return list(map(MEMORY_GROUPS.read, rows))
 
     def label_counts(self, where: Filter, kind: LabelName, *, limit: int) -> list[LabelCount]:
         from wellkept.core.ports.reports import LabelCount
@@ -260,23 +260,3 @@ def _rows_of(matching: Sequence[Condition]) -> str:
 def _from(since: datetime | None) -> int:
     # The least moment that a store takes lies after this.
     return -(1 << 60) if since is None else to_ms(since)
-
-
-@names_damage("memories of type")
-def to_group(row: Row) -> MemoryGroup:
-    """The group of a row."""
-    from wellkept.core.ports.reports import MemoryGroup
-    from wellkept.core.types import MemoryType, Source
-
-    return MemoryGroup(
-        type=MemoryType(row[0]),
-        source=Source(row[1]),
-        band=row[2],
-        methodology=row[3],
-        needs_review=bool(row[4]),
-        user_verified=bool(row[5]),
-        closed=bool(row[6]),
-        stale=bool(row[7]),
-        archived=bool(row[8]),
-        count=row[9],
-    )

@@ -6,15 +6,17 @@ increments.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from wellkept.core.clock import from_ms, to_ms
+from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, UsageError
-from wellkept.store.sqlite.checksums import SESSIONS, Covered
+from wellkept.core.records import replace
+from wellkept.store.rows import SESSIONS, session_changed
+from wellkept.store.sqlite import checksums
+from wellkept.store.sqlite.checksums import Covered
 from wellkept.store.sqlite.connection.database import (
     Component,
     Connection,
@@ -22,22 +24,14 @@ from wellkept.store.sqlite.connection.database import (
     placeholders,
     require_limit,
 )
-from wellkept.store.sqlite.tables.memory_rows import Row, dump, names_damage
 
 if TYPE_CHECKING:
     from wellkept.core.session.sessions import ReadPosition, SessionRecord
 
 _MAX_IDS = 500
 _MIN_PREFIX = 4
-SESSION_COLUMNS = (
-    "id", "client", "project", "started_ms", "last_event_ms", "cwd", "ended_ms", "end_reason",
-    "title", "model", "branch", "commit_sha", "prompt_count", "turn_count", "tool_count",
-    "error_count", "agent_count", "observation_count", "discovery_tokens", "summarised_ms",
-    "summarised_turn", "revision", "work", "input_tokens", "cached_tokens", "output_tokens",
-)  # fmt: skip
-_SELECTED = ", ".join(SESSION_COLUMNS)
-_COVERED = Covered(SESSIONS, SESSION_COLUMNS)
-_WRITTEN = (*SESSION_COLUMNS, "checksum")
+_COVERED = Covered(checksums.SESSIONS, SESSIONS.columns)
+_WRITTEN = (*SESSIONS.columns, "checksum")
 _INSERT = f"INSERT INTO sessions ({', '.join(_WRITTEN)}) VALUES ({', '.join('?' * len(_WRITTEN))})"
 _UPDATE = (
     f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in _WRITTEN)}"
@@ -51,9 +45,9 @@ class SqliteSessions(Component):
     def get_session(self, session_id: str) -> SessionRecord | None:
         with self._database.reading() as db:
             row = db.execute(
-                f"SELECT {_SELECTED} FROM sessions WHERE id = ?", (session_id,)
+                f"SELECT {SESSIONS.listed()} FROM sessions WHERE id = ?", (session_id,)
             ).fetchone()
-        return None if row is None else to_session(row)
+        return None if row is None else SESSIONS.read(row)
 
     def sessions(
         self,
@@ -78,11 +72,11 @@ class SqliteSessions(Component):
             values.append(to_ms(idle_since))
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {_SELECTED} FROM sessions WHERE {' AND '.join(conditions)}"
+                f"SELECT {SESSIONS.listed()} FROM sessions WHERE {' AND '.join(conditions)}"
                 " ORDER BY last_event_ms DESC, id DESC LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return list(map(to_session, rows))
+        return list(map(SESSIONS.read, rows))
 
     def resolve_session(self, text: str) -> list[str]:
         prefix = text.strip()
@@ -138,7 +132,7 @@ def put_session(db: Connection, session: SessionRecord, event_ids: Sequence[str]
     """Write a session under its next revision, and the ids of its processed events."""
     if not session.id or not session.project:
         raise UsageError("A session needs an id and a project.")
-    values = session_values(session)
+    values = SESSIONS.values(replace(session, revision=session.revision + 1))
     values = (*values, _COVERED.checksum(values))
     if session.revision == 0:
         try:
@@ -173,72 +167,3 @@ def drop_sessions(db: Connection, project: str) -> None:
     tables = ("sessions", "scratchpads", "sightings", "injections", "silent_lines", "undo_steps")
     for table in tables:
         db.execute(f"DELETE FROM {table} WHERE project = ?", (project,))
-
-
-@names_damage("session")
-def to_session(row: Row) -> SessionRecord:
-    """The session of a row with the columns of `_SELECTED`."""
-    from wellkept.core.session.sessions import SessionRecord
-
-    names, counts = row[:3], (*row[12:19], row[20], row[21])
-    if not all(isinstance(one, str) for one in names):
-        raise TypeError("a name is damaged")
-    if not all(isinstance(one, int) for one in counts):
-        raise TypeError("a count is damaged")
-    return SessionRecord(
-        id=row[0],
-        client=row[1],
-        project=row[2],
-        started_at=from_ms(row[3]),
-        last_event_at=from_ms(row[4]),
-        cwd=row[5],
-        ended_at=_moment(row[6]),
-        end_reason=row[7],
-        title=row[8],
-        model=row[9],
-        branch=row[10],
-        commit_sha=row[11],
-        prompt_count=row[12],
-        turn_count=row[13],
-        tool_count=row[14],
-        error_count=row[15],
-        agent_count=row[16],
-        observation_count=row[17],
-        discovery_tokens=row[18],
-        summarised_at=_moment(row[19]),
-        summarised_turn=row[20],
-        revision=row[21],
-        work=json.loads(row[22]),
-        input_tokens=row[23],
-        cached_tokens=row[24],
-        output_tokens=row[25],
-    )
-
-
-def session_values(session: SessionRecord) -> tuple[SqlValue, ...]:
-    """The values of `SESSION_COLUMNS`, under the next revision."""
-    return (
-        session.id, session.client, session.project, to_ms(session.started_at),
-        to_ms(session.last_event_at), session.cwd, _ms(session.ended_at), session.end_reason,
-        session.title, session.model, session.branch, session.commit_sha, session.prompt_count,
-        session.turn_count, session.tool_count, session.error_count, session.agent_count,
-        session.observation_count, session.discovery_tokens, _ms(session.summarised_at),
-        session.summarised_turn, session.revision + 1, dump(session.work), session.input_tokens,
-        session.cached_tokens, session.output_tokens,
-    )  # fmt: skip
-
-
-def session_changed(session: SessionRecord) -> ConflictError:
-    """The error for a session whose stored revision differs."""
-    return ConflictError(
-        f"The session {session.id} was changed by another process.",
-        hint="Read it again and retry.",
-    )
-
-
-def _ms(moment: datetime | None) -> int | None:
-    return None if moment is None else to_ms(moment)
-
-
-def _moment(value: int | None) -> datetime | None:
-    return None if value is None else from_ms(value)

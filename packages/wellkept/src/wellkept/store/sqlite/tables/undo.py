@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from wellkept.core.clock import from_ms, to_ms
+from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, NotFoundError
-from wellkept.core.text import counted
+from wellkept.store.memory_rows import COLUMNS, SELECTED, to_memory
+from wellkept.store.rows import UNDO_STEPS, archived_subject, restored_subject, unknown_step
 from wellkept.store.sqlite.checksums import checksum, vector_checksum
 from wellkept.store.sqlite.connection.database import Component, require_limit
-from wellkept.store.sqlite.tables.memory_rows import COLUMNS, SELECTED, Row, to_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +28,6 @@ _ALL: Final = (*COLUMNS, "checksum", "extra")
 _INSERT: Final = f"INSERT INTO memories ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
 _UPDATE: Final = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in _ALL)} WHERE row = ?"
 _LINES: Final = "injection, number, text, reason, outcome, outcome_by, outcome_ms"
-STEP_COLUMNS: Final = "id, project, action, at_ms, count, undone_ms"
 
 
 class SqliteUndo(Component):
@@ -93,11 +92,11 @@ class SqliteUndo(Component):
         require_limit(limit)
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {STEP_COLUMNS} FROM undo_steps WHERE project = ?"
+                f"SELECT {UNDO_STEPS.listed()} FROM undo_steps WHERE project = ?"
                 " ORDER BY at_ms DESC, id DESC LIMIT ?",
                 (project, limit),
             ).fetchall()
-        return [to_step(row) for row in rows]
+        return list(map(UNDO_STEPS.read, rows))
 
     def undo(self, step_id: str, *, project: str) -> UndoStep:
         from wellkept.core.session.activity import ActivityKind
@@ -106,7 +105,7 @@ class SqliteUndo(Component):
         at_ms = to_ms(self._clock())
         with self._database.writing() as db:
             row = db.execute(
-                f"SELECT {STEP_COLUMNS}, body FROM undo_steps WHERE id = ? AND project = ?",
+                f"SELECT {UNDO_STEPS.listed()}, body FROM undo_steps WHERE id = ? AND project = ?",
                 (step_id, project),
             ).fetchone()
             if row is None:
@@ -134,7 +133,7 @@ class SqliteUndo(Component):
                 told = restored_subject(step_id, len(archived))
                 entries.append((ActivityKind.MEMORY_CHANGED, project, False, None, None, told))
             write_activity(db, entries, at_ms=at_ms)
-        return to_step((*row[:5], at_ms))
+        return UNDO_STEPS.read((*row[:5], at_ms))
 
     def prune_undo(self, *, before: datetime) -> int:
         from wellkept.core.ports.undo import MAINTENANCE
@@ -248,35 +247,4 @@ def _bring_back(db: Connection, kept: dict[str, Any]) -> None:
     db.executemany(
         "INSERT INTO silent_lines VALUES (?, ?, ?, ?)",
         [(project, kept["id"], at_ms, reason) for project, at_ms, reason in kept["silent"]],
-    )
-
-
-def archived_subject(step_id: str, count: int) -> str:
-    """The line in the log of what a step archived."""
-    return f"{counted(count, 'memory', 'memories')}; undo {step_id} takes it back"
-
-
-def restored_subject(step_id: str, count: int) -> str:
-    """The line in the log of an archiving that was taken back."""
-    return f"{counted(count, 'memory', 'memories')} back by undo {step_id}"
-
-
-def unknown_step(step_id: str) -> NotFoundError:
-    """The error for a step that is not kept."""
-    return NotFoundError(
-        f"There is no step {step_id!r} to undo.", hint="Steps are kept for a limited time."
-    )
-
-
-def to_step(row: Row) -> UndoStep:
-    """The step of a row with the columns of `STEP_COLUMNS`."""
-    from wellkept.core.ports.undo import UndoStep
-
-    return UndoStep(
-        id=row[0],
-        project=row[1],
-        action=row[2],
-        at=from_ms(row[3]),
-        count=row[4],
-        undone_at=None if row[5] is None else from_ms(row[5]),
     )

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast
+from typing import ParamSpec, TypeVar, cast
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.codec import Json, Payload, record_from_json, record_to_json
@@ -20,48 +19,13 @@ from wellkept.core.ids import is_full_id, short_id
 from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
 from wellkept.core.query import Candidate
 from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.store.rows import DAMAGE, Row, SqlValue, dump, require_unit
 from wellkept.store.sqlite.checksums import MEMORIES, Covered
-from wellkept.store.sqlite.connection.database import SqlValue
 
 _Rest = ParamSpec("_Rest")
 _Record = TypeVar("_Record")
 # What damaged text, numbers and names raise when they are read.
-DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, UsageError)
 
-
-def damaged(what: str, name: object) -> StoreCorruptError:
-    """The error for a record that cannot be read."""
-    return StoreCorruptError(
-        f"The {what} {name} is damaged.",
-        hint="Run `wellkept doctor --deep`; `wellkept restore` puts a backup back.",
-    )
-
-
-def names_damage(
-    what: str,
-) -> Callable[
-    [Callable[Concatenate[Sequence[Any], _Rest], _Record]],
-    Callable[Concatenate[Sequence[Any], _Rest], _Record],
-]:
-    """For a function that makes a record of a row, whose first column names it."""
-
-    def decorate(
-        read: Callable[Concatenate[Sequence[Any], _Rest], _Record],
-    ) -> Callable[Concatenate[Sequence[Any], _Rest], _Record]:
-        @wraps(read)
-        def named(row: Sequence[Any], *args: _Rest.args, **kwargs: _Rest.kwargs) -> _Record:
-            try:
-                return read(row, *args, **kwargs)
-            except DAMAGE as error:
-                raise damaged(what, row[0]) from error
-
-        return named
-
-    return decorate
-
-
-Row: TypeAlias = Sequence[Any]
-"""Column values in the order of the SELECT."""
 
 COLUMNS = (
     "id", "short", "project", "type", "scope", "source", "session_id", "seq", "author",
@@ -134,25 +98,6 @@ def require_storable(memory: Memory) -> None:
         raise UsageError(f"A tag, file or module of the memory {memory.id} contains a NUL.")
     if memory.access_count < 0:
         raise UsageError(f"access_count must not be negative, but is {memory.access_count}.")
-
-
-def require_unit(name: str, value: float) -> None:
-    """UsageError unless the value is between 0 and 1; NaN is not."""
-    if not 0.0 <= value <= 1.0:
-        raise UsageError(f"{name} must be between 0 and 1, not {value}.")
-
-
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def dump(value: object) -> str:
-    """Compact JSON with unescaped Unicode; UsageError for NaN."""
-    if value in ((), []):
-        return "[]"
-    try:
-        return _JSON.encode(value)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"A value cannot be stored as JSON: {error}.") from error
 
 
 def _ms(moment: datetime | None) -> int | None:
@@ -269,7 +214,7 @@ def to_candidate(row: Row) -> Candidate:
         raise _unreadable(row[0], f"{row[1]!r} is not a memory type")
     if not (isinstance(row[5], float) and isinstance(row[6], float)) or None in row[7:11]:
         raise _unreadable(row[0], "a value is damaged")
-    return Candidate(row[0], kind, *row[2:11], row[11] == 1, row[12] == 1, row[13] == 1)
+    return Candidate(row[0], kind, *row[2:11], *map(bool, row[11:14]))
 
 
 def _moment(value: int | None) -> datetime | None:
