@@ -33,7 +33,7 @@ from tests.support.samples import Samples
 from wellkept.core.clock import system_clock
 from wellkept.core.codec import Json
 from wellkept.store.memory_rows import COLUMNS, to_row
-from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.sqlite.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -219,7 +219,7 @@ class Mutant:
     after: str
 
 
-_DATABASE, _DRAIN = "store/sqlite/connection/database.py", "observe/ingest/drain.py"
+_DATABASE, _DRAIN = "store/sqlite/database.py", "observe/ingest/drain.py"
 _SPOOL = "store/spool.py"
 _LEVEL = "synchronous = FULL"
 _TAKEN = "start, mark = mark.offset, self._take(mark, batch)"

@@ -21,7 +21,7 @@ from wellkept.graph.search.term_index import TermIndex, decoded, file_text, is_i
 from wellkept.graph.search.tokens import words
 from wellkept.models.embedders.bundled_models import STATIC
 from wellkept.models.embedders.static import StaticEmbedder
-from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
+from wellkept.store.sqlite.code_search import SqliteCodeSearch
 
 TREE = "bench"
 _ALL_COMMITS = 1_000_000

@@ -23,7 +23,7 @@ from wellkept.clients.transcripts.registry import transcripts
 from wellkept.core.errors import UsageError
 from wellkept.core.query import Filter
 from wellkept.observe.imports.transcripts import TranscriptFilter, import_transcripts
-from wellkept.store.other_tools.sqlite_file import open_copy
+from wellkept.store.other_tools import open_copy
 from wellkept.testing.fakes import ManualClock
 
 __all__ = ["shop"]

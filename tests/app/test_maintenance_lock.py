@@ -15,7 +15,7 @@ from tests.support.samples import Samples
 from wellkept.api.maintenance import run
 from wellkept.core.errors import StoreBusyError
 from wellkept.store import open_store
-from wellkept.store.sqlite.connection import database
+from wellkept.store.sqlite import database
 
 pytestmark = pytest.mark.feature("A6")
 

@@ -24,7 +24,7 @@ from wellkept.clients.answers.protocol import SOCKET_NAME, NoServerError, ask
 from wellkept.clients.answers.responder import HookResponder
 from wellkept.clients.answers.server import LOCK_NAME, AnswerServer, Respond
 from wellkept.clients.answers.shown_items import ShownItems
-from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.sqlite.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
 
 pytestmark = [

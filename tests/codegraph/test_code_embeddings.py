@@ -19,7 +19,7 @@ from wellkept.graph.search.embeddings import (
 )
 from wellkept.graph.search.file_search import FileSearch
 from wellkept.models.embedders.static import StaticEmbedder
-from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
+from wellkept.store.sqlite.code_search import SqliteCodeSearch
 from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("E5")

@@ -29,7 +29,7 @@ from wellkept.graph.search.request_signals import (
     headline,
 )
 from wellkept.graph.search.tokens import words
-from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
+from wellkept.store.sqlite.code_search import SqliteCodeSearch
 
 pytestmark = pytest.mark.feature("E5")
 

@@ -109,7 +109,7 @@ def test_troubleshooting_has_every_finding_of_doctor() -> None:
     listed = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
     source = ROOT / "packages" / "wellkept" / "src" / "wellkept"
     named = checks_of(source / "api/maintenance/doctor.py") | {"text model"}
-    named |= checks_of(source / "store/sqlite/maintenance/checks.py") | {"words", "fragments"}
+    named |= checks_of(source / "store/sqlite/checks.py") | {"words", "fragments"}
     assert {"settings", "spool", "damage", "labels"} <= named
     assert named - listed == set(), "doctor finds what the page does not explain"
     assert listed - named == set(), "the page explains what doctor never finds"

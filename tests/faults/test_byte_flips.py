@@ -12,7 +12,7 @@ import wellkept
 from bench.byte_flips import GARBAGE, VERBS, Flipper, columns, environment, flips, make_home
 from wellkept.core.errors import StoreCorruptError
 from wellkept.core.settings.model import Settings
-from wellkept.store.sqlite.connection.database import readable_index
+from wellkept.store.sqlite.database import readable_index
 
 pytestmark = pytest.mark.feature("A2")
 

@@ -14,9 +14,9 @@ import pytest
 from tests.support.samples import START
 from wellkept.core.errors import StoreError
 from wellkept.store import open_store
-from wellkept.store.sqlite.connection.database import Database
-from wellkept.store.sqlite.maintenance.backup import copy_database
+from wellkept.store.sqlite.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
+from wellkept.store.sqlite.restore import copy_database
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -22,7 +22,7 @@ from wellkept.core.types import Severity
 from wellkept.store import open_store
 from wellkept.store.sqlite import migrations
 from wellkept.store.sqlite.checksums import TABLES, SummedTable, backfill
-from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.sqlite.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
 
 pytestmark = pytest.mark.feature("A2")

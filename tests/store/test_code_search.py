@@ -10,7 +10,7 @@ import pytest
 from tests.support.conformance.code_search import TREE, CodeSearchConformance, text
 from wellkept.core.clock import system_clock
 from wellkept.core.errors import StoreCorruptError
-from wellkept.store.sqlite.graph.code_search import APPLICATION_ID, STEPS, SqliteCodeSearch
+from wellkept.store.sqlite.code_search import APPLICATION_ID, STEPS, SqliteCodeSearch
 from wellkept.store.sqlite.opening import open_file
 
 pytestmark = pytest.mark.feature("E5")

@@ -39,9 +39,10 @@ from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, SearchMode
 from wellkept.store import open_store
 from wellkept.store.memory_rows import COLUMNS, to_row
-from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.queries import SearchEffort
+from wellkept.store.sqlite.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
-from wellkept.store.sqlite.search.fulltext import SearchEffort, search_fulltext
+from wellkept.store.sqlite.search.fulltext import search_fulltext
 from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.store import SqliteStore
 from wellkept.store.sqlite.tables.reports import FacetCounts

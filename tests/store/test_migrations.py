@@ -13,7 +13,7 @@ from tests.support.conformance.fixtures import EVERYTHING
 from tests.support.samples import START, Samples
 from wellkept.core.errors import StoreError, StoreVersionError
 from wellkept.store import open_store
-from wellkept.store.sqlite.connection.database import Connection, Database, require_sqlite
+from wellkept.store.sqlite.database import Connection, Database, require_sqlite
 from wellkept.store.sqlite.migrations import STEPS, Migration, migrate, pending, schema_version
 from wellkept.store.sqlite.opening import NEWEST
 

@@ -19,8 +19,8 @@ from wellkept.core.errors import (
 )
 from wellkept.core.ports.store import Store
 from wellkept.store import open_store
-from wellkept.store.sqlite.connection.database import Database, translate
-from wellkept.store.sqlite.tables.memories import AccessBuffer, AccessCount
+from wellkept.store.queries import AccessBuffer, AccessCount
+from wellkept.store.sqlite.database import Database, translate
 
 pytestmark = pytest.mark.feature("A1")
 

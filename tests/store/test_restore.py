@@ -25,7 +25,7 @@ from wellkept.core.errors import (
     UsageError,
 )
 from wellkept.store import inspect_database, open_store, restore_store, verify_backup
-from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.sqlite.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
 
 pytestmark = pytest.mark.feature("A1")

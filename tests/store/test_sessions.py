@@ -16,7 +16,7 @@ from wellkept.core.changes import PutSession, SaveReadPosition
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.session.sessions import ReadPosition
 from wellkept.store import open_store
-from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.sqlite.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
 
 pytestmark = pytest.mark.feature("C1", "A1")

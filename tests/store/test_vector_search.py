@@ -16,6 +16,7 @@ from tests.support.conformance.fixtures import EVERYTHING, HERE
 from tests.support.samples import Samples, make_vector
 from wellkept.core.changes import Delete, Insert
 from wellkept.store import open_store
+from wellkept.store.quantization import pack, unpack
 from wellkept.store.sqlite.search.vector_index import (
     RESCORED,
     Codes,
@@ -23,7 +24,6 @@ from wellkept.store.sqlite.search.vector_index import (
     VectorIndex,
     VectorSnapshot,
 )
-from wellkept.store.sqlite.search.vectors import pack, unpack
 
 pytestmark = pytest.mark.feature("B1", "B4")
 

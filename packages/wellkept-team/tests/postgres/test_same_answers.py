@@ -122,7 +122,7 @@ def test_fragments_links_and_vectors_are_the_same_in_both(
 def test_with_more_matches_than_are_scored_the_rare_words_decide(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    from wellkept.store.sqlite.search.fulltext import SearchEffort
+    from wellkept.store.queries import SearchEffort
     from wellkept_team.postgres.search.fulltext import search_fulltext
 
     samples = Samples()
@@ -144,7 +144,7 @@ def test_scoring_the_rare_words_first_leaves_the_answer_as_it_is(
     pair: tuple[Store, PostgresStore],
 ) -> None:
     """Memories with common words only are scored where they could still be among the best."""
-    from wellkept.store.sqlite.search.fulltext import SearchEffort
+    from wellkept.store.queries import SearchEffort
     from wellkept_team.postgres.search.fulltext import search_fulltext
 
     sqlite, postgres = pair

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.store import quantization
 from wellkept.store.memory_rows import COLUMNS, summed_row, to_memory, to_row
 from wellkept.store.sqlite.checksums import Covered
-from wellkept.store.sqlite.search import vectors as quantization
 from wellkept_team.moving.tables import MovedTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wellkept.store.sqlite.connection.database import Connection
-    from wellkept.store.sqlite.connection.database import Database as SqliteDatabase
+    from wellkept.store.sqlite.database import Connection
+    from wellkept.store.sqlite.database import Database as SqliteDatabase
     from wellkept_team.postgres.connection.database import Database as PostgresDatabase
 
 Row: TypeAlias = tuple[Any, ...]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 
 from wellkept.core.clock import Clock
-from wellkept.store.sqlite.tables.memories import AccessBuffer
+from wellkept.store.queries import AccessBuffer
 from wellkept_team.postgres.connection.database import DEFAULT_TENANT, Component, Database
 from wellkept_team.postgres.maintenance.maintenance import PostgresMaintenance
 from wellkept_team.postgres.migrations import migrate

@@ -93,14 +93,18 @@ def _near_by_words(engine: Engine, memory: Memory, where: Filter) -> list[tuple[
     also = [*former_words(memory.content), *related_terms(memory.content)] if is_rule else []
     terms = list(dict.fromkeys([*also, *content_words(memory.content)]))[:_WORDS]
     hits = engine.store.search_fulltext(terms, where, limit=_WORD_HITS if is_rule else _NEIGHBOURS)
-    found: list[tuple[Memory, bool]] = []
-    key = comparison_key(memory.content)
-    for old in filter(is_mergeable, engine.store.get([hit.id for hit in hits])):
-        if comparison_key(old.content) == key:
-            found.append((old, True))
-        elif is_rule and _is_rule(old) and supersedes(old.content, memory.content):
-            found.append((old, False))
-    return found
+    rows = [hit.candidate for hit in hits if hit.candidate.seq is None]
+    kept = [one for one in rows if one.type not in _LOG_TYPES]
+    texts = engine.store.contents([one.id for one in kept])
+    key, found = comparison_key(memory.content), dict[str, bool]()
+    for old in kept:  # most share a word only: they are not read whole
+        text = texts.get(old.id, "")
+        if comparison_key(text) == key:
+            found[old.id] = True
+        elif is_rule and old.type in _RULE_TYPES and supersedes(text, memory.content):
+            found[old.id] = False
+    near = engine.store.get(list(found)) if found else []
+    return [(old, found[old.id]) for old in near if is_mergeable(old)]
 
 
 def _is_rule(memory: Memory) -> bool:

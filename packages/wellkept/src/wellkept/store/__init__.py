@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wellkept.core.ports.transcripts import Transcripts
     from wellkept.core.query import Finding, StoreContents
     from wellkept.core.types import Progress
-    from wellkept.store.sqlite.maintenance.restore import ReplacedFile
+    from wellkept.store.sqlite.restore import ReplacedFile
 
 __all__ = [
     "check_derived_file",
@@ -98,7 +98,7 @@ def open_graph(
     from pathlib import Path
 
     from wellkept.core.clock import system_clock
-    from wellkept.store.sqlite.graph.store import SqliteGraph
+    from wellkept.store.sqlite.graph_store import SqliteGraph
 
     return SqliteGraph.open(
         Path(path),
@@ -119,7 +119,7 @@ def open_code_search(
     from pathlib import Path
 
     from wellkept.core.clock import system_clock
-    from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
+    from wellkept.store.sqlite.code_search import SqliteCodeSearch
 
     return SqliteCodeSearch.open(
         Path(path),
@@ -132,16 +132,17 @@ def open_code_search(
 def check_derived_file(path: "Path", *, deep: bool) -> "Finding | None":
     """What is wrong with a code graph (`.graph.db`) or code search (`.words.db`) file, or None.
     Both can be rebuilt from source. Changes nothing."""
-    from wellkept.store.sqlite.graph import code_search, schema
+    from wellkept.store.sqlite import code_search
+    from wellkept.store.sqlite import graph_tables as tables
     from wellkept.store.sqlite.opening import check_file
 
-    kind = code_search if path.name.endswith(".words.db") else schema
+    kind = code_search if path.name.endswith(".words.db") else tables
     return check_file(path, steps=kind.STEPS, application_id=kind.APPLICATION_ID, deep=deep)
 
 
 def inspect_database(path: "Path") -> "StoreContents":
     """Contents of a database file of any schema version. Changes nothing."""
-    from wellkept.store.sqlite.maintenance.restore import inspect
+    from wellkept.store.sqlite.restore import inspect
 
     return inspect(path)
 
@@ -151,7 +152,7 @@ def verify_backup(source: "Path", path: "Path") -> "StoreContents":
 
     StoreError when it is corrupt, of another program or of a newer Wellkept.
     """
-    from wellkept.store.sqlite.maintenance.restore import verify
+    from wellkept.store.sqlite.restore import verify
 
     return verify(source, path)
 
@@ -170,7 +171,7 @@ def restore_store(
     copied beside it first.
     """
     from wellkept.core.clock import system_clock
-    from wellkept.store.sqlite.maintenance.restore import restore
+    from wellkept.store.sqlite.restore import restore
 
     return restore(
         source,

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import ParamSpec, TypeVar, cast
 
 from wellkept.core.clock import from_ms, to_ms
-from wellkept.core.codec import Json, Payload, record_from_json, record_to_json
+from wellkept.core.codec import Payload, record_from_json, record_to_json
 from wellkept.core.errors import StoreCorruptError, UsageError
 from wellkept.core.ids import is_full_id, short_id
 from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
@@ -60,6 +60,11 @@ def as_list(ids: Sequence[str]) -> str:
 def to_row(memory: Memory) -> tuple[SqlValue, ...]:
     """The values of `COLUMNS`; UsageError for a memory that cannot be stored."""
     require_storable(memory)
+    unit, payload = memory.work_unit, memory.payload
+    relations = [
+        (r.type.value, r.target_id, r.target_file, r.confidence, r.auto_extracted)
+        for r in memory.relations
+    ]
     return (
         memory.id, short_id(memory.id), memory.project, memory.type.value, memory.scope.value,
         memory.source.value, memory.session_id, memory.seq, memory.author,
@@ -69,10 +74,12 @@ def to_row(memory: Memory) -> tuple[SqlValue, ...]:
         _ms(memory.archived_at), memory.needs_review, memory.user_verified,
         memory.pinned, memory.key, memory.superseded_by, len(memory.content),
         dump(memory.tags), dump(memory.files), dump(memory.modules),
-        dump(memory.provenance_sessions), memory.commit_sha, _dump_work_unit(memory.work_unit),
-        dump([_relation_json(item) for item in memory.relations]),
-        dump([_evidence_json(item) for item in memory.evidence]), memory.graph_node,
-        memory.half_life_days, memory.citation, memory.work_tokens, _dump_payload(memory.payload),
+        dump(memory.provenance_sessions), memory.commit_sha,
+        None if unit is None else dump([unit.methodology, unit.hierarchy, unit.label]),
+        dump(relations),
+        dump([(e.kind.value, e.ref, e.note, _ms(e.at)) for e in memory.evidence]),
+        memory.graph_node, memory.half_life_days, memory.citation, memory.work_tokens,
+        None if payload is None else dump(record_to_json(payload)),
         memory.content,
     )  # fmt: skip
 
@@ -102,24 +109,6 @@ def require_storable(memory: Memory) -> None:
 
 def _ms(moment: datetime | None) -> int | None:
     return None if moment is None else to_ms(moment)
-
-
-def _dump_work_unit(ref: WorkUnitRef | None) -> str | None:
-    return None if ref is None else dump([ref.methodology, ref.hierarchy, ref.label])
-
-
-def _relation_json(item: Relation) -> list[Json]:
-    return [
-        item.type.value, item.target_id, item.target_file, item.confidence, item.auto_extracted
-    ]  # fmt: skip
-
-
-def _evidence_json(item: Evidence) -> list[Json]:
-    return [item.kind.value, item.ref, item.note, _ms(item.at)]
-
-
-def _dump_payload(payload: Payload | None) -> str | None:
-    return None if payload is None else dump(record_to_json(payload))
 
 
 # -- Reading ------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from wellkept.core.changes import PutSignals
     from wellkept.core.codec import Json
     from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
+    from wellkept.core.graph import SourceFile
     from wellkept.core.ports.injections import InjectedLine, Injection, KindUse, LineUse
     from wellkept.core.ports.reports import MemoryGroup
     from wellkept.core.ports.undo import UndoStep
@@ -170,18 +171,18 @@ def _ways_of(annotation: Any) -> tuple[_Way, _Way]:
         return from_ms, to_ms
     if annotation is bool:
         return bool, int
+    kind: Any = annotation
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return annotation, str
-    if annotation in _PLAIN or isinstance(next(iter(options), None), str):
-        return _required(annotation if annotation in _PLAIN else str), lambda value: value
-    if is_record(annotation):
-        kind: Any = annotation
+    if kind in _PLAIN or isinstance(next(iter(options), None), str):
+        return _required(kind if kind in _PLAIN else str), lambda value: value
+    if is_record(kind):
         names = [one.name for one in fields(kind)]
         return (
             lambda text: kind(*json.loads(text)),
             lambda value: dump([getattr(value, name) for name in names]),
         )
-    if get_origin(annotation) is tuple:
+    if get_origin(kind) is tuple:
         return lambda text: tuple(json.loads(text)), dump
     return json.loads, dump
 
@@ -276,6 +277,13 @@ UNDO_STEPS: RowShape[UndoStep] = RowShape(
     "undo step", "ports.undo:UndoStep", "id project action at count undone_at"
 )
 
+FILES: RowShape[SourceFile] = RowShape(
+    "source file",
+    "graph:SourceFile",
+    "path language content_hash size_bytes mtime_ns line_count state reason module is_test stale_at"
+    " analysed_at",
+)
+
 OUTCOME_NAMES: Final = ("open", "ignored", "unclear", "used", "harm")
 OUTCOME_RANK: Final = (
     "max(CASE l.outcome "
@@ -297,17 +305,6 @@ def session_changed(session: SessionRecord) -> ConflictError:
         f"The session {session.id} was changed by another process.",
         hint="Read it again and retry.",
     )
-
-
-def parse_cursor(cursor: str) -> tuple[int, str]:
-    """Time and id of the injection that a page ended with."""
-    at_ms, _, injection_id = cursor.partition(":")
-    if not at_ms.lstrip("-").isdecimal() or not injection_id or len(at_ms) > 18:
-        raise UsageError(
-            f"The cursor {cursor!r} does not belong to this listing.",
-            hint="Start again without a cursor.",
-        )
-    return int(at_ms), injection_id
 
 
 def belongs(signal: SessionSignal, change: PutSignals) -> bool:

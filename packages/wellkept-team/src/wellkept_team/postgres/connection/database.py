@@ -31,13 +31,11 @@ __all__ = [
     "array_text",
     "bindable",
     "place_of",
-    "require_limit",
 ]
 
 Value: TypeAlias = object
 
 DEFAULT_TENANT = LOCAL_TENANT
-_MAX_LIMIT = 2**62
 _PRIVATE_MARK = "\ufffd"
 
 
@@ -179,14 +177,6 @@ class Component:
     def __init__(self, database: Database, *, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-
-
-def require_limit(limit: int, *, least: int = 0) -> None:
-    """UsageError for a limit that is too small or too large."""
-    if limit < least:
-        raise UsageError(f"limit must be at least {least}, not {limit}.")
-    if limit > _MAX_LIMIT:
-        raise UsageError(f"A limit of {limit} is out of range.", hint="Use a smaller one.")
 
 
 def bindable(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Final
 from wellkept.core.query import Filter, RetrieverHit
 from wellkept.core.records import record
 from wellkept.core.text import clean
-from wellkept.store.sqlite.search.fulltext import DEFAULT_EFFORT, SearchEffort, split_terms
+from wellkept.store.queries import DEFAULT_EFFORT, SearchEffort, split_terms
 from wellkept_team.postgres.connection.database import Connection, Value
 from wellkept_team.postgres.search.phrase_counts import PhraseCounts
 from wellkept_team.postgres.search.selective_filters import few_sql

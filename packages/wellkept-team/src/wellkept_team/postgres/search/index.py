@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
 from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
-from wellkept.store.sqlite.search.candidates import merged_spans
-from wellkept_team.postgres.connection.database import Component, bindable, require_limit
+from wellkept.store.queries import merged_spans, require_limit
+from wellkept_team.postgres.connection.database import Component, bindable
 from wellkept_team.postgres.search import fulltext, vectors
 from wellkept_team.postgres.search import trigrams as fragments
 from wellkept_team.postgres.tables.filters import condition

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from wellkept.core.query import Filter, RetrieverHit
-from wellkept.store.sqlite.search import vectors as quantization
+from wellkept.store import quantization
 from wellkept_team.postgres.connection.database import Connection, Value, all_bindable
 from wellkept_team.postgres.search.selective_filters import few_sql
 from wellkept_team.postgres.tables.filters import Condition, condition

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import ACTIVITY
-from wellkept_team.postgres.connection.database import Component, bindable, require_limit
+from wellkept_team.postgres.connection.database import Component, bindable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

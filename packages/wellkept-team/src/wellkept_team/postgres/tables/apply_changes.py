@@ -44,8 +44,8 @@ from wellkept.core.errors import ConflictError, ForbiddenError, NotFoundError, U
 from wellkept.core.memory import Memory
 from wellkept.core.session.activity import ActivityKind
 from wellkept.core.text import comparison_key
+from wellkept.store.queries import AccessCount
 from wellkept.store.rows import mark_column, require_unit
-from wellkept.store.sqlite.tables.memories import AccessCount
 from wellkept_team.postgres.connection.database import Connection, Value
 from wellkept_team.postgres.tables.activity import activity_entries, write_activity
 from wellkept_team.postgres.tables.injections import forget_lines, put_injection_change

@@ -14,7 +14,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.query import RAW_TYPES, Filter, Validity
 from wellkept.core.records import field, record
 from wellkept.core.types import Source
-from wellkept.store.sqlite.tables.filters import MAX_TAGS, LabelKind
+from wellkept.store.queries import MAX_TAGS, LabelKind
 from wellkept_team.postgres.connection.database import Value, all_bindable, bindable
 from wellkept_team.postgres.tables.index_keys import index_key
 

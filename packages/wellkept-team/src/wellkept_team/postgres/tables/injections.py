@@ -5,21 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from wellkept.core.clock import from_ms, to_ms
-from wellkept.store.rows import (
-    INJECTIONS,
-    KIND_USES,
-    LINE_USES,
-    LINES,
-    OUTCOME_NAMES,
-    OUTCOME_RANK,
-    parse_cursor,
-)
-from wellkept_team.postgres.connection.database import (
-    Component,
-    all_bindable,
-    bindable,
-    require_limit,
-)
+from wellkept.store.queries import parse_cursor, require_limit
+from wellkept.store.rows import INJECTIONS, KIND_USES, LINE_USES, LINES, OUTCOME_NAMES, OUTCOME_RANK
+from wellkept_team.postgres.connection.database import Component, all_bindable, bindable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

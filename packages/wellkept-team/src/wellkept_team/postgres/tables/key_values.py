@@ -8,14 +8,9 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
 from wellkept.core.query import FileLink
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import dump, link_row, loaded
-from wellkept_team.postgres.connection.database import (
-    Component,
-    Connection,
-    all_bindable,
-    bindable,
-    require_limit,
-)
+from wellkept_team.postgres.connection.database import Component, Connection, all_bindable, bindable
 
 if TYPE_CHECKING:
     from wellkept.core.codec import Json

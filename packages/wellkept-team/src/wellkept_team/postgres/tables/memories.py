@@ -12,8 +12,8 @@ from wellkept.core.errors import StoreError, WellkeptError
 from wellkept.core.ids import is_full_id, normalise_short
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order, Page, Stats
-from wellkept.store.sqlite.tables import filters as paging
-from wellkept.store.sqlite.tables.memories import AccessBuffer, AccessCount
+from wellkept.store import queries as paging
+from wellkept.store.queries import AccessBuffer, AccessCount, require_limit
 from wellkept_team.postgres.connection.database import (
     Component,
     Connection,
@@ -21,7 +21,6 @@ from wellkept_team.postgres.connection.database import (
     Value,
     all_bindable,
     bindable,
-    require_limit,
 )
 from wellkept_team.postgres.tables.filters import Condition, condition
 from wellkept_team.postgres.tables.index_keys import index_key

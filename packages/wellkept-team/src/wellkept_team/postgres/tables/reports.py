@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from wellkept.core.clock import to_ms
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import MEMORY_GROUPS
-from wellkept_team.postgres.connection.database import Component, bindable, require_limit
+from wellkept_team.postgres.connection.database import Component, bindable
 from wellkept_team.postgres.tables.filters import BAND, METHODOLOGY, condition
 from wellkept_team.postgres.tables.index_keys import index_key
 from wellkept_team.postgres.tables.memory_rows import SELECTED, to_memory

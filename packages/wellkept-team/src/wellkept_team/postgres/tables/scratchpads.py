@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import replace
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import EXPLANATIONS, SCRATCHPADS, SIGNALS, belongs, pad_changed
 from wellkept_team.postgres.connection.database import (
     Component,
@@ -15,7 +16,6 @@ from wellkept_team.postgres.connection.database import (
     Value,
     all_bindable,
     bindable,
-    require_limit,
 )
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.records import replace
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import SESSIONS, session_changed
 from wellkept_team.postgres.connection.database import (
     Component,
@@ -16,7 +17,6 @@ from wellkept_team.postgres.connection.database import (
     Value,
     all_bindable,
     bindable,
-    require_limit,
 )
 
 if TYPE_CHECKING:

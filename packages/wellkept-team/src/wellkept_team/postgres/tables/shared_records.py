@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wellkept.core.records import replace
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import SHARED_RECORDS, new_statements, require_seen, require_unsaid
-from wellkept_team.postgres.connection.database import (
-    Component,
-    all_bindable,
-    bindable,
-    require_limit,
-)
+from wellkept_team.postgres.connection.database import Component, all_bindable, bindable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

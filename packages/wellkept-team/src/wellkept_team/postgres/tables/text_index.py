@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from wellkept.core.errors import UsageError
-from wellkept.store.sqlite.search import vectors as quantization
+from wellkept.store import quantization
 from wellkept_team.postgres.connection.database import Connection, array_text
 from wellkept_team.postgres.tables.index_keys import (
     SEPARATOR,

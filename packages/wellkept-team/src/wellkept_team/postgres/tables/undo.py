@@ -13,8 +13,9 @@ from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, NotFoundError
 from wellkept.core.ports.undo import MAINTENANCE
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import UNDO_STEPS, archived_subject, restored_subject, unknown_step
-from wellkept_team.postgres.connection.database import Component, bindable, require_limit
+from wellkept_team.postgres.connection.database import Component, bindable
 from wellkept_team.postgres.tables.apply_changes import (
     delete_memory,
     insert_memories,

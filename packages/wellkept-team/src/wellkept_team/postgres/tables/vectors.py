@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from wellkept.core.query import Filter, VectorModelCount
-from wellkept.store.sqlite.search import vectors as quantization
-from wellkept_team.postgres.connection.database import Component, bindable, require_limit
+from wellkept.store import quantization
+from wellkept.store.queries import require_limit
+from wellkept_team.postgres.connection.database import Component, bindable
 from wellkept_team.postgres.tables.filters import condition
 from wellkept_team.postgres.tables.memory_rows import SELECTED, to_memory
 from wellkept_team.postgres.tables.text_index import IndexWriter, find_model

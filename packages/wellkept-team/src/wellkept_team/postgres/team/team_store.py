@@ -39,13 +39,8 @@ from wellkept.core.team.records import (
     require_person_name,
 )
 from wellkept.core.team.tokens import Token
-from wellkept_team.postgres.connection.database import (
-    Component,
-    Connection,
-    Row,
-    bindable,
-    require_limit,
-)
+from wellkept.store.queries import require_limit
+from wellkept_team.postgres.connection.database import Component, Connection, Row, bindable
 from wellkept_team.postgres.tables.memory_rows import SELECTED, to_memory
 from wellkept_team.postgres.team.erasure import erase_person
 from wellkept_team.postgres.team.upkeep import AT_ONCE, keep_up, upkeep_preview

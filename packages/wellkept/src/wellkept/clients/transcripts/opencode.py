@@ -173,7 +173,7 @@ def _message_files(folder: Path, session: str) -> Iterator[Fields]:
 
 
 def _in_database(path: Path) -> Iterator[_Stored | UnreadableFile]:
-    from wellkept.store.other_tools.opencode import SessionDatabase
+    from wellkept.store.other_tools import SessionDatabase
 
     try:
         database = SessionDatabase(path)

@@ -34,7 +34,7 @@ from wellkept.observe.imports.notes import (
 from wellkept.observe.imports.repository import history_passages
 from wellkept.observe.imports.repository_docs import Skipped, passages, read_document
 from wellkept.observe.learning.linked_files import history_links, link_history
-from wellkept.store.other_tools.records import DamagedRow, Notes, ToolNote, moment
+from wellkept.store.other_tools import DamagedRow, Notes, ToolNote, moment
 from wellkept.text.contradictions.supersedes import supersedes
 
 if TYPE_CHECKING:
@@ -260,19 +260,19 @@ def _refuse(request: SourceRequest, is_usual: bool) -> None:
 
 
 def _claude_mem(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
-    from wellkept.store.other_tools import claude_mem
+    from wellkept.store.other_tools import read_claude_mem
 
     folder = Path(request.environment.get("CLAUDE_MEM_DATA_DIR") or request.home / ".claude-mem")
     for path in _files(request, folder / "claude-mem.db", tool="claude-mem"):
-        yield from _in_projects(request, claude_mem.read(path))
+        yield from _in_projects(request, read_claude_mem(path))
 
 
 def _mem0(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
-    from wellkept.store.other_tools import mem0
+    from wellkept.store.other_tools import read_mem0
 
     folder = Path(request.environment.get("MEM0_DIR") or request.home / ".mem0")
     for path in _files(request, folder / "history.db", tool="Mem0"):
-        read = _mem0_export(path) if path.suffix in (".json", ".jsonl") else mem0.read(path)
+        read = _mem0_export(path) if path.suffix in (".json", ".jsonl") else read_mem0(path)
         yield from _in_projects(request, read)
 
 
@@ -316,7 +316,7 @@ def _json_items(path: Path) -> list[Mapping[str, object]]:
 
 
 def _mcp_memory_service(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:
-    from wellkept.store.other_tools import mcp_memory_service
+    from wellkept.store.other_tools import read_mcp_memory_service
 
     given = request.environment.get("MCP_MEMORY_SQLITE_PATH")
     usual = [
@@ -325,7 +325,7 @@ def _mcp_memory_service(request: SourceRequest) -> Iterator[ProjectNote | Skippe
     ]
     default = Path(given) if given else next((p for p in usual if p.is_file()), usual[0])
     for path in _files(request, default, tool="mcp-memory-service"):
-        yield from _in_projects(request, mcp_memory_service.read(path))
+        yield from _in_projects(request, read_mcp_memory_service(path))
 
 
 def _basic_memory(request: SourceRequest) -> Iterator[ProjectNote | Skipped]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from wellkept.core.records import record
 
 if TYPE_CHECKING:
-    from wellkept.store.sqlite.connection.database import Connection, SqlValue
+    from wellkept.store.sqlite.database import Connection, SqlValue
 
 BACKFILL_ROWS: Final = 500
 _MASK: Final = (1 << 63) - 1

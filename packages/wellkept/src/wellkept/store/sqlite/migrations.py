@@ -15,7 +15,7 @@ from typing import NamedTuple
 from wellkept.core.clock import Clock, to_ms
 from wellkept.core.errors import StoreVersionError
 from wellkept.store.sqlite.checksums import add_checksums
-from wellkept.store.sqlite.connection.database import Connection, Database
+from wellkept.store.sqlite.database import Connection, Database
 from wellkept.store.sqlite.opening import APPLICATION_ID, schema_version
 from wellkept.store.sqlite.schema import (
     CHANGED_ROWS,
@@ -43,7 +43,9 @@ class Migration(NamedTuple):
     run: Callable[[Connection], None]
 
 
-def _execute(statements: Sequence[str]) -> Callable[[Connection], None]:
+def execute_all(statements: Sequence[str]) -> Callable[[Connection], None]:
+    """A migration that is a list of statements."""
+
     def run(db: Connection) -> None:
         for statement in statements:
             db.execute(statement)
@@ -52,21 +54,21 @@ def _execute(statements: Sequence[str]) -> Callable[[Connection], None]:
 
 
 STEPS: tuple[Migration, ...] = (
-    Migration(1, "memories, text indexes, vectors, shelf", _execute(FIRST_SCHEMA)),
-    Migration(2, "sessions and how far event files were read", _execute(SESSION_SCHEMA)),
-    Migration(3, "listing memories of a kind by importance", _execute(KIND_INDEXES)),
-    Migration(4, "counting edits of indexed texts", _execute(TEXT_EDITS)),
-    Migration(5, "what is new, in the order of commits", _execute(NEWS)),
-    Migration(6, "where words stand and which texts were edited", _execute(WORD_PLACES)),
-    Migration(7, "uses of skills, and what news are about", _execute(SKILL_USES)),
-    Migration(8, "skills made from sessions", _execute(SKILL_LIBRARY)),
-    Migration(9, "what the observer noticed and concluded", _execute(OBSERVER)),
-    Migration(10, "text indexes filled by the writer of a memory", _execute(INDEXED_BY_WRITER)),
-    Migration(11, "which memories were changed last", _execute(CHANGED_ROWS)),
-    Migration(12, "what was injected, and tokens of sessions", _execute(INJECTIONS)),
+    Migration(1, "memories, text indexes, vectors, shelf", execute_all(FIRST_SCHEMA)),
+    Migration(2, "sessions and how far event files were read", execute_all(SESSION_SCHEMA)),
+    Migration(3, "listing memories of a kind by importance", execute_all(KIND_INDEXES)),
+    Migration(4, "counting edits of indexed texts", execute_all(TEXT_EDITS)),
+    Migration(5, "what is new, in the order of commits", execute_all(NEWS)),
+    Migration(6, "where words stand and which texts were edited", execute_all(WORD_PLACES)),
+    Migration(7, "uses of skills, and what news are about", execute_all(SKILL_USES)),
+    Migration(8, "skills made from sessions", execute_all(SKILL_LIBRARY)),
+    Migration(9, "what the observer noticed and concluded", execute_all(OBSERVER)),
+    Migration(10, "text indexes filled by the writer of a memory", execute_all(INDEXED_BY_WRITER)),
+    Migration(11, "which memories were changed last", execute_all(CHANGED_ROWS)),
+    Migration(12, "what was injected, and tokens of sessions", execute_all(INJECTIONS)),
     Migration(13, "a checksum for each record", add_checksums),
-    Migration(14, "counts by facet, scores of lines given, undo", _execute(REPORTS)),
-    Migration(15, "what a team shares", _execute(SHARED_RECORDS)),
+    Migration(14, "counts by facet, scores of lines given, undo", execute_all(REPORTS)),
+    Migration(15, "what a team shares", execute_all(SHARED_RECORDS)),
 )
 
 
@@ -130,6 +132,6 @@ def _copy_before(db: Connection, path: Path, version: int) -> None:
     target = path.with_name(f"{path.name}.before-v{version + 1}")
     if target.exists():
         return
-    from wellkept.store.sqlite.maintenance.backup import copy_database
+    from wellkept.store.sqlite.restore import copy_database
 
     copy_database(db, target)

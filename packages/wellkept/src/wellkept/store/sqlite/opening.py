@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from wellkept.core.clock import Clock
 from wellkept.core.errors import (
@@ -22,11 +22,7 @@ from wellkept.core.errors import (
 )
 from wellkept.core.query import Finding
 from wellkept.core.types import Severity
-from wellkept.store.sqlite.connection.database import (
-    Connection,
-    Database,
-    require_sqlite,
-)
+from wellkept.store.sqlite.database import Connection, Database, require_sqlite
 
 if TYPE_CHECKING:
     from wellkept.store.sqlite.migrations import Migration
@@ -49,7 +45,7 @@ def open_file(
 ) -> Database:
     """Open a file; create or migrate it as needed. Without `steps` it is a store."""
     require_sqlite(sqlite3.sqlite_version_info)
-    if read_only or not _may_write(path):
+    if read_only or (path.exists() and not os.access(path, os.W_OK)):
         return _open_for_reading(path, busy_timeout_ms, steps, application_id)
     _make_folder(path)
     database = Database(path, busy_timeout_ms=busy_timeout_ms)
@@ -124,10 +120,6 @@ def _finding(path: Path, message: str) -> Finding:
     return Finding(path.name, message, Severity.WARNING, repairable=False)
 
 
-def _may_write(path: Path) -> bool:
-    return not path.exists() or os.access(path, os.W_OK)
-
-
 def _make_folder(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -170,3 +162,37 @@ def _open_for_reading(
         )
     assert refused is not None
     raise refused
+
+
+class DerivedFile:
+    """A file of its own for what can be built again, with a schema and a mark of its own.
+
+    Apart from the memories, so that a long build never keeps a memory waiting and a backup does not
+    carry it.
+    """
+
+    steps: ClassVar[Sequence[Migration]]
+    application_id: ClassVar[int]
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(
+        cls, path: Path, *, busy_timeout_ms: int, clock: Clock, read_only: bool = False
+    ) -> Self:
+        """Open the file, making or migrating it as needed; one that cannot be written is read."""
+        return cls(
+            open_file(
+                path,
+                busy_timeout_ms=busy_timeout_ms,
+                clock=clock,
+                read_only=read_only,
+                steps=cls.steps,
+                application_id=cls.application_id,
+            )
+        )
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._database.close()

@@ -7,22 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wellkept.core.clock import Clock
-from wellkept.store.sqlite.connection.database import Component, Database
+from wellkept.store.queries import AccessBuffer
+from wellkept.store.sqlite.database import Component, Database
 from wellkept.store.sqlite.opening import open_file
 from wellkept.store.sqlite.search.fulltext import SqliteSearch
 from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.search.vectors import VectorSearch
 from wellkept.store.sqlite.tables.key_values import SqliteKeyValues
-from wellkept.store.sqlite.tables.memories import (
-    AccessBuffer,
-    SqliteMemories,
-    SqliteProjects,
-    SqliteVectors,
-)
+from wellkept.store.sqlite.tables.memories import SqliteMemories, SqliteProjects, SqliteVectors
 from wellkept.store.sqlite.tables.reports import FacetCounts, KeptCounts, SqliteReports
 
 LATER: Final = {
-    "maintenance.maintenance:SqliteMaintenance": (
+    "maintenance:SqliteMaintenance": (
         "check repair continue_upgrade backup compact_storage size_bytes describe"
     ),
     "tables.activity:SqliteActivityLog": "activity activity_range",
@@ -52,7 +48,7 @@ LATER: Final = {
 """Parts that a question does not need, with their methods; imported at the first call of one."""
 
 if TYPE_CHECKING:
-    from wellkept.store.sqlite.maintenance.maintenance import SqliteMaintenance
+    from wellkept.store.sqlite.maintenance import SqliteMaintenance
     from wellkept.store.sqlite.tables.activity import SqliteActivityLog
     from wellkept.store.sqlite.tables.injections import SqliteInjections
     from wellkept.store.sqlite.tables.scratchpads import SqliteScratchpads

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from wellkept.store.sqlite.connection.database import Connection
+from wellkept.store.sqlite.database import Connection
 
 Rows: TypeAlias = NDArray[np.int32]
 Counts: TypeAlias = NDArray[np.uint8 | np.int32]

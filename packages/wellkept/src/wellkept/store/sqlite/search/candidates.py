@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
 from wellkept.store.memory_rows import SELECTED_CANDIDATE, to_candidate
-from wellkept.store.sqlite.connection.database import Connection
+from wellkept.store.queries import merged_spans
+from wellkept.store.sqlite.database import Connection
 from wellkept.store.sqlite.tables.filters import condition
 
 if TYPE_CHECKING:
     from wellkept.core.query import Filter
-    from wellkept.store.sqlite.connection.database import Connection
+    from wellkept.store.sqlite.database import Connection
 
 
 class RowState(NamedTuple):
@@ -85,11 +86,6 @@ def few_rows(db: Connection, where: Filter) -> list[int] | None:
 
 Scored: TypeAlias = Sequence[tuple[int, float]]
 """Row numbers with their scores, best first."""
-_Span: TypeAlias = tuple[str, int, int]
-"""A session with the first and last position in it."""
-
-# Range of an SQLite integer.
-_LEAST_SEQ, _LARGEST_SEQ = -(2**63), 2**63 - 1
 
 
 def first_passing(db: Connection, best: Scored, where: Filter, *, limit: int) -> list[RetrieverHit]:
@@ -133,14 +129,3 @@ def session_neighbours(
         (json.dumps(spans), *filter_sql.params),
     ).fetchall()
     return list(map(to_candidate, found))
-
-
-def merged_spans(places: Sequence[SessionPosition], span: int) -> list[_Span]:
-    """Position ranges by session, merged so that none overlap."""
-    spans: list[_Span] = []
-    for session, seq in sorted(set(places)):
-        first, last = max(seq - span, _LEAST_SEQ), min(seq + span, _LARGEST_SEQ)
-        if spans and spans[-1][0] == session and spans[-1][2] >= first:
-            first = spans.pop()[1]
-        spans.append((session, first, last))
-    return spans

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wellkept.core.query import Filter
-    from wellkept.store.sqlite.connection.database import Connection
+    from wellkept.store.sqlite.database import Connection
     from wellkept.store.sqlite.search.vector_index import Mask
 
 _Name = TypeVar("_Name")

@@ -11,7 +11,7 @@ name has a meaning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from wellkept.core.errors import UsageError
@@ -19,14 +19,8 @@ from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
 from wellkept.core.records import record
 from wellkept.core.text import clean
 from wellkept.store.memory_rows import SELECTED_CANDIDATE, to_candidate
-from wellkept.store.sqlite.connection.database import (
-    Component,
-    Connection,
-    SqlValue,
-    bindable,
-    readable_index,
-    require_limit,
-)
+from wellkept.store.queries import DEFAULT_EFFORT, SearchEffort, require_limit, split_terms
+from wellkept.store.sqlite.database import Component, Connection, SqlValue, bindable, readable_index
 from wellkept.store.sqlite.search import candidates
 from wellkept.store.sqlite.search.candidates import Scored, few_rows, first_passing, passing
 from wellkept.store.sqlite.tables.filters import Condition, condition
@@ -38,24 +32,6 @@ if TYPE_CHECKING:
     from wellkept.store.sqlite.search.vectors import VectorSearch
 
 _Name = TypeVar("_Name")
-
-
-@record
-class SearchEffort:
-    """Limits on the work of one search.
-
-    A project of at most `small_project_rows` rows, and less than half of the store, is searched by
-    itself. Otherwise the best `first_pass` matches are filtered before all are. At most about
-    `scored_rows` are scored. Terms in `ubiquitous_rows` or more are ignored if there are others.
-    """
-
-    small_project_rows: int = 20_000
-    first_pass: int = 400
-    scored_rows: int = 6_000
-    ubiquitous_rows: int = 50_000
-
-
-DEFAULT_EFFORT = SearchEffort()
 
 
 class FtsQuery(NamedTuple):
@@ -168,22 +144,6 @@ def _cheap_query(
     if not common:
         return FtsQuery(_any_of(rare))
     return FtsQuery(f"({_any_of(rare)}) AND ({_any_of([*rare, *common, *common])})", copies=2)
-
-
-def split_terms(
-    rows: Mapping[_Name, int], *, least: int, effort: SearchEffort
-) -> tuple[list[_Name], list[_Name]]:
-    """The terms whose rows are scored, and those that only add to scores."""
-    rare: list[_Name] = []
-    common: list[_Name] = []
-    total = 0
-    for term in sorted(rows, key=lambda term: rows[term]):
-        if total < least or total + rows[term] <= effort.scored_rows:
-            rare.append(term)
-            total += rows[term]
-        elif rows[term] < effort.ubiquitous_rows:
-            common.append(term)
-    return rare, common
 
 
 def _rows_holding(db: Connection, term: str, *, most: int) -> int:

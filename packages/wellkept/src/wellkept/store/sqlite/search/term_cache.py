@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from wellkept.store.sqlite.connection.database import Connection
+from wellkept.store.sqlite.database import Connection
 from wellkept.store.sqlite.search.candidates import history_id
 
 if TYPE_CHECKING:

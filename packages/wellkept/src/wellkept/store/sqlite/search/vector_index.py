@@ -24,7 +24,7 @@ from wellkept.store.sqlite.tables.filters import Condition, condition
 
 if TYPE_CHECKING:
     from wellkept.core.query import Filter
-    from wellkept.store.sqlite.connection.database import Connection
+    from wellkept.store.sqlite.database import Connection
 
 EXACT_BELOW = 10_000
 # With 60,000 sentence embeddings, 0.993 of the ten nearest are among the 2,000 closest by sign.

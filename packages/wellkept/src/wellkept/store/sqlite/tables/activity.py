@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeAlias
 
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import ACTIVITY
-from wellkept.store.sqlite.connection.database import Component, require_limit
+from wellkept.store.sqlite.database import Component
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wellkept.core.changes import Change, PutInjection, PutSession, PutVerdicts
     from wellkept.core.session.activity import Activity, ActivityKind, ActivityRange
-    from wellkept.store.sqlite.connection.database import Connection
+    from wellkept.store.sqlite.database import Connection
 
     ActivityEntry: TypeAlias = tuple[ActivityKind, str, bool, str | None, str | None, str | None]
     """Kind, project, visible from every project, memory id, session id, subject."""

@@ -41,19 +41,20 @@ from wellkept.core.errors import ConflictError, NotFoundError, StoreError, Usage
 from wellkept.core.memory import Memory
 from wellkept.core.text import comparison_key
 from wellkept.core.types import Scope
+from wellkept.store import quantization
 from wellkept.store.memory_rows import COLUMNS, summed_row
+from wellkept.store.queries import AccessCount
 from wellkept.store.rows import mark_column, require_unit
 from wellkept.store.sqlite.checksums import vector_checksum
-from wellkept.store.sqlite.connection.database import Connection, SqlValue
+from wellkept.store.sqlite.database import Connection, SqlValue
 from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
-from wellkept.store.sqlite.search import vectors as quantization
 from wellkept.store.sqlite.tables.activity import (
     activity_entries,
     memory_entries,
     write_activity,
 )
 from wellkept.store.sqlite.tables.injections import put_injection_change
-from wellkept.store.sqlite.tables.memories import AccessCount, write_accesses
+from wellkept.store.sqlite.tables.memories import write_accesses
 from wellkept.store.sqlite.tables.scratchpads import put_learning_change
 from wellkept.store.sqlite.tables.sessions import drop_sessions, put_read_position, put_session
 

@@ -5,27 +5,21 @@ Invariant: values are always bound as parameters. Knows nothing of selection or 
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from types import MappingProxyType
-from typing import Literal, NamedTuple, cast
 
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import UsageError
 from wellkept.core.query import RAW_TYPES, Filter, Order, Validity
 from wellkept.core.records import field, record
 from wellkept.core.types import Source
-from wellkept.store.memory_rows import COLUMNS, SELECTED
+from wellkept.store.memory_rows import SELECTED
+from wellkept.store.queries import MAX_TAGS, LabelKind, PagePosition, sorting_of
 from wellkept.store.rows import Row
-from wellkept.store.sqlite.connection.database import Connection, SqlValue, bindable, placeholders
+from wellkept.store.sqlite.database import Connection, SqlValue, bindable, placeholders
 
-LabelKind = Literal["tag", "file", "module"]
 # Each tag is a separate condition, and SQLite limits their number.
-MAX_TAGS = 100
 BAND = "min(5, CAST(m.confidence * 5 AS INTEGER) + 1)"
 """The dots of confidence, as `core.query.confidence_band` counts them."""
 METHODOLOGY = "CASE WHEN json_valid(m.work_unit) THEN json_extract(m.work_unit, '$[0]') END"
@@ -149,33 +143,6 @@ def _add_bound(clauses: _Clauses, comparison: str, moment: datetime | None) -> N
         clauses.add(f"m.valid_from_ms {comparison} ?", to_ms(moment))
 
 
-class PagePosition(NamedTuple):
-    """Sort value and id of a row."""
-
-    value: float
-    id: str
-
-
-class Sorting(NamedTuple):
-    """Column and direction of an order."""
-
-    column: str
-    descending: bool = True
-
-
-_SORTINGS: Mapping[Order, Sorting] = MappingProxyType(
-    {
-        Order.NEWEST: Sorting("created_ms"),
-        Order.OLDEST: Sorting("created_ms", descending=False),
-        Order.UPDATED: Sorting("updated_ms"),
-        Order.IMPORTANCE: Sorting("importance"),
-        Order.ACCESSED: Sorting("accessed_ms"),
-        Order.EVENT: Sorting("valid_from_ms", descending=False),
-        Order.EVENT_LATEST: Sorting("valid_from_ms"),
-    }
-)
-
-
 def fetch(
     db: Connection, filter_sql: Condition, *, order: Order, after: PagePosition | None, limit: int
 ) -> list[Row]:
@@ -191,38 +158,3 @@ def fetch(
         f" {ordered}",
         (*filter_sql.params, *(after or ()), limit),
     ).fetchall()
-
-
-def sorting_of(order: Order) -> Sorting:
-    """How an order sorts."""
-    return _SORTINGS[order]
-
-
-def position_of(row: Row, *, order: Order) -> PagePosition:
-    """Sort position of a row."""
-    return PagePosition(row[COLUMNS.index(_SORTINGS[order].column)], row[0])
-
-
-def encode(row: Row, *, order: Order) -> str:
-    """The cursor that continues after a row."""
-    position = position_of(row, order=order)
-    text = json.dumps([order.value, position.value, position.id], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def decode(cursor: str, *, order: Order) -> PagePosition:
-    """The position of a cursor; UsageError when it is damaged or from another order."""
-    bad = UsageError(
-        f"The cursor {cursor!r} does not belong to a listing in the order {order.value}.",
-        hint="Start again without a cursor.",
-    )
-    try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        parts = cast("object", json.loads(base64.b64decode(padded, altchars=b"-_", validate=True)))
-    except (ValueError, binascii.Error, RecursionError):
-        raise bad from None
-    match parts:
-        case [str(name), int() | float() as value, str(id)] if name == order.value:
-            return PagePosition(value, id)
-        case _:
-            raise bad

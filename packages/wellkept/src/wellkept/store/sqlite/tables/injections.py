@@ -9,16 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from wellkept.core.clock import from_ms, to_ms
-from wellkept.store.rows import (
-    INJECTIONS,
-    KIND_USES,
-    LINE_USES,
-    LINES,
-    OUTCOME_NAMES,
-    OUTCOME_RANK,
-    parse_cursor,
-)
-from wellkept.store.sqlite.connection.database import Component, placeholders, require_limit
+from wellkept.store.queries import parse_cursor, require_limit
+from wellkept.store.rows import INJECTIONS, KIND_USES, LINE_USES, LINES, OUTCOME_NAMES, OUTCOME_RANK
+from wellkept.store.sqlite.database import Component, placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +28,7 @@ if TYPE_CHECKING:
         SilentLine,
     )
     from wellkept.core.query import Page
-    from wellkept.store.sqlite.connection.database import Connection, SqlValue
+    from wellkept.store.sqlite.database import Connection, SqlValue
 
 _JOINED: Final = "injections i JOIN injected_lines l ON l.injection = i.id"
 # One row for each session and line, with its strongest outcome.

@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
 from wellkept.core.query import FileLink
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import dump, link_row, loaded
 from wellkept.store.sqlite.checksums import checksum
-from wellkept.store.sqlite.connection.database import (
-    Component,
-    Connection,
-    bindable,
-    placeholders,
-    require_limit,
-)
+from wellkept.store.sqlite.database import Component, Connection, bindable, placeholders
 
 if TYPE_CHECKING:
     from wellkept.core.codec import Json

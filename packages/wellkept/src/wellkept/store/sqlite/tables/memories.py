@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import (
@@ -19,59 +18,19 @@ from wellkept.core.errors import (
 from wellkept.core.ids import is_full_id, normalise_short
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order, Page, Stats, VectorModelCount
+from wellkept.store import quantization
+from wellkept.store import queries as paging
 from wellkept.store.memory_rows import BY_IDS, SELECTED, as_list, to_memory
+from wellkept.store.queries import AccessBuffer, AccessCount, require_limit
 from wellkept.store.rows import DAMAGE, damaged
-from wellkept.store.sqlite.connection.database import (
-    Component,
-    Connection,
-    SqlValue,
-    placeholders,
-    require_limit,
-)
-from wellkept.store.sqlite.search import vectors as quantization
+from wellkept.store.sqlite.database import Component, Connection, SqlValue, placeholders
 from wellkept.store.sqlite.search.vectors import find_model
-from wellkept.store.sqlite.tables import filters as paging
-from wellkept.store.sqlite.tables.filters import condition
+from wellkept.store.sqlite.tables.filters import condition, fetch
 
 if TYPE_CHECKING:
     from wellkept.core.changes import Change, IndexEntry
     from wellkept.core.memory import Memory
     from wellkept.core.ports.models import Vector
-
-_MAX_IDS = 10_000
-
-
-class AccessCount(NamedTuple):
-    """How often a memory was read since the last flush, and when last."""
-
-    times: int
-    at_ms: int
-
-
-class AccessBuffer:
-    """Counts accesses by id until they are written."""
-
-    def __init__(self, *, max_ids: int = _MAX_IDS) -> None:
-        self._max_ids = max_ids
-        self._pending: dict[str, AccessCount] = {}
-        self._lock = threading.Lock()
-
-    def add(self, accesses: Iterable[tuple[str, AccessCount]]) -> None:
-        """Add accesses; the later time wins."""
-        with self._lock:
-            for full_id, access in accesses:
-                before = self._pending.pop(full_id, AccessCount(0, access.at_ms))
-                self._pending[full_id] = AccessCount(
-                    before.times + access.times, max(before.at_ms, access.at_ms)
-                )
-            while len(self._pending) > self._max_ids:
-                del self._pending[next(iter(self._pending))]
-
-    def take_all(self) -> dict[str, AccessCount]:
-        """Remove and return all buffered accesses."""
-        with self._lock:
-            buffered, self._pending = self._pending, {}
-            return buffered
 
 
 def write_accesses(db: Connection, accesses: dict[str, AccessCount]) -> None:
@@ -166,7 +125,7 @@ class SqliteMemories(Component):
             (total,) = db.execute(
                 f"SELECT count(*) FROM memories m WHERE {filter_sql.sql}", filter_sql.params
             ).fetchone()
-            rows = paging.fetch(db, filter_sql, order=order, after=position, limit=limit + 1)
+            rows = fetch(db, filter_sql, order=order, after=position, limit=limit + 1)
         items = tuple(map(to_memory, rows[:limit]))
         more = len(rows) > limit
         return Page(items, total, paging.encode(rows[limit - 1], order=order) if more else None)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from wellkept.core.clock import to_ms
 from wellkept.core.records import replace
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import MEMORY_GROUPS, Row
-from wellkept.store.sqlite.connection.database import Component, require_limit
+from wellkept.store.sqlite.database import Component
 from wellkept.store.sqlite.search.candidates import newest_state
 from wellkept.store.sqlite.tables.filters import BAND, METHODOLOGY, Condition, condition
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
         MemoryGroup,
     )
     from wellkept.core.query import Filter
-    from wellkept.store.sqlite.connection.database import Connection, SqlValue
+    from wellkept.store.sqlite.database import Connection, SqlValue
     from wellkept.store.sqlite.search.candidates import RowState
     from wellkept.store.sqlite.search.facet_rows import FacetRows
 from wellkept.store.memory_rows import SELECTED, to_memory

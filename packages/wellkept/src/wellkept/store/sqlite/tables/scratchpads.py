@@ -13,15 +13,10 @@ from typing import TYPE_CHECKING
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import replace
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import EXPLANATIONS, SCRATCHPADS, SIGNALS, belongs, dump, pad_changed
 from wellkept.store.sqlite.checksums import checksum
-from wellkept.store.sqlite.connection.database import (
-    Component,
-    Connection,
-    SqlValue,
-    placeholders,
-    require_limit,
-)
+from wellkept.store.sqlite.database import Component, Connection, SqlValue, placeholders
 
 if TYPE_CHECKING:
     from datetime import datetime

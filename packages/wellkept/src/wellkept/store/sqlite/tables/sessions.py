@@ -14,16 +14,11 @@ from typing import TYPE_CHECKING
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.records import replace
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import SESSIONS, session_changed
 from wellkept.store.sqlite import checksums
 from wellkept.store.sqlite.checksums import Covered
-from wellkept.store.sqlite.connection.database import (
-    Component,
-    Connection,
-    SqlValue,
-    placeholders,
-    require_limit,
-)
+from wellkept.store.sqlite.database import Component, Connection, SqlValue, placeholders
 
 if TYPE_CHECKING:
     from wellkept.core.session.sessions import ReadPosition, SessionRecord

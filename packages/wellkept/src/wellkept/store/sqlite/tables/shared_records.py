@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from wellkept.core.records import replace
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import SHARED_RECORDS, new_statements, require_seen, require_unsaid
-from wellkept.store.sqlite.connection.database import (
-    Component,
-    bindable,
-    placeholders,
-    require_limit,
-)
+from wellkept.store.sqlite.database import Component, bindable, placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

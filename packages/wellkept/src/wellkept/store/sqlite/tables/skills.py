@@ -10,7 +10,7 @@ from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.records import replace
 from wellkept.store.rows import SKILL_RUNS, SKILL_VERSIONS, SKILLS
 from wellkept.store.sqlite.checksums import checksum
-from wellkept.store.sqlite.connection.database import Component
+from wellkept.store.sqlite.database import Component
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
     from wellkept.core.ports.skills import SkillUse
-    from wellkept.store.sqlite.connection.database import Connection
+    from wellkept.store.sqlite.database import Connection
 
 
 class SqliteGeneratedSkills(Component):
@@ -71,7 +71,8 @@ class SqliteGeneratedSkills(Component):
         if not (run.session_id and run.used_by):
             raise UsageError("A skill run needs a session and who used it.")
         with self._database.writing() as db:
-            if not _known(db, run.skill_id):
+            known = db.execute("SELECT 1 FROM skill_library WHERE id = ?", (run.skill_id,))
+            if known.fetchone() is None:
                 raise NotFoundError(f"There is no generated skill with the id {run.skill_id}.")
             db.execute(
                 "INSERT INTO skill_runs VALUES (?, ?, ?, ?, ?) ON CONFLICT (skill, session_id)"
@@ -143,8 +144,3 @@ def move_skill_uses(db: Connection, alias: str, target: str) -> None:
         (target, alias),
     )
     db.execute("DELETE FROM skill_uses WHERE project = ?", (alias,))
-
-
-def _known(db: Connection, skill_id: str) -> bool:
-    found = db.execute("SELECT 1 FROM skill_library WHERE id = ?", (skill_id,)).fetchone()
-    return found is not None

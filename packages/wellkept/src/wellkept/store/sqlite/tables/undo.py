@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, NotFoundError
 from wellkept.store.memory_rows import COLUMNS, SELECTED, to_memory
+from wellkept.store.queries import require_limit
 from wellkept.store.rows import UNDO_STEPS, archived_subject, restored_subject, unknown_step
 from wellkept.store.sqlite.checksums import checksum, vector_checksum
-from wellkept.store.sqlite.connection.database import Component, require_limit
+from wellkept.store.sqlite.database import Component
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from wellkept.core.ports.undo import UndoStep
-    from wellkept.store.sqlite.connection.database import Connection
+    from wellkept.store.sqlite.database import Connection
     from wellkept.store.sqlite.tables.activity import ActivityEntry
 
 _ALL: Final = (*COLUMNS, "checksum", "extra")

@@ -59,7 +59,9 @@ def translate(error: sqlite3.Error, path: Path) -> StoreError | UsageError:
             f"The database {path} cannot be written.",
             hint="Check the permissions of the file and of its folder.",
         )
-    if code == sqlite3.SQLITE_FULL or _hit_a_size_limit(error) or _is_full(code, path):
+    # A file-size limit shows as a failed write, not as a full disk.
+    cut_off = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_WRITE
+    if code == sqlite3.SQLITE_FULL or cut_off or _is_full(code, path):
         return StoreFullError(
             f"No disk space left to write {path}; nothing of this change was stored.",
             hint="Free some disk space and try again.",
@@ -85,11 +87,6 @@ def _less_common(error: sqlite3.Error, code: int, path: Path) -> StoreError | Us
     return StoreError(
         f"The database {path} reported an error: {error}.", hint="Run `wellkept doctor`."
     )
-
-
-def _hit_a_size_limit(error: sqlite3.Error) -> bool:
-    """A file-size limit shows as a failed write, not as a full disk."""
-    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_WRITE
 
 
 def _is_full(code: int, path: Path) -> bool:
@@ -155,7 +152,6 @@ _MAX_LOG_BYTES = 64 * 1024 * 1024
 _CHECKPOINT_WAIT_MS = 100
 _CHECKPOINT_EVERY_S = 1.0
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.001, 0.02
-_MAX_LIMIT = 2**62
 
 
 def require_sqlite(version: tuple[int, int, int]) -> None:
@@ -394,14 +390,6 @@ class Component:
     def __init__(self, database: Database, *, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-
-
-def require_limit(limit: int, *, least: int = 0) -> None:
-    """UsageError for a limit that is too small, or too large for SQLite."""
-    if limit < least:
-        raise UsageError(f"limit must be at least {least}, not {limit}.")
-    if limit > _MAX_LIMIT:
-        raise UsageError(f"A limit of {limit} is out of range.", hint="Use a smaller one.")
 
 
 def install_functions(connection: Connection) -> None:

@@ -22,9 +22,9 @@ from wellkept.core.ports.code_search import (
     TextHit,
     VectorKind,
 )
-from wellkept.store.sqlite.connection.database import Connection
-from wellkept.store.sqlite.graph.derived_file import DerivedFile
-from wellkept.store.sqlite.migrations import Migration
+from wellkept.store.sqlite.database import Connection
+from wellkept.store.sqlite.migrations import Migration, execute_all
+from wellkept.store.sqlite.opening import DerivedFile
 from wellkept.store.sqlite.search.fulltext import quote
 
 # "WlWd": tells a file of code words from a file of memories.
@@ -100,23 +100,15 @@ _TOGETHER = """
     FROM commit_files t JOIN commit_files o ON o.entry = t.entry AND o.path <> t.path
     WHERE t.tree = :tree AND t.path = :path
     GROUP BY o.path ORDER BY share DESC, o.path LIMIT :limit"""
-
-
-def _make(db: Connection) -> None:
-    for statement in _SCHEMA:
-        db.execute(statement)
-
-
-def _add_vectors(db: Connection) -> None:
-    """Words are folded in another way from here on, so everything is read again."""
-    for table in ("text_words", "texts", "commit_words", "commit_files", "commits"):
-        db.execute(f"DELETE FROM {table}")
-    db.execute(_VECTORS)
-
-
+_EVERYTHING = ("text_words", "texts", "commit_words", "commit_files", "commits")
 STEPS = (
-    Migration(1, "words of files and of commits", _make),
-    Migration(2, "vectors of files", _add_vectors),
+    Migration(1, "words of files and of commits", execute_all(_SCHEMA)),
+    # Words are folded in another way from here on, so everything is read again.
+    Migration(
+        2,
+        "vectors of files",
+        execute_all([*(f"DELETE FROM {table}" for table in _EVERYTHING), _VECTORS]),
+    ),
 )
 
 
@@ -303,16 +295,14 @@ def _text_scores(db: Connection, tree: int, words: Sequence[str]) -> dict[int, l
         if not rows or (in_tree > _SMALL_TREE and len(rows) > in_tree / 2):
             continue
         known = db.execute("SELECT doc FROM text_vocabulary WHERE term = ?", (word,)).fetchone()
-        put_right = _rarity(in_tree, len(rows)) / _fts5_rarity(in_file, known[0] if known else 1)
+        put_right = log(1 + (in_tree - len(rows) + 0.5) / (len(rows) + 0.5)) / _fts5_rarity(
+            in_file, known[0] if known else 1
+        )
         for row, *parts in rows:
             sums = scores.setdefault(row, [0.0, 0.0, 0.0, 0.0])
             for i, score in enumerate(parts):
                 sums[i] += score * put_right
     return scores
-
-
-def _rarity(rows: int, holding: int) -> float:
-    return log(1 + (rows - holding + 0.5) / (holding + 0.5))
 
 
 def _fts5_rarity(rows: int, holding: int) -> float:

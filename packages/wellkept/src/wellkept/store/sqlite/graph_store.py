@@ -14,19 +14,19 @@ from datetime import datetime
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.graph import Edge, FileState, GraphStatus, Node, SourceFile
 from wellkept.core.ports.graph import KIND_ORDER, AnalyzedFile, EdgeTable, FileEdges, NodeTable
-from wellkept.store.sqlite.connection.database import Connection
-from wellkept.store.sqlite.graph import writes
-from wellkept.store.sqlite.graph.derived_file import DerivedFile
-from wellkept.store.sqlite.graph.rows import (
-    FILE_COLUMNS,
+from wellkept.store.rows import FILES
+from wellkept.store.sqlite import graph_tables as writes
+from wellkept.store.sqlite.database import Connection
+from wellkept.store.sqlite.graph_tables import (
+    APPLICATION_ID,
     NODE_COLUMNS,
     NODES,
+    STEPS,
+    chunks,
     to_edge,
-    to_file,
     to_node,
 )
-from wellkept.store.sqlite.graph.schema import APPLICATION_ID, STEPS
-from wellkept.store.sqlite.graph.writes import chunks
+from wellkept.store.sqlite.opening import DerivedFile
 
 _READ_EDGES = """
     SELECT s.id, t.id, e.kind, max(e.confidence), min(e.line), 0
@@ -55,18 +55,18 @@ class SqliteGraph(DerivedFile):
     def files(self, tree: str) -> list[SourceFile]:
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {FILE_COLUMNS} FROM files WHERE tree = ? ORDER BY path",
+                f"SELECT {FILES.listed()} FROM files WHERE tree = ? ORDER BY path",
                 (_number(db, tree),),
             ).fetchall()
-        return list(map(to_file, rows))
+        return list(map(FILES.read, rows))
 
     def file(self, tree: str, path: str) -> SourceFile | None:
         with self._database.reading() as db:
             row = db.execute(
-                f"SELECT {FILE_COLUMNS} FROM files WHERE tree = ? AND path = ?",
+                f"SELECT {FILES.listed()} FROM files WHERE tree = ? AND path = ?",
                 (_number(db, tree), path),
             ).fetchone()
-        return None if row is None else to_file(row)
+        return None if row is None else FILES.read(row)
 
     def put_files(self, tree: str, files: Sequence[AnalyzedFile]) -> None:
         with self._writing(tree) as (db, number):

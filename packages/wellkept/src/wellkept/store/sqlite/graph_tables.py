@@ -1,26 +1,189 @@
-"""The writes of the code graph, each on a connection inside a transaction."""
+"""The tables of the code graph, its records as rows, and its writes, each inside a transaction.
+
+Canonical: what somebody noted (`noted_edges`, and nodes without a file that are no container).
+Everything else is derived from source and can be built again. Edges carry the file that gave
+rise to them, and are removed with it; they have no foreign keys, because checking two for each
+of millions of rows costs more than the explicit deletes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 
-from wellkept.core.graph import NOTED_KINDS, Edge, Node, NodeKind, SourceFile
-from wellkept.core.ports.graph import AnalyzedFile, FileEdges
-from wellkept.store.sqlite.connection.database import Connection, placeholders
-from wellkept.store.sqlite.graph.rows import (
-    FILE_COLUMNS,
-    KIND_NUMBERS,
-    file_node,
-    file_values,
-    ms_of,
-    node_values,
+from wellkept.core.clock import from_ms, to_ms
+from wellkept.core.graph import NOTED_KINDS, Edge, EdgeKind, Node, NodeKind, SourceFile
+from wellkept.core.ports.graph import KIND_ORDER, AnalyzedFile, FileEdges
+from wellkept.store.rows import FILES, Row, SqlValue
+from wellkept.store.sqlite.database import Connection, placeholders
+from wellkept.store.sqlite.migrations import Migration, execute_all
+
+# "WlGr": tells a graph file from a file of memories.
+APPLICATION_ID = 0x576C4772
+
+_FIRST = (
+    """CREATE TABLE trees (
+        tree INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        version INTEGER NOT NULL,
+        built_ms INTEGER
+    ) STRICT""",
+    """CREATE TABLE files (
+        file INTEGER PRIMARY KEY,
+        tree INTEGER NOT NULL REFERENCES trees (tree),
+        path TEXT NOT NULL,
+        language TEXT NOT NULL,
+        content_hash TEXT NOT NULL,
+        size_bytes INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        line_count INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        module TEXT NOT NULL,
+        is_test INTEGER NOT NULL,
+        stale_ms INTEGER,
+        analysed_ms INTEGER,
+        is_open INTEGER NOT NULL,
+        UNIQUE (tree, path)
+    ) STRICT""",
+    "CREATE INDEX files_open ON files (tree) WHERE is_open = 1",
+    # Apart from `files`, so that listing the files of a tree does not read past their facts.
+    """CREATE TABLE facts (
+        file INTEGER PRIMARY KEY REFERENCES files (file) ON DELETE CASCADE,
+        facts BLOB NOT NULL,
+        names BLOB NOT NULL
+    ) STRICT""",
+    """CREATE TABLE nodes (
+        node INTEGER PRIMARY KEY,
+        tree INTEGER NOT NULL REFERENCES trees (tree),
+        id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        file INTEGER REFERENCES files (file) ON DELETE CASCADE,
+        qualname TEXT NOT NULL,
+        line INTEGER NOT NULL,
+        end_line INTEGER NOT NULL,
+        detail TEXT NOT NULL,
+        signature TEXT NOT NULL,
+        is_exported INTEGER NOT NULL,
+        is_test INTEGER NOT NULL,
+        language TEXT NOT NULL,
+        UNIQUE (tree, id)
+    ) STRICT""",
+    "CREATE INDEX nodes_name ON nodes (tree, name)",
+    "CREATE INDEX nodes_file ON nodes (file)",
+    """CREATE TABLE edges (
+        source INTEGER NOT NULL,
+        target INTEGER NOT NULL,
+        kind INTEGER NOT NULL,
+        file INTEGER NOT NULL,
+        confidence REAL NOT NULL,
+        line INTEGER NOT NULL,
+        PRIMARY KEY (source, target, kind, file)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX edges_target ON edges (target)",
+    "CREATE INDEX edges_file ON edges (file)",
+    """CREATE TABLE lookups (
+        lookup INTEGER NOT NULL,
+        file INTEGER NOT NULL,
+        PRIMARY KEY (lookup, file)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX lookups_file ON lookups (file)",
+    """CREATE TABLE noted_edges (
+        tree INTEGER NOT NULL REFERENCES trees (tree),
+        source TEXT NOT NULL,
+        target TEXT NOT NULL,
+        kind INTEGER NOT NULL,
+        confidence REAL NOT NULL,
+        PRIMARY KEY (tree, source, target, kind)
+    ) STRICT, WITHOUT ROWID""",
 )
+
+
+STEPS: tuple[Migration, ...] = (Migration(1, "trees, files, nodes, edges", execute_all(_FIRST)),)
+
+
+KIND_NUMBERS: dict[EdgeKind, int] = {kind: place for place, kind in enumerate(KIND_ORDER)}
+
+NODE_COLUMNS = (
+    "n.id, n.kind, n.name, f.path, n.qualname, n.line, n.end_line, n.language, n.detail,"
+    " n.signature, f.module, n.is_exported, n.is_test, f.stale_ms, f.analysed_ms"
+)
+NODES = "nodes n LEFT JOIN files f ON f.file = n.file"
+_KINDS = {kind.value: kind for kind in NodeKind}
+
+
+def node_values(tree: int, node: Node, file: int | None) -> tuple[SqlValue, ...]:
+    """The values of a row of `nodes` after its number."""
+    return (
+        tree, node.id, node.kind.value, node.name, file, node.qualname, node.line, node.end_line,
+        node.detail, node.signature, int(node.is_exported), int(node.is_test), node.language,
+    )  # fmt: skip
+
+
+def file_node(file: SourceFile) -> Node:
+    """The node that stands for a file."""
+    return Node(
+        id=file.path,
+        kind=NodeKind.FILE,
+        name=file.path.rpartition("/")[2],
+        path=file.path,
+        line=1,
+        end_line=file.line_count,
+        language=file.language,
+        is_test=file.is_test,
+        is_exported=True,
+    )
+
+
+def to_node(row: Row) -> Node:
+    """The node of a row with `NODE_COLUMNS`."""
+    kind = _KINDS[row[1]]
+    return Node(
+        id=row[0],
+        kind=kind,
+        name=row[2],
+        path=row[0].rstrip("/") if kind is NodeKind.DIRECTORY else row[3],
+        qualname=row[4],
+        line=row[5],
+        end_line=row[6],
+        language=row[7],
+        detail=row[8],
+        signature=row[9],
+        module=row[10] or "",
+        is_exported=bool(row[11]),
+        is_test=bool(row[12]),
+        stale_at=_moment(row[13]),
+        analysed_at=_moment(row[14]),
+    )
+
+
+def to_edge(row: Row) -> Edge:
+    """The edge of a row (source id, target id, kind, confidence, line, said by somebody)."""
+    return Edge(
+        source=row[0],
+        target=row[1],
+        kind=KIND_ORDER[int(row[2])],
+        confidence=row[3],
+        line=row[4],
+        auto=not row[5],
+    )
+
+
+def ms_of(moment: datetime | None) -> int | None:
+    """A moment as it is kept, if there is one."""
+    return None if moment is None else to_ms(moment)
+
+
+def _moment(value: int | None) -> datetime | None:
+    return None if value is None else from_ms(value)
+
 
 _CHUNK = 500
 _PUT_FILE = (
-    f"INSERT INTO files (tree, {FILE_COLUMNS}, is_open) VALUES (?, {', '.join('?' * 12)}, ?)"
-    f" ON CONFLICT (tree, path) DO UPDATE SET ({FILE_COLUMNS}, is_open) ="
-    f" ({', '.join('excluded.' + c.strip() for c in FILE_COLUMNS.split(','))}, excluded.is_open)"
+    f"INSERT INTO files (tree, {FILES.listed()}, is_open) VALUES (?, {', '.join('?' * 12)}, ?)"
+    f" ON CONFLICT (tree, path) DO UPDATE SET ({FILES.listed()}, is_open) ="
+    f" ({FILES.listed('excluded')}, excluded.is_open)"
     " RETURNING file"
 )
 _PUT_NODE = (
@@ -48,22 +211,18 @@ def put_files(db: Connection, tree: int, files: Sequence[AnalyzedFile]) -> None:
     for analysed in files:
         file = analysed.file
         has_facts = bool(analysed.facts)
-        row = db.execute(_PUT_FILE, (tree, *file_values(file), int(has_facts))).fetchone()
+        row = db.execute(_PUT_FILE, (tree, *FILES.values(file), int(has_facts))).fetchone()
         number = int(row[0])
-        _put_nodes(db, tree, number, [file_node(file), *analysed.symbols])
+        nodes = [file_node(file), *analysed.symbols]
+        known = dict(db.execute("SELECT id, node FROM nodes WHERE file = ?", (number,)).fetchall())
+        _drop_nodes(db, [known[one] for one in known.keys() - {node.id for node in nodes}])
+        db.executemany(_PUT_NODE, [node_values(tree, node, number) for node in nodes])
         db.execute(
             "INSERT OR REPLACE INTO facts VALUES (?, ?, ?)",
             (number, analysed.facts, analysed.names),
         )
         if not has_facts:
             _drop_drawings(db, [number])
-
-
-def _put_nodes(db: Connection, tree: int, file: int, nodes: Sequence[Node]) -> None:
-    known = dict(db.execute("SELECT id, node FROM nodes WHERE file = ?", (file,)).fetchall())
-    gone = [known[id_] for id_ in known.keys() - {node.id for node in nodes}]
-    _drop_nodes(db, gone)
-    db.executemany(_PUT_NODE, [node_values(tree, node, file) for node in nodes])
 
 
 def _drop_nodes(db: Connection, numbers: Collection[int]) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
-from wellkept.store.sqlite.connection.database import Component, Connection
-from wellkept.store.sqlite.maintenance.checks import expected_labels
+from wellkept.store.sqlite.checks import expected_labels
+from wellkept.store.sqlite.database import Component, Connection
 from wellkept.store.sqlite.opening import schema_version
 from wellkept.store.sqlite.schema import FRAGMENTS_TABLE, WORDS_TABLE
 
@@ -91,22 +91,22 @@ class SqliteMaintenance(Component):
     _vector_search: VectorSearch
 
     def check(self, *, deep: bool = False) -> list[Finding]:
-        from wellkept.store.sqlite.maintenance import checks
-        from wellkept.store.sqlite.maintenance.backup import unfinished
+        from wellkept.store.sqlite import checks
+        from wellkept.store.sqlite.restore import unfinished
 
         with self._database.reading() as db:
             found = checks.run(db, deep=deep, may_write=not self._database.read_only)
         return [*found, *checks.unfinished_copies(unfinished(self._database.path.parent))]
 
     def repair(self, *, progress: Progress | None = None) -> list[Finding]:
+        from wellkept.store.sqlite import checks
         from wellkept.store.sqlite.checksums import fill_missing
-        from wellkept.store.sqlite.maintenance import damaged_records
-        from wellkept.store.sqlite.maintenance.backup import remove_unfinished
+        from wellkept.store.sqlite.restore import remove_unfinished
 
         before = self.check(deep=True)
         with self._database.writing() as db:
             # First: the indexes are made anew from the texts.
-            damaged_records.mend(db, _copies(self._database.path))
+            checks.mend(db, _copies(self._database.path))
             fill_missing(db)
         for done, run in enumerate(REPAIRS):
             if progress is not None:
@@ -130,17 +130,22 @@ class SqliteMaintenance(Component):
             return backfill(db)
 
     def backup(self, target: Path, *, progress: Progress | None = None) -> None:
-        from wellkept.store.sqlite.maintenance.backup import copy_database
+        from wellkept.store.sqlite.restore import copy_database
 
         if target.exists():
             raise UsageError(
                 f"{target} already exists. A backup never overwrites a file.",
                 hint="Choose another name.",
             )
+
+        def tell(_status: int, remaining: int, total: int) -> None:
+            if progress is not None:
+                progress(total - remaining, total)
+
         with self._database.snapshot() as db:
             # In a snapshot, concurrent writes do not restart the copy.
             db.execute("SELECT 1 FROM memories LIMIT 1")
-            copy_database(db, target, progress=_page_progress(progress))
+            copy_database(db, target, progress=tell)
 
     def compact_storage(self) -> None:
         with self._database.writing() as db:
@@ -174,11 +179,3 @@ def _copies(path: Path) -> list[Path]:
     """Copies that migrations and restores left beside the database, the newest first."""
     found = [copy for copy in path.parent.glob(f"{path.name}.before-*") if copy.is_file()]
     return sorted(found, key=lambda copy: copy.stat().st_mtime, reverse=True)
-
-
-def _page_progress(progress: Progress | None) -> Callable[[int, int, int], None]:
-    def tell(_status: int, remaining: int, total: int) -> None:
-        if progress is not None:
-            progress(total - remaining, total)
-
-    return tell
