@@ -31,7 +31,7 @@ from wellkept.api.verbs.as_json import plain
 from wellkept.core.codec import Json, record_to_json
 from wellkept.core.memory import Memory
 from wellkept.core.text import content_words
-from wellkept.memory.argument_names import READABLE
+from wellkept.memory.arguments import READABLE
 
 TARGET_RATIO = 10.0
 _DEPTH = 3

@@ -12,7 +12,7 @@ import wellkept
 from tests.app.opening import FailingEmbedder, open_in
 from wellkept.core.query import Severity
 from wellkept.core.settings.model import Settings
-from wellkept.memory.model_budget import spend_tokens
+from wellkept.memory.engine import spend_tokens
 from wellkept.store import spool
 from wellkept.testing.fakes import WordEmbedder
 

@@ -26,7 +26,7 @@ from wellkept.core.generated_skills import GeneratedSkill, SkillReview
 from wellkept.core.records import replace
 from wellkept.core.session.activity import ActivityKind
 from wellkept.core.settings.model import Settings
-from wellkept.memory.model_budget import tokens_used_today
+from wellkept.memory.engine import tokens_used_today
 from wellkept.skills.generation.generate import require_valid
 from wellkept.testing.fakes import WordEmbedder
 from wellkept.text.secrets.redaction import redact

@@ -7,7 +7,7 @@ import pytest
 from wellkept.core.query import Filter
 from wellkept.core.session.events import Answer
 from wellkept.core.types import MemoryType
-from wellkept.memory.commands.execute import Speaker, apply_answers
+from wellkept.memory.commands import Speaker, apply_answers
 from wellkept.memory.engine import Engine
 from wellkept.text.memory_commands.answers import decision_in
 

@@ -5,7 +5,7 @@ import pytest
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Source
-from wellkept.memory.commands.execute import Speaker, apply_commands
+from wellkept.memory.commands import Speaker, apply_commands
 from wellkept.memory.edit import get_memory
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember

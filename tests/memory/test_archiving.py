@@ -9,7 +9,7 @@ from wellkept.core.changes import Close, Delete
 from wellkept.core.memory import Memory, WorkUnitRef
 from wellkept.core.payloads import ContextCost, RecipeStep, WorkflowRecipe, WorkUnitOutcome
 from wellkept.core.types import MemoryType, Scope, Source
-from wellkept.memory.lifecycle.archiving import archive_due, archive_work_unit
+from wellkept.memory.lifecycle.pruning import archive_due, archive_work_unit
 
 pytestmark = pytest.mark.feature("A6")
 

@@ -28,8 +28,7 @@ from wellkept.memory.exchange.jsonl import (
     full_export,
     import_jsonl,
 )
-from wellkept.memory.exchange.jsonl_lines import MAX_LINE_BYTES
-from wellkept.memory.exchange.memory_json import memory_from_json
+from wellkept.memory.exchange.memory_json import MAX_LINE_BYTES, memory_from_json
 from wellkept.store import open_store
 
 pytestmark = pytest.mark.feature("A11")

@@ -13,8 +13,7 @@ from tests.observe.telling import ROOT, Teller, world
 from wellkept.core.errors import ProviderError
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import Observation, SessionSummary
-from wellkept.memory.engine import Engine
-from wellkept.memory.model_budget import tokens_used_today
+from wellkept.memory.engine import Engine, tokens_used_today
 from wellkept.observe.ingest.drain import drain
 from wellkept.observe.model.consolidation import archived_material, summarize_sessions
 from wellkept.observe.model.session_summaries import rewordable, session_memories

@@ -18,7 +18,7 @@ from wellkept.core.query import Filter, Validity
 from wellkept.core.session.events import Event
 from wellkept.core.session.scratchpad import AgentNote, ScratchpadStatus, SessionSignal, SignalKind
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Source
-from wellkept.memory.commands.execute import Speaker, apply_commands
+from wellkept.memory.commands import Speaker, apply_commands
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
 from wellkept.observe.learning.promote import PromotionRules, promote

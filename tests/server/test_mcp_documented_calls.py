@@ -20,7 +20,7 @@ from wellkept.api.server.open_projects import OpenProjects
 from wellkept.clients.registry import translate_spooled
 from wellkept.core.errors import UsageError
 from wellkept.core.settings.model import Settings
-from wellkept.memory.argument_names import as_moment, snake
+from wellkept.memory.arguments import as_moment, snake
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("B5", "B10", "C5")

@@ -120,7 +120,7 @@ def with_steps(
     wk: TellingMemory, name: str, changes: EditArgs, steps: tuple[RecipeStep, ...]
 ) -> EditArgs:
     """New steps of a recipe as its text, files and payload."""
-    from wellkept.memory.recipe_steps import recipe_files, recipe_payload, recipe_text
+    from wellkept.memory.as_text import recipe_files, recipe_payload, recipe_text
 
     old = wk.get(name)
     if not isinstance(old.payload, WorkflowRecipe):

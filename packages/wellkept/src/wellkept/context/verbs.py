@@ -17,8 +17,7 @@ from wellkept.core.team.caller import asking
 from wellkept.core.team.people import Role
 from wellkept.core.types import RelationType
 from wellkept.core.verbs import Alias, Arg, Effect, verb
-from wellkept.memory.argument_names import with_key_to_forget, with_order
-from wellkept.memory.arguments import EditArgs, Names, When
+from wellkept.memory.arguments import EditArgs, Names, When, with_key_to_forget, with_order
 
 if TYPE_CHECKING:
     from wellkept.context.injected_line import LineReason

@@ -25,8 +25,8 @@ from wellkept.graph.modules.summary_prompt import (
     prompt,
     read_answer,
 )
+from wellkept.memory.engine import spend_tokens
 from wellkept.memory.exchange.passages import fingerprint
-from wellkept.memory.model_budget import spend_tokens
 from wellkept.memory.remember import RememberOutcome, remember
 from wellkept.text.secrets.redaction import redact
 

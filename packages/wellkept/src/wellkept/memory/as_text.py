@@ -1,4 +1,4 @@
-"""Memories in words, for people and models: on one line, or whole.
+"""Memories in words, for people and models: on one line, or whole; a recipe as a memory.
 
 Memory text is quoted, so that it cannot close the frame around injected text.
 """
@@ -6,10 +6,12 @@ Memory text is quoted, so that it cannot close the frame around injected text.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from wellkept.core.codec import Json, record_to_json
 from wellkept.core.memory import Memory
-from wellkept.core.payloads import Observation, Prompt, SessionSummary
+from wellkept.core.payloads import Observation, Prompt, RecipeStep, SessionSummary, WorkflowRecipe
+from wellkept.core.records import replace
 from wellkept.core.session.injected_text import quoted, quoted_lines
 from wellkept.core.text import estimate_tokens, first_line
 
@@ -66,3 +68,22 @@ def _details(memory: Memory) -> dict[str, Json]:
     if memory.payload is None or isinstance(memory.payload, _SHOWN_BY_CONTENT):
         return {}
     return {name: value for name, value in record_to_json(memory.payload).items() if value}
+
+
+def recipe_text(task: str, steps: Iterable[RecipeStep]) -> str:
+    """The content of a recipe."""
+    told = "; ".join(f"{n}. {one.description}" for n, one in enumerate(steps, start=1))
+    return f"{task}: {told}"
+
+
+def recipe_files(steps: Iterable[RecipeStep]) -> list[str]:
+    """The files that its steps change, each once."""
+    return list(dict.fromkeys(one.canonical_file for one in steps if one.canonical_file))
+
+
+def recipe_payload(
+    task: str, steps: Iterable[RecipeStep], *, of: WorkflowRecipe | None = None
+) -> WorkflowRecipe:
+    """The payload; with `of`, that recipe with new steps, and how it fared so far."""
+    made = WorkflowRecipe(task_pattern=task, steps=tuple(steps))
+    return made if of is None else replace(of, task_pattern=task, steps=made.steps)

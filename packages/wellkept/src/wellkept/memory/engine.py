@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wellkept.core.clock import Clock, system_clock, to_ms
 from wellkept.core.errors import ProviderError
 from wellkept.core.ids import IdSource
+from wellkept.core.ports.key_values import KeyValueStore
 from wellkept.core.records import field, record
 from wellkept.core.text import estimate_tokens
 from wellkept.core.types import TYPE_RULES, Source
@@ -119,3 +120,32 @@ def is_zero_vector(vector: Vector) -> bool:
 def is_embedded(memory: Memory) -> bool:
     """Whether a memory belongs in vector search: outcomes, costs and commit records do not."""
     return TYPE_RULES[memory.type].embedded and memory.source is not Source.COMMIT_AUTO
+
+
+_METER = "summary_tokens"
+
+
+def tokens_used_today(engine: Engine) -> int:
+    """Tokens of today's requests and their maximal answers."""
+    used = engine.store.get_value(_METER, _today(engine))
+    return used if isinstance(used, int) else 0
+
+
+def spend_tokens(engine: Engine, cost: int, *, daily_tokens: int) -> bool:
+    """Spend tokens of today's budget; False when it is exhausted."""
+    return engine.store.try_increment(_METER, _today(engine), cost, limit=daily_tokens)
+
+
+def refund_tokens(engine: Engine, cost: int) -> None:
+    """Give back tokens of a request that was not made."""
+    engine.store.try_increment(_METER, _today(engine), -cost, limit=1 << 60)
+
+
+def charge_tokens(store: KeyValueStore, tokens: int, *, day: str) -> None:
+    """Add tokens that a request took beyond what was spent for it, whatever the budget."""
+    if tokens > 0:
+        store.try_increment(_METER, day, tokens, limit=1 << 60)
+
+
+def _today(engine: Engine) -> str:
+    return engine.clock().date().isoformat()

@@ -8,8 +8,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.query import RAW_TYPES
 from wellkept.core.types import parse_choice
 from wellkept.core.verbs import Alias, Arg, verb
-from wellkept.memory.argument_names import READABLE, with_order, with_types
-from wellkept.memory.arguments import FilterArgs, Names
+from wellkept.memory.arguments import READABLE, FilterArgs, Names, with_order, with_types
 from wellkept.memory.listing import Listed
 from wellkept.memory.recall.requests import RecallResult
 from wellkept.memory.workspace import OpenMemory

@@ -21,7 +21,7 @@ from wellkept.memory.workspace import OpenMemory
 
 if TYPE_CHECKING:
     from wellkept.core.session.sessions import SessionRecord
-    from wellkept.memory.commands.execute import CommandResult
+    from wellkept.memory.commands import CommandResult
     from wellkept.observe.observer.api import Observer
 
 _LINE_CHARS = 600
@@ -89,7 +89,7 @@ def remember(
     if about_person and not is_agent:
         fields["scope"] = "user"
     if steps:
-        from wellkept.memory.recipe_steps import recipe_files, recipe_payload, recipe_text
+        from wellkept.memory.as_text import recipe_files, recipe_payload, recipe_text
 
         fields = {
             **fields,
@@ -396,7 +396,7 @@ def apply(
     from functools import partial
 
     from wellkept.core.team.caller import asking
-    from wellkept.memory.commands.execute import Speaker, apply_commands
+    from wellkept.memory.commands import Speaker, apply_commands
     from wellkept.project.rule_targets import named_things
 
     asking().require_person("Acting on a person's message")

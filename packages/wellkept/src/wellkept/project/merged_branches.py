@@ -18,7 +18,7 @@ from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.core.types import Scope
 from wellkept.memory.engine import Engine
-from wellkept.memory.lifecycle.archiving import archive_work_unit
+from wellkept.memory.lifecycle.pruning import archive_work_unit
 from wellkept.memory.lifecycle.report import MaintenanceReport
 
 if TYPE_CHECKING:

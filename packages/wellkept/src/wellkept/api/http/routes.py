@@ -19,7 +19,7 @@ from wellkept.api.http.sse import Subscription, read_event_id
 from wellkept.core.ports.injections import InjectionTotals
 from wellkept.core.team.people import Role
 from wellkept.core.verbs import Arg
-from wellkept.memory.activity import Event
+from wellkept.memory.history import Event
 
 if TYPE_CHECKING:
     from starlette.responses import StreamingResponse

@@ -23,7 +23,7 @@ from wellkept.core.errors import StoreBusyError, UsageError, WellkeptError
 from wellkept.core.records import record
 from wellkept.core.session.activity import ActivityRange
 from wellkept.core.team.caller import asking
-from wellkept.memory.activity import ActivityItem, Event, read_activity
+from wellkept.memory.history import ActivityItem, Event, read_activity
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept

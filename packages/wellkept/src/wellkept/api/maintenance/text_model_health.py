@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.api.wiring.guarded_model import DailyUsage, ModelState, daily_usage, model_state
 from wellkept.core.records import record
-from wellkept.memory.model_budget import tokens_used_today
+from wellkept.memory.engine import tokens_used_today
 from wellkept.observe.model import event_log
 from wellkept.observe.model.consolidation import archived_material
 

@@ -1,7 +1,7 @@
 """Inputs of operations: pydantic models that validate arguments and define the schemas.
 
 Callers are models, so inputs are lenient: a string for a list, a list written as JSON, an empty
-string for a missing value, other usual names of an argument (`argument_names`). Unknown fields are
+string for a missing value, other usual names of an argument (`memory.arguments`). Unknown fields are
 rejected.
 """
 
@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic.json_schema import GenerateJsonSchema
 
 from wellkept.core.query import CONFIDENCE_BANDS, Validity
-from wellkept.memory import argument_names as names
+from wellkept.memory import arguments as names
 from wellkept.memory.arguments import FilterArgs
 
 MAX_ROWS = 100

@@ -11,7 +11,7 @@ from wellkept.api.operations.inputs import Input, Model
 from wellkept.api.operations.outputs import Output
 from wellkept.core.session.injected_text import quoted
 from wellkept.core.text import counted
-from wellkept.memory import argument_names
+from wellkept.memory import arguments
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class RecipeInput(Input):
     """What is to be done."""
 
-    synonyms: ClassVar[Mapping[str, str]] = argument_names.TASK
+    synonyms: ClassVar[Mapping[str, str]] = arguments.TASK
 
     task: str = Field(min_length=1, max_length=4_000, description="The task in a sentence or two.")
     limit: int = Field(default=2, ge=1, le=10)

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, cast
 from wellkept.api.verbs.params import Param, keywords_of, params_of, text_params
 from wellkept.core.errors import UsageError
 from wellkept.core.verbs import Verb
-from wellkept.memory.argument_names import as_moment, snake
+from wellkept.memory.arguments import as_moment, snake
 
 _ALWAYS: Final = {"session_id": "session"}
 

@@ -9,7 +9,7 @@ from wellkept.api.verbs.check import read
 from wellkept.api.verbs.params import all_params, params_of
 from wellkept.api.verbs.table import CONFIRM, DRY_RUN, find_tool
 from wellkept.core.verbs import Effect, Verb
-from wellkept.memory.argument_names import snake
+from wellkept.memory.arguments import snake
 
 _PREFIXES = ("mcp__wellkept__", "mcp_wellkept_", "wellkept_", "wellkept__")
 SESSION = "session"

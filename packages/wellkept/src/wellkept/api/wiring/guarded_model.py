@@ -18,7 +18,7 @@ from wellkept.core.codec import record_from_json, record_to_json
 from wellkept.core.errors import ProviderCause, ProviderError, UsageError
 from wellkept.core.file_locks import lock, open_lock
 from wellkept.core.records import record, replace
-from wellkept.memory.model_budget import charge_tokens
+from wellkept.memory.engine import charge_tokens
 
 if TYPE_CHECKING:
     from wellkept.core.clock import Clock

@@ -16,8 +16,8 @@ from wellkept.core.session.scratchpad import QaIssue
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.team.people import Role
 from wellkept.core.verbs import Alias, Arg, Effect, Table, verb
-from wellkept.memory.activity import Event
 from wellkept.memory.arguments import Names
+from wellkept.memory.history import Event
 from wellkept.memory.workspace import OpenMemory
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def events(
     Sessions that start and end, and memories that are stored, changed and forgotten. No server is
     needed.
     """
-    from wellkept.memory.activity import latest_activity
+    from wellkept.memory.history import latest_activity
 
     store, project = wk.engine.store, _project(wk, all_projects=all_projects)
     if after is None:
@@ -180,7 +180,7 @@ def events(
 
 def events_after(wk: OpenMemory, after: int, *, until: int, project: str | None) -> Iterator[Event]:
     """Every event after a number, up to another."""
-    from wellkept.memory.activity import read_activity
+    from wellkept.memory.history import read_activity
 
     while after < until:
         page = read_activity(wk.engine.store, project=project, after=after, limit=_PAGE)
@@ -510,7 +510,7 @@ def archive(
     Archived memories are excluded from recall; `wellkept list --archived` shows them, and
     `wellkept undo` brings them back.
     """
-    from wellkept.memory.lifecycle.archiving import archive_work_unit
+    from wellkept.memory.lifecycle.pruning import archive_work_unit
 
     path = (units,) if isinstance(units, str) else tuple(units)
     done = archive_work_unit(

@@ -37,8 +37,14 @@ from wellkept.memory.exchange.conflicts import (
     skill_from_json,
     skill_to_json,
 )
-from wellkept.memory.exchange.jsonl_lines import Line, opened, read_lines, require_text
-from wellkept.memory.exchange.memory_json import memory_from_json, parse_json
+from wellkept.memory.exchange.memory_json import (
+    Line,
+    memory_from_json,
+    opened,
+    parse_json,
+    read_lines,
+    require_text,
+)
 from wellkept.text.secrets.redaction import redact
 
 FORMAT = "wellkept-memories"

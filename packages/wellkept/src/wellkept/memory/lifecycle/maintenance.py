@@ -16,9 +16,8 @@ from wellkept.core.ports.undo import KEPT_DAYS
 from wellkept.core.types import Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists, exists_below
-from wellkept.memory.lifecycle.archiving import archive_due
 from wellkept.memory.lifecycle.decay import MAX_DAYS_PER_RUN, decay
-from wellkept.memory.lifecycle.pruning import Retention
+from wellkept.memory.lifecycle.pruning import Retention, archive_due
 from wellkept.memory.lifecycle.report import (
     JobRun,
     MaintenanceAction,

@@ -27,7 +27,7 @@ from wellkept.core.session.events import Event, PromptSubmitted, ToolCalled, Too
 from wellkept.core.session.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
 from wellkept.memory.agent_notes import confirm_by_prompt, withdraw_claims
-from wellkept.memory.commands.execute import Speaker, apply_answers, apply_commands
+from wellkept.memory.commands import Speaker, apply_answers, apply_commands
 from wellkept.memory.engine import Engine
 from wellkept.observe.failures.command_records import record_runs, verify_declared
 from wellkept.observe.failures.lessons import close_disproved, save_way_out

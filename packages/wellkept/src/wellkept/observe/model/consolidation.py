@@ -18,9 +18,8 @@ from wellkept.core.payloads import SessionSummary
 from wellkept.core.ports.models import TextModel
 from wellkept.core.records import record, replace
 from wellkept.core.session.sessions import SessionRecord
-from wellkept.memory.engine import Engine
+from wellkept.memory.engine import Engine, refund_tokens, spend_tokens
 from wellkept.memory.exchange.passages import fingerprint
-from wellkept.memory.model_budget import refund_tokens, spend_tokens
 from wellkept.observe.model import event_log
 from wellkept.observe.model.event_log import LoggedEvent
 from wellkept.observe.model.extraction import Extraction, apply_answer, known_memories

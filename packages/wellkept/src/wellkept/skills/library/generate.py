@@ -19,7 +19,7 @@ from wellkept.core.generated_skills import GeneratedSkill, SkillOrigin, SkillRev
 from wellkept.core.records import record, replace
 from wellkept.core.skills import Skill
 from wellkept.core.text import content_words, jaccard, shorten, stem
-from wellkept.memory.model_budget import spend_tokens
+from wellkept.memory.engine import spend_tokens
 from wellkept.skills.generation.document import free_name
 from wellkept.skills.generation.generate import (
     ANSWER_TOKENS,

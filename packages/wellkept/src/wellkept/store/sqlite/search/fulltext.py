@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _Name = TypeVar("_Name")
 
 
-class FtsQuery(NamedTuple):
+class _FtsQuery(NamedTuple):
     """An FTS5 expression; its scores are `copies` times too large."""
 
     expression: str
@@ -66,7 +66,7 @@ def search_fulltext(
     search = _Search(db, where, limit, effort)
     (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
     if newest <= effort.scored_rows:
-        return _ranked(search, FtsQuery(_any_of(wanted)))
+        return _ranked(search, _FtsQuery(_any_of(wanted)))
     few = few_rows(db, where)
     if few is not None:
         return _within(search, _any_of(wanted), rowid="rowid") if few else []
@@ -79,7 +79,7 @@ def search_fulltext(
     query = _cheap_query(db, wanted, limit=limit, effort=effort)
     hits = _ranked(search, query)
     if len(hits) < limit and query.copies > 1:
-        return _filtered(search, FtsQuery(_any_of(wanted)))
+        return _filtered(search, _FtsQuery(_any_of(wanted)))
     return hits
 
 
@@ -131,19 +131,19 @@ def _is_small(db: Connection, project: str | None, *, most: int) -> bool:
 
 def _cheap_query(
     db: Connection, wanted: Sequence[str], *, limit: int, effort: SearchEffort
-) -> FtsQuery:
+) -> _FtsQuery:
     """All terms, or only rows with the rarer ones where scoring all would cost too much.
 
     In `rare AND (rare OR common OR common)` each term occurs twice, so every score doubles and the
     order is that of the plain query.
     """
     if len(wanted) == 1:
-        return FtsQuery(_any_of(wanted))
+        return _FtsQuery(_any_of(wanted))
     rows = {term: _rows_holding(db, term, most=effort.ubiquitous_rows) for term in wanted}
     rare, common = split_terms(rows, least=limit, effort=effort)
     if not common:
-        return FtsQuery(_any_of(rare))
-    return FtsQuery(f"({_any_of(rare)}) AND ({_any_of([*rare, *common, *common])})", copies=2)
+        return _FtsQuery(_any_of(rare))
+    return _FtsQuery(f"({_any_of(rare)}) AND ({_any_of([*rare, *common, *common])})", copies=2)
 
 
 def _rows_holding(db: Connection, term: str, *, most: int) -> int:
@@ -157,7 +157,7 @@ def _any_of(terms: Sequence[str]) -> str:
     return " OR ".join(terms)
 
 
-def _ranked(search: _Search, query: FtsQuery) -> list[RetrieverHit]:
+def _ranked(search: _Search, query: _FtsQuery) -> list[RetrieverHit]:
     """The best matches inside the filter.
 
     The first pass filters only the best matches; when too few pass, every match is filtered. Both
@@ -189,7 +189,7 @@ def _within(search: _Search, expression: str, *, rowid: str = "+rowid") -> list[
     return search.first_passing(best)
 
 
-def _filtered(search: _Search, query: FtsQuery) -> list[RetrieverHit]:
+def _filtered(search: _Search, query: _FtsQuery) -> list[RetrieverHit]:
     """The best of all matches that pass the filter."""
     filter_sql = condition(search.where)
     best = search.db.execute(
