@@ -1,7 +1,7 @@
 """Inputs of operations: pydantic models that validate arguments and define the schemas.
 
 Callers are models, so inputs are lenient: a string for a list, a list written as JSON, an empty
-string for a missing value, other usual names of an argument (`memory.arguments`). Unknown fields are
+string for a missing value, other usual names of an argument. Unknown fields are
 rejected.
 """
 
