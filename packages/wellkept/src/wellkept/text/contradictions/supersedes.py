@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from itertools import pairwise
 
 from wellkept.core.text import comparison_key
@@ -82,8 +83,13 @@ def supersedes(old: str, new: str) -> bool:
 def _shares_too_little(old: str, new: str) -> bool:
     """Whether few of the words of the one are in the other: so it is with most statements that a
     common word finds, and it is the quickest to see."""
-    left, right = (set(content(tokens(text))) for text in (old, new))
+    left, right = _content_of(old), _content_of(new)
     return len(left & right) < _LEAST_SHARED * min(len(left), len(right))
+
+
+@lru_cache(maxsize=512)
+def _content_of(text: str) -> frozenset[str]:
+    return frozenset(content(tokens(text)))
 
 
 def _is_turned_round(old: str, new: str) -> bool:

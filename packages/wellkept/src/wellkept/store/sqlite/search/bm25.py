@@ -8,16 +8,21 @@ of a word takes a tenth of that, and here all lengths are in memory. Invariant: 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wellkept.store.sqlite.database import Connection
 
+if TYPE_CHECKING:
+    from wellkept.store.tokenizer import Tokenizer
+
 Rows: TypeAlias = NDArray[np.int32]
 Counts: TypeAlias = NDArray[np.uint8 | np.int32]
 Scores: TypeAlias = NDArray[np.float64]
+Places: TypeAlias = tuple[Rows, Counts]
 
 # Constants of FTS5's bm25().
 _K1 = 1.2
@@ -26,6 +31,7 @@ _MIN_IDF = 1e-6
 _SPARE = 1.1
 _TOTALS = 1  # id of the data row with the totals
 _MOST_IN_A_BYTE = 255
+_MOST_NEW, _LONGEST_NEW = 64, 10_000
 
 
 class Totals(NamedTuple):
@@ -77,6 +83,37 @@ class RowLengths:
         if len(rows) and rows.max() >= len(self._words):
             self._words = np.pad(self._words, (0, int(rows.max()) + 1 - len(self._words)))
         self._words[rows] = lengths
+
+
+class NewWords:
+    """The words of the latest rows: each text is parted once, not looked up for every term."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._words: dict[int, Counter[str]] = {}
+        self._first = self._last = 0
+
+    def counts(self, db: Connection, word: str, *, after: int, last_row: int) -> Places | None:
+        """The rows between two that hold a word, and how often; None where they are too many or
+        too long to be parted."""
+        if last_row - after > _MOST_NEW:
+            return None
+        if not self._first <= after <= self._last:
+            self._words, self._first, self._last = {}, after, after
+        if last_row > self._last:
+            found = db.execute(
+                "SELECT row, content || ' ' || extra FROM memories WHERE row > ? AND row <= ?",
+                (self._last, last_row),
+            ).fetchall()
+            if any(len(text) > _LONGEST_NEW for _, text in found):
+                return None
+            for row, text in found:
+                self._words[row] = Counter(self._tokenizer.words_of_text(text))
+            self._last = last_row
+        new = [(row, held[word]) for row, held in self._words.items() if after < row <= last_row]
+        holding = [each for each in new if each[1]]
+        rows = np.array([row for row, _ in holding], dtype=np.int32)
+        return rows, _narrow(np.array([count for _, count in holding], dtype=np.int32))
 
 
 def read_counts(db: Connection, word: str) -> tuple[Rows, Counts]:

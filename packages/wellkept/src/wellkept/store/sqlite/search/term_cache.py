@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from wellkept.store.sqlite.search.bm25 import Counts, RowLengths, Rows, Scores, Totals
+    from wellkept.store.sqlite.search.bm25 import (
+        Counts,
+        NewWords,
+        Places,
+        RowLengths,
+        Rows,
+        Scores,
+        Totals,
+    )
     from wellkept.store.sqlite.search.candidates import Scored
     from wellkept.store.sqlite.search.vector_index import Mask
     from wellkept.store.tokenizer import Tokenizer
@@ -87,7 +95,7 @@ class TermCache:
         self._texts: _Texts | None = None
         self._queries = 0
         self._lock = threading.Lock()
-        self._reading: tuple[Tokenizer, RowLengths] | None = None
+        self._reading: tuple[Tokenizer, RowLengths, NewWords] | None = None
         self._lengths: tuple[_State, NDArray[np.int32]] | None = None
         self._reading_lock = threading.Lock()
 
@@ -142,21 +150,27 @@ class TermCache:
 
     def _read(self, db: Connection, quoted: str, cached: _Term | None, state: _State) -> _Term:
         """Read a term: new rows and phrases through FTS5, a single word from its postings."""
-        from wellkept.store.sqlite.search.bm25 import RowLengths, Scale, read_counts
+        from wellkept.store.sqlite.search.bm25 import NewWords, RowLengths, Scale, read_counts
         from wellkept.store.tokenizer import Tokenizer
 
         with self._reading_lock:
             if self._reading is None:
-                self._reading = Tokenizer(), RowLengths()
-            tokenizer, row_lengths = self._reading
+                tokenizer = Tokenizer()
+                self._reading = tokenizer, RowLengths(), NewWords(tokenizer)
+            tokenizer, row_lengths, new_words = self._reading
             if self._lengths is None or self._lengths[0] != state:
                 self._lengths = state, row_lengths.update(db, last_row=state.last_row)
             lengths = self._lengths[1]
-            word = tokenizer.word(quoted) if cached is None else None
-            if word is None:
-                rows, counts = _read_by_rank(db, quoted, cached, lengths, state.totals)
-            else:
+            word, last_row = tokenizer.word(quoted), state.last_row
+            new = None
+            if word is not None and cached is not None:
+                new = new_words.counts(db, word, after=cached.last_row, last_row=last_row)
+            if cached is not None and new is not None:
+                rows, counts = _joined(cached, new)
+            elif word is not None and cached is None:
                 rows, counts = read_counts(db, word)
+            else:
+                rows, counts = _read_by_rank(db, quoted, cached, lengths, state.totals)
             scores = Scale(lengths, state.totals, len(rows)).scores(rows, counts)
         return _Term(rows, counts, scores, state.totals, state.last_row)
 
@@ -189,7 +203,7 @@ def _read_by_rank(
     cached: _Term | None,
     lengths: NDArray[np.int32],
     totals: Totals,
-) -> tuple[Rows, Counts]:
+) -> Places:
     """A term's rows, with counts derived from FTS5's scores; cached rows are not read again."""
     import numpy as np
 
@@ -203,10 +217,15 @@ def _read_by_rank(
     scores = np.array([score for _, score in found], dtype=np.float64)
     holding = len(rows) + (len(cached.rows) if cached else 0)
     counts = Scale(lengths, totals, holding).counts(rows, scores)
-    if cached is not None:
-        rows = np.concatenate((cached.rows, rows))
-        counts = np.concatenate((cached.counts, counts))
-    return rows, counts
+    return (rows, counts) if cached is None else _joined(cached, (rows, counts))
+
+
+def _joined(cached: _Term, new: Places) -> Places:
+    """The places of a term with those in new rows."""
+    import numpy as np
+
+    rows, counts = new
+    return np.concatenate((cached.rows, rows)), np.concatenate((cached.counts, counts))
 
 
 def _summed(terms: Sequence[_Term], *, limit: int, mask: Mask | None) -> Scored:
