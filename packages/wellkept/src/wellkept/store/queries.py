@@ -93,27 +93,27 @@ class PagePosition(NamedTuple):
     id: str
 
 
-class Sorting(NamedTuple):
+class _Sorting(NamedTuple):
     """Column and direction of an order."""
 
     column: str
     descending: bool = True
 
 
-_SORTINGS: Mapping[Order, Sorting] = MappingProxyType(
+_SORTINGS: Mapping[Order, _Sorting] = MappingProxyType(
     {
-        Order.NEWEST: Sorting("created_ms"),
-        Order.OLDEST: Sorting("created_ms", descending=False),
-        Order.UPDATED: Sorting("updated_ms"),
-        Order.IMPORTANCE: Sorting("importance"),
-        Order.ACCESSED: Sorting("accessed_ms"),
-        Order.EVENT: Sorting("valid_from_ms", descending=False),
-        Order.EVENT_LATEST: Sorting("valid_from_ms"),
+        Order.NEWEST: _Sorting("created_ms"),
+        Order.OLDEST: _Sorting("created_ms", descending=False),
+        Order.UPDATED: _Sorting("updated_ms"),
+        Order.IMPORTANCE: _Sorting("importance"),
+        Order.ACCESSED: _Sorting("accessed_ms"),
+        Order.EVENT: _Sorting("valid_from_ms", descending=False),
+        Order.EVENT_LATEST: _Sorting("valid_from_ms"),
     }
 )
 
 
-def sorting_of(order: Order) -> Sorting:
+def sorting_of(order: Order) -> _Sorting:
     """How an order sorts."""
     return _SORTINGS[order]
 
