@@ -313,7 +313,7 @@ def archive_due(
     found = judge(candidates, Case(engine.clock(), keep, rules=RULES))
     before = engine.store.archived_by_rule(project=project)
     items = [
-        _item(match.memory, rule=match.rule.value, reason=match.reason)
+        _archived_item(match.memory, rule=match.rule.value, reason=match.reason)
         for match in found.matches
         if match.memory.id not in before
     ]
@@ -338,7 +338,9 @@ def archive_work_unit(
         examined += 1
         ends = _belongs_to(memory, ref) and ends_with_work_unit(memory) and not memory.pinned
         if ends and memory.id not in before:
-            items.append(_item(memory, rule="work unit merged", reason=f"part of {ref.label}"))
+            items.append(
+                _archived_item(memory, rule="work unit merged", reason=f"part of {ref.label}")
+            )
     action = MAINTENANCE if by_rule else MaintenanceAction.ARCHIVE.value
     return _archive(engine, project, items, examined, action=action, dry_run=dry_run)
 
@@ -353,7 +355,7 @@ def _each(engine: Engine, *filters: Filter) -> Iterator[Memory]:
                 yield memory
 
 
-def _item(memory: Memory, *, rule: str, reason: str) -> MaintenanceItem:
+def _archived_item(memory: Memory, *, rule: str, reason: str) -> MaintenanceItem:
     return item_for(memory, before="current", after="archived", rule=rule, reason=reason)
 
 
