@@ -278,3 +278,27 @@ def test_f12_commit_and_review_are_there_and_text_comes_on_use(here: Installatio
     assert "deploy-service" in told
     assert "then look at the logs" not in told
     assert "then look at the logs" in here.told("skill_run", name="deploy-service", arguments="2")
+
+
+@pytest.mark.feature("F12")
+def test_f12_the_hook_names_a_detected_skill_at_its_own_task(here: Installation) -> None:
+    skill(here, "deploy-service", DEPLOY)
+    here.file("deploy.yaml", "cluster: staging\n")
+    here.remember("Invoices are numbered per country")
+    first = here.session("s-1")
+    first.start()
+    first.prompt("Have a look at the cluster file")
+    first.read("deploy.yaml")
+    first.end("Looked at it.")
+    here.drain()
+    session = here.session("s-2")
+    session.start()
+    told = session.prompt("Deploy the billing service to the staging cluster")
+    assert "deploy-service" in told
+    assert "then look at the logs" not in told
+    # Once in a session, and at no other task.
+    assert "deploy-service" not in session.prompt("Deploy the billing service to staging again")
+    other = here.session("s-3")
+    other.start()
+    assert "deploy-service" not in other.prompt("Rename the invoice form and its labels")
+    assert "deploy-service" not in other.prompt("Write down who may deploy on a Friday afternoon")

@@ -9,18 +9,72 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from wellkept.api.methods.context import ContextMethods
 from wellkept.context.moment import SKILL_TIMEOUT_S, silenced, tell
 from wellkept.core.errors import WellkeptError
-from wellkept.core.session.hook_context import HookContext, HookContextRequest
+from wellkept.core.session.hook_context import (
+    SKILL_SUMMARIES,
+    HookContext,
+    HookContextRequest,
+)
 
 if TYPE_CHECKING:
     from wellkept.api.wellkept import Wellkept
+    from wellkept.api.wiring.services import Services
+    from wellkept.context.build import ContextRequest
+    from wellkept.context.packing import ExtraLine
+    from wellkept.graph.api import GraphApi
 
 MAX_OPEN_PROJECTS = 8
+
+
+class HookMemory(ContextMethods):
+    """What a process that answers one hook needs of a project: a fifth of the modules."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @property
+    def services(self) -> Services:
+        """Store, settings and folder."""
+        return self._services
+
+    @cached_property
+    def code_graph(self) -> GraphApi:
+        """The code graph of the project's folder."""
+        from wellkept.graph.api import GraphApi
+
+        return GraphApi(self._services)
+
+    def close(self) -> None:
+        """Close the files."""
+        if "code_graph" in self.__dict__:
+            self.code_graph.close()
+        self._services.close()
+
+    def _skill_lines(
+        self,
+        request: ContextRequest,
+        *,
+        within_s: float | None,  # noqa: ARG002
+    ) -> tuple[ExtraLine, ...]:
+        """The skill that a prompt is the task of, by the summaries that the last drain kept: this
+        process cannot read skill files."""
+        if request.moment != "prompt" or self.settings.context_skills == "off":
+            return ()
+        from wellkept.context.skill_lines import named_by_summary
+
+        known = self.engine.store.get_value(SKILL_SUMMARIES, self.project)
+        found = named_by_summary(request.query, known) if known else None
+        return (found,) if found is not None and found.id not in request.shown else ()
+
+
+HookProject: TypeAlias = "Wellkept | HookMemory"
 
 
 class HookContextProvider:
@@ -31,14 +85,14 @@ class HookContextProvider:
 
     def __init__(
         self,
-        open_project: Callable[[Path], Wellkept | None],
+        open_project: Callable[[Path], HookProject | None],
         *,
         skill_timeout_s: float = SKILL_TIMEOUT_S,
     ) -> None:
         self._open_project = open_project
         self._skill_timeout_s = skill_timeout_s
-        self._projects: OrderedDict[Path, Wellkept] = OrderedDict()
-        self._retired: list[Wellkept] = []
+        self._projects: OrderedDict[Path, HookProject] = OrderedDict()
+        self._retired: list[HookProject] = []
         self._lock = Lock()
 
     def __call__(self, request: HookContextRequest, shown: frozenset[str]) -> HookContext:
@@ -63,7 +117,7 @@ class HookContextProvider:
         for wk in projects:
             wk.close()
 
-    def _project(self, folder: Path) -> Wellkept | None:
+    def _project(self, folder: Path) -> HookProject | None:
         with self._lock:
             wk = self._projects.pop(folder, None)
             if wk is not None and not wk.services.is_current():
@@ -79,7 +133,7 @@ class HookContextProvider:
             oldest.close()
         return wk
 
-    def _opened(self, folder: Path) -> Wellkept | None:
+    def _opened(self, folder: Path) -> HookProject | None:
         wk = self._open_project(folder)
         if wk is not None:
             # Resolve the project under the lock, so that only one thread opens the store.
@@ -93,34 +147,35 @@ def open_existing(
     environment: Mapping[str, str],
     busy_timeout_ms: int,
     with_skills: bool = False,
-) -> Wellkept | None:
+) -> HookProject | None:
     """A folder's store, read-only and searched by words; None when there is no store.
 
-    Leave skills out in the hook process: finding them takes longer than the rest of its work.
+    `with_skills` in a process that lives on: finding them takes longer than the rest of the work.
     """
-    from wellkept.api.wellkept import Wellkept
     from wellkept.api.wiring.services import Services, store_path
     from wellkept.core.clock import system_clock
     from wellkept.core.settings.sources import SettingSources, load_settings
 
-    explicit = {} if with_skills else {"context.skills": "off"}
     try:
-        settings = load_settings(SettingSources.of(environment, cwd=folder), explicit=explicit)
+        settings = load_settings(SettingSources.of(environment, cwd=folder))
     except WellkeptError:
         return None
     if settings.store_url or not store_path(settings, environment).is_file():
         return None
-    return Wellkept(
-        Services(
-            settings,
-            path=store_path(settings, environment),
-            project=settings.project,
-            folder=folder,
-            embedder="none",
-            clock=system_clock,
-            environment=environment,
-            read_only=True,
-            by_files_only=True,
-            busy_timeout_ms=busy_timeout_ms,
-        )
+    services = Services(
+        settings,
+        path=store_path(settings, environment),
+        project=settings.project,
+        folder=folder,
+        embedder="none",
+        clock=system_clock,
+        environment=environment,
+        read_only=True,
+        by_files_only=True,
+        busy_timeout_ms=busy_timeout_ms,
     )
+    if not with_skills:
+        return HookMemory(services)
+    from wellkept.api.wellkept import Wellkept
+
+    return Wellkept(services)

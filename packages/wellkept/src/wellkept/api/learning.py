@@ -65,20 +65,24 @@ def learn_more(
             yield home.skills
 
     learned = learn_from(wk.services, report.due, skills_of=skills_of)
-    problems = (*report.problems, *learned.problems, *_refreshed_graphs(wk, report.due, env))
+    problems = (*report.problems, *learned.problems, *_refreshed(wk, report.due, env))
     return replace(report, problems=problems)
 
 
-def _refreshed_graphs(
+def _refreshed(
     wk: Wellkept, session_ids: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[str]:
-    """Bring the code graph of each project up to date that has one; yields what went wrong."""
+    """Bring the code graph of each project up to date that has one, and keep the summaries of its
+    skills for hooks that answer alone; yields what went wrong."""
+    from wellkept.skills.library.select import keep_summaries
+
     found = map(wk.engine.store.get_session, session_ids)
     for session in {one.project: one for one in found if one is not None}.values():
         try:
             with _home_of(wk, session, environment) as home:
                 if home.code_graph.is_built and not home.services.read_only:
                     home.code_graph.build()
+                keep_summaries(home.engine.store, home.project, home.skills.index())
         except WellkeptError as error:
             yield f"The code graph of {session.project} was not refreshed: {error.message}"
 

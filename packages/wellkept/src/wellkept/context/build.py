@@ -30,10 +30,6 @@ from wellkept.context.candidates import (
 from wellkept.context.moments import MOMENTS, Moment
 from wellkept.context.packing import ITEM_CHARS, ContextItem, ContextPack, ExtraLine, pack_items
 from wellkept.context.sections import Section, SectionLines
-from wellkept.context.start.session_sections import (
-    standing_memories,
-    unfinished_work,
-)
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
@@ -123,7 +119,8 @@ def build_context(
         budget = max(request.budget_tokens, WHOLE_BUDGET_TOKENS)
         request = replace(request, quiet=True, budget_tokens=budget)
         vouched, sections, extras = (alone,), (), ()
-    sections = harmless_sections(_not_shown(sections, request.shown))
+    sections = _not_shown(sections, request.shown)
+    sections = harmless_sections(sections) if sections else sections
     looked_at = list[Considered]() if trace is None else trace
     chosen = _chosen(engine, request, exists=exists, vouched=vouched, trace=looked_at)
     if is_loaded is not None:
@@ -134,7 +131,7 @@ def build_context(
         chosen = [c for c in chosen if not _is_seen_work_state(c.memory)]
     if request.types is not None:
         chosen = [c for c in chosen if c.is_session_note or c.memory.type in request.types]
-    candidates = harmless_candidates(chosen[:MAX_CANDIDATES])
+    candidates = harmless_candidates(chosen[:MAX_CANDIDATES]) if chosen else []
     items = [_item(engine, candidate) for candidate in candidates]
     pack = pack_items(
         items,
@@ -292,13 +289,16 @@ def _gather(
         if request.moment is Moment.FAILURE:
             yield from _relevant(engine, request, trace)
         return
-    standing = standing_memories(engine, request.project)
-    if request.moment is Moment.SESSION:
-        yield from standing
-        yield from unfinished_work(engine, request.project)
-    if request.moment is Moment.PLAN:
-        # A plan is one question: what stands is ranked with what matches it.
-        yield from (replace(one, section=Section.KNOWN) for one in standing)
+    if request.moment in (Moment.SESSION, Moment.PLAN):
+        from wellkept.context.start.session_sections import standing_memories, unfinished_work
+
+        standing = standing_memories(engine, request.project)
+        if request.moment is Moment.SESSION:
+            yield from standing
+            yield from unfinished_work(engine, request.project)
+        else:
+            # A plan is one question: what stands is ranked with what matches it.
+            yield from (replace(one, section=Section.KNOWN) for one in standing)
     yield from _for_files(engine, request)
     if request.named:
         yield from file_memories(engine, request.project, request.named, warnings_only=True)

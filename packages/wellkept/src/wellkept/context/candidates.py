@@ -14,7 +14,6 @@ from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest
-from wellkept.text.instructions import fact_of
 
 WARNING_TYPES = tuple(t for t, rule in TYPE_RULES.items() if rule.warns)
 MIN_WARNING_CONFIDENCE = 0.65
@@ -39,15 +38,13 @@ NEVER_INJECTED = frozenset(
 )
 """Records for people and planning tools that ask for them; as injected text they helped nobody."""
 INJECTED_TYPES = tuple(t for t in MemoryType if t not in NEVER_INJECTED)
-_STATED_TYPES = frozenset(
-    {
-        MemoryType.PREFERENCE,
-        MemoryType.CONVENTION,
-        MemoryType.CORRECTION,
-        MemoryType.REQUIREMENT,
-        MemoryType.DECISION,
-    }
+RULE_TYPES = (
+    MemoryType.PREFERENCE,
+    MemoryType.CONVENTION,
+    MemoryType.CORRECTION,
+    MemoryType.REQUIREMENT,
 )
+_STATED_TYPES = frozenset({*RULE_TYPES, MemoryType.DECISION})
 
 
 @record
@@ -289,6 +286,8 @@ _FACT_CHARS = 4_000
 
 def harmless_candidates(candidates: Sequence[ContextCandidate]) -> list[ContextCandidate]:
     """The candidates, each cut to its fact."""
+    from wellkept.text.instructions import fact_of
+
     kept: list[ContextCandidate] = []
     for one in candidates:
         text = one.text or one.memory.content
@@ -304,6 +303,8 @@ def harmless_candidates(candidates: Sequence[ContextCandidate]) -> list[ContextC
 
 def harmless_sections(sections: Sequence[SectionLines]) -> list[SectionLines]:
     """The sections with each line cut to its fact."""
+    from wellkept.text.instructions import fact_of
+
     found: list[SectionLines] = []
     for section in sections:
         lines = [

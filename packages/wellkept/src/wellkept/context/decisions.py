@@ -17,13 +17,11 @@ from wellkept.context.build import ContextRequest
 from wellkept.context.candidates import ContextCandidate, is_cut
 from wellkept.context.moments import Moment
 from wellkept.core.memory import Memory
-from wellkept.core.payloads import Decision
 from wellkept.core.query import Filter, RetrieverHit
 from wellkept.core.records import record
 from wellkept.core.text import content_words, estimate_tokens, identifiers, shorten, stem
 from wellkept.core.types import MemoryType, RelationType
 from wellkept.memory.engine import Engine
-from wellkept.observe.session.exchange import is_firm
 
 TOLD_TOKENS = 250
 HEARD_SHARE = 0.35
@@ -163,6 +161,8 @@ def decision_for(engine: Engine, request: ContextRequest) -> tuple[ContextCandid
         match = best_match(engine, where, words, request.query)
         if match is None or not match.is_clear:
             continue
+        from wellkept.observe.session.exchange import is_firm
+
         memory = match.memory
         is_told = memory.id in request.shown or memory.session_id == (request.session or "")
         lays_down = kind is MemoryType.DECISION or is_firm(memory.content)
@@ -234,6 +234,8 @@ def best_match(engine: Engine, where: Filter, words: PromptWords, prompt: str) -
 
 def _settled(engine: Engine, ids: Sequence[str]) -> Memory:
     """Of the records of one subject, best first, what was settled; else the best."""
+    from wellkept.core.payloads import Decision
+
     found = engine.store.get(ids[:_OF_ONE_SUBJECT])
     by_id = {memory.id: memory for memory in found}
     ordered = [by_id[one] for one in ids if one in by_id]

@@ -6,6 +6,7 @@ nobody asked. Imported by the hook process: `observe.observer` waits until a pro
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Protocol
 
 from wellkept.core.clock import to_ms
@@ -161,6 +162,13 @@ def pack_for(
     )
 
 
+_POINTS_BACK = re.compile(
+    r"(?:^|[.!?;:\n*-])\s*(?:[\w']+\W+){0,4}?(?:it|they|that|this|those|these)\b"
+    r"|\b(?:(?:that|this|other|same) way|like (?:that|this)|as (?:before|usual)|instead of that"
+    r"|do (?:it|that)|over there)\b",
+    re.IGNORECASE,
+)
+"""Only a sentence that begins like this points at what was said before."""
 _ASK = (
     "The user just laid something down that these words alone will not explain later."
     " Store it with wellkept's `memory_remember` as one sentence that stands by itself, then go on."
@@ -200,6 +208,8 @@ def asking_for_words(
     """The context with one line that asks the agent to word what the person laid down, where a
     quotation alone would not be understood later."""
     if request.moment not in ("prompt", "plan") or request.agent:
+        return told
+    if _POINTS_BACK.search(request.query) is None:
         return told
     from wellkept.text.memory_commands.detect import wants_wording
     from wellkept.text.own_words import own_words

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from wellkept.context.candidates import INJECTED_TYPES, WARNING_TYPES
-from wellkept.context.start.session_sections import RULE_TYPES
+from wellkept.context.candidates import INJECTED_TYPES, RULE_TYPES, WARNING_TYPES
 from wellkept.core.records import record
 from wellkept.core.types import MemoryType
 from wellkept.memory.recall.requests import CLEAR_SCORE, TOLD_FROM

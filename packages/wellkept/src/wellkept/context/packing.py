@@ -25,10 +25,10 @@ from wellkept.core.session.injected_text import FRAME, quoted
 from wellkept.core.text import shorten
 from wellkept.core.types import TYPE_RULES
 from wellkept.memory.engine import Engine
-from wellkept.memory.recall.asked import IndexRow, index_row
 
 if TYPE_CHECKING:
     from wellkept.context.start.recent_table import WorkRow
+    from wellkept.memory.recall.asked import IndexRow
 
 ITEM_CHARS = 600
 MAX_INDEX_ROWS = 8
@@ -67,6 +67,8 @@ class ContextItem:
         limit: int = ITEM_CHARS,
     ) -> ContextItem:
         """The item for a memory; a text over the limit is shortened, with a mark."""
+        from wellkept.memory.recall.asked import index_row
+
         return cls(
             memory,
             TYPE_RULES[memory.type].badge,

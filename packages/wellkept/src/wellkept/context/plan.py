@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wellkept.context.sections import Section, SectionLine, SectionLines
-from wellkept.core.graph import CodeUsers
 from wellkept.core.text import identifiers
+
+if TYPE_CHECKING:
+    from wellkept.core.graph import CodeUsers
 
 PLAN_LINE = "plan:"
 """How the ids of such lines begin."""

@@ -9,22 +9,24 @@ the memory context.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from wellkept.context.moments import MOMENTS, Moment
 from wellkept.context.packing import ExtraLine
 from wellkept.core.errors import WellkeptError
 from wellkept.core.session.injected_text import quoted
-from wellkept.core.text import shorten
+from wellkept.core.text import content_words, shorten, stem
 
 if TYPE_CHECKING:
     from wellkept.context.build import ContextRequest
+    from wellkept.core.codec import Json
     from wellkept.core.skills import Skill
     from wellkept.skills.library.api import Skills
     from wellkept.skills.selection.select import SkillChoice
 
 LINE_CHARS: Final = 220
 _ID_CHARS: Final = 16
+MIN_WORDS, MAX_WORDS, MIN_SHARED, _MIN_AHEAD = 3, 40, 0.5, 2
 
 
 class SkillContextSource:
@@ -74,6 +76,24 @@ class SkillContextSource:
 def shown_id(skill: Skill) -> str:
     """The id of a skill in the list of shown items; changes with its text."""
     return f"s:{skill.sha256[:_ID_CHARS]}"
+
+
+def named_by_summary(prompt: str, summaries: Json) -> ExtraLine | None:
+    """The one skill whose name and description have a good part of a short prompt's words, and
+    clearly more of them than any other's. `summaries` are rows of name, description and sha256."""
+    asked = set(map(stem, content_words(prompt)))
+    if not MIN_WORDS <= len(asked) <= MAX_WORDS or not isinstance(summaries, list):
+        return None
+    shared = sorted(
+        (len(asked.intersection(map(stem, content_words(f"{row[0]} {row[1]}")))), row)
+        for row in cast("list[list[str]]", summaries)
+    )
+    second, (most, row) = shared[-2][0] if len(shared) > 1 else 0, shared[-1]
+    if most < MIN_WORDS or most - second < _MIN_AHEAD or most < MIN_SHARED * len(asked):
+        return None
+    name, description, sha256 = row
+    text = shorten(quoted(f"{name}: {description}"), limit=LINE_CHARS)
+    return ExtraLine(f"s:{sha256[:_ID_CHARS]}", name, f"- skill {text}", "its own task")
 
 
 def _extra(choice: SkillChoice) -> ExtraLine:

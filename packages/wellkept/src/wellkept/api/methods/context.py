@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError, WellkeptError
 from wellkept.core.records import replace
+from wellkept.core.text import identifiers
 from wellkept.core.types import Phase, parse_choice
 
 if TYPE_CHECKING:
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
     from wellkept.api.wiring.services import Services
     from wellkept.context.build import Considered, ContextRequest
+    from wellkept.context.candidates import ContextCandidate
+    from wellkept.context.client_files import ClientFiles
     from wellkept.context.packing import ContextPack, ExtraLine
+    from wellkept.context.sections import SectionLines
     from wellkept.context.skill_lines import SkillContextSource
     from wellkept.context.start.handoff import Handoff
     from wellkept.context.start.session_start import StartOptions
@@ -110,12 +114,7 @@ class ContextMethods:
         What is looked at and not told is added to `trace`.
         """
         from wellkept.context.build import ContextRequest, build_context
-        from wellkept.context.client_files import ClientFiles
-        from wellkept.context.decisions import decision_for
         from wellkept.context.moments import MOMENTS, ContextFormat, Moment
-        from wellkept.context.plan import PLAN_LINE, named_code, plan_lines
-        from wellkept.context.prompt_policy import foreign_files, open_failures, way_outs
-        from wellkept.context.start.session_start import session_start
         from wellkept.memory.file_presence import exists_below
 
         usual = "prompt" if query.strip() else "file" if tuple(files) else "session"
@@ -137,45 +136,81 @@ class ContextMethods:
             trivial=self._is_trivial(complexity),
             types=self._services.injected_types,
         )
-        options = self._start_options(
-            session_limit=session_limit,
-            observation_limit=observation_limit,
-            days=request.days,
-            branch=branch,
-            kinds=observation_types,
-            concepts=concepts,
+        is_table = (
+            parse_choice(ContextFormat, format or "text", what="format") is ContextFormat.TABLE
         )
-        if parse_choice(ContextFormat, format or "text", what="format") is ContextFormat.TABLE:
-            return self._table(request, options, sessions=session_limit, budget=budget_tokens)
-        loaded = ClientFiles(client, root=self.root, environment=self._services.environment)
-        start = session_start(self.engine, request, options=options, files=loaded)
-        request = replace(request, quiet=quiet or start.is_silent)
-        users: tuple[CodeUsers, ...] = ()
-        is_first = not any(one.startswith(PLAN_LINE) for one in request.shown)
-        if self._services.has_files and (
-            at is Moment.PLAN or (at is Moment.PROMPT and is_first and not quiet)
-        ):
-            named, users = named_code(query, root=self.root, users=self._users)
-            request = replace(request, named=named)
-        extras = self._skill_lines(request, within_s=skills_within_s)
+
+        @cache
+        def files_of_client() -> ClientFiles:
+            from wellkept.context.client_files import ClientFiles
+
+            return ClientFiles(client, root=self.root, environment=self._services.environment)
+
+        if is_table or at is Moment.SESSION:
+            from wellkept.context.start.session_start import session_start
+
+            options = self._start_options(
+                session_limit=session_limit,
+                observation_limit=observation_limit,
+                days=request.days,
+                branch=branch,
+                kinds=observation_types,
+                concepts=concepts,
+            )
+            if is_table:
+                return self._table(request, options, sessions=session_limit, budget=budget_tokens)
+            start = session_start(self.engine, request, options=options, files=files_of_client())
+            request, sections = replace(request, quiet=quiet or start.is_silent), start.sections
+        else:
+            request, sections = self._with_named_code(request, query)
+        vouched, more = self._sure_of(request, query, output)
         return build_context(
             self.engine,
             request,
             exists=exists_below(self.root) if self._services.has_files else None,
-            is_loaded=loaded.has,
+            is_loaded=lambda text: files_of_client().has(text),
             trace=trace,
-            extras=extras,
-            vouched=(
-                *decision_for(self.engine, request),
-                *way_outs(self.engine, request, command=query, output=output),
-                *open_failures(self.engine, request),
-            ),
-            sections=(
-                *start.sections,
-                *plan_lines(users),
-                *foreign_files(self.engine, request, root=self.root, read_tree=options.read_tree),
-            ),
+            extras=self._skill_lines(request, within_s=skills_within_s),
+            vouched=vouched,
+            sections=(*sections, *more),
         )
+
+    def _with_named_code(
+        self, request: ContextRequest, query: str
+    ) -> tuple[ContextRequest, tuple[SectionLines, ...]]:
+        """The request with the files that it names, and who uses them: for a plan, and once in a
+        session at a prompt."""
+        if request.moment not in ("plan", "prompt") or not self._services.has_files:
+            return request, ()
+        if "`" not in query and not identifiers(query):
+            return request, ()
+        from wellkept.context.plan import PLAN_LINE, named_code, plan_lines
+
+        is_first = not any(one.startswith(PLAN_LINE) for one in request.shown)
+        if request.moment == "prompt" and (request.quiet or not is_first):
+            return request, ()
+        named, users = named_code(query, root=self.root, users=self._users)
+        return replace(request, named=named), tuple(plan_lines(users))
+
+    def _sure_of(
+        self, request: ContextRequest, query: str, output: str
+    ) -> tuple[tuple[ContextCandidate, ...], tuple[SectionLines, ...]]:
+        """What fits for certain: a decision, ways out, and at a commit whose files are whose."""
+        if request.moment in ("session", "file", "plan"):
+            return (), ()
+        from wellkept.context.prompt_policy import foreign_files, open_failures, way_outs
+
+        found = way_outs(self.engine, request, command=query, output=output)
+        if request.moment != "prompt":
+            return found, ()
+        if request.quiet:
+            from wellkept.context.start.session_start import read_tree_now
+
+            mine = foreign_files(self.engine, request, root=self.root, read_tree=read_tree_now)
+            return open_failures(self.engine, request), tuple(mine)
+        from wellkept.context.decisions import decision_for
+
+        return decision_for(self.engine, request), ()
 
     def handoff(self, branch: str | None = None) -> Handoff:
         """What the next person's agent needs to go on with the work on a branch; the default is

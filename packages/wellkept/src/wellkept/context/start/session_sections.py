@@ -9,7 +9,13 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from wellkept.context.candidates import ContextCandidate, is_from_repository, is_noticed, weight
+from wellkept.context.candidates import (
+    RULE_TYPES,
+    ContextCandidate,
+    is_from_repository,
+    is_noticed,
+    weight,
+)
 from wellkept.context.sections import Section
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order
@@ -17,12 +23,6 @@ from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 
-RULE_TYPES = (
-    MemoryType.PREFERENCE,
-    MemoryType.CONVENTION,
-    MemoryType.CORRECTION,
-    MemoryType.REQUIREMENT,
-)
 _MAX_RULES, _MAX_TAUGHT, _MAX_OTHERS = 40, 8, 20
 # Records of work, not statements that hold.
 _RECORDS = frozenset(

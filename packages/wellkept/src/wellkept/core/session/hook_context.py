@@ -16,6 +16,9 @@ _FAILURE_WORDS = re.compile(
 )
 
 
+SKILL_SUMMARIES = "skills.summaries"
+"""Where the store keeps name, description and id of a project's own skills, for hooks that answer
+alone."""
 ASKED, ASKED_AT_STOP = "ask:", "ask:stop"
 """Among the ids shown in a session: when the agent was asked to word something, and that it was
 asked at a stop."""

@@ -19,6 +19,7 @@ from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyEr
 from wellkept.core.languages import MANIFESTS
 from wellkept.core.records import record
 from wellkept.core.session.activity import ActivityKind
+from wellkept.core.session.hook_context import SKILL_SUMMARIES
 from wellkept.core.skills import InjectionPhase, Skill, SkillIndex, SkillKind
 from wellkept.core.text import estimate_tokens, shorten
 from wellkept.core.types import parse_choice
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     from wellkept.skills.selection.scoring import SkillSearch
     from wellkept.skills.selection.select import SkillChoice, SkillSelection
 
-_DETECTION_TTL: Final = timedelta(minutes=5)
 _DETECTED_SPACE: Final = "skills.detected"
+_MAX_SUMMARIES: Final = 60
+_DETECTION_TTL: Final = timedelta(minutes=5)
 _SUBJECT_CHARS: Final = 300
 _Fingerprint = tuple[tuple[str, int, int], ...]
 
@@ -260,3 +262,19 @@ def announce_detected(store: Store, project: str, names: Sequence[str]) -> None:
         if found:
             subject = shorten(", ".join(names), limit=_SUBJECT_CHARS)
             store.apply([Announce(ActivityKind.SKILLS_DETECTED, project, subject)])
+
+
+def keep_summaries(store: Store, project: str, index: SkillIndex) -> None:
+    """Keep what a hook that cannot read skill files needs to name one: the project's and the user's
+    own, as far as models may use them."""
+    own = [
+        one
+        for one in index
+        if one.enabled
+        and one.source.kind is not SkillKind.BUILTIN
+        and not one.invocation.disable_model_invocation
+    ]
+    found: list[Json] = [[s.name, s.description, s.sha256] for s in own[:_MAX_SUMMARIES]]
+    if (store.get_value(SKILL_SUMMARIES, project) or []) != found:
+        with suppress(StoreReadOnlyError, StoreBusyError, StoreFullError):
+            store.put_value(SKILL_SUMMARIES, project, found)
