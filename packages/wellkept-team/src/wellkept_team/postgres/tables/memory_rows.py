@@ -1,4 +1,4 @@
-"""Memories as rows: the columns of `store.sqlite.tables.memory_rows` and where a memory is seen
+"""Memories as rows: the columns of `store.memory_rows` and where a memory is seen
 from."""
 
 from __future__ import annotations
