@@ -89,7 +89,6 @@ JSON_FIELDS = {
     "hook": ("event", "problems"),
     "off": ("added", "off"),
     "on": ("ended", "off"),
-    "context": ("text", "sections", "pack"),
     "ask": ("question", "answer", "citations", "model", "known"),
     "storage": (
         *("path", "files", "total_bytes", "memories", "closed", "archived", "by_type", "by_scope"),
@@ -100,12 +99,7 @@ JSON_FIELDS = {
         *("modules", "growth", "recall", "sessions", "observations", "spool", "index", "graph"),
         *("clients", "off"),
     ),
-    "stats": (
-        *("total", "by_type", "by_scope", "by_source", "closed", "stale", "archived"),
-        *("needs_review", "pinned", "oldest", "newest", "injected"),
-    ),
     "observer status": ("sessions", "signals", "latest", "rules", "statistics"),
-    "observer recipe": ("items",),
     "methodology list": ("items", "problems"),
     "methodology show": ("id", "title", "phases", "relays", "custom_types"),
     "methodology use": ("id", "file", "in_use"),

@@ -296,12 +296,12 @@ def test_context_prints_the_pack_and_what_it_cost(cli: Cli) -> None:
     assert "Always run the linter" in shown.out
     assert "tokens" in shown.err
     packed = cli("context", "--json", "--budget", "80").json
-    assert 0 < packed["pack"]["used_tokens"] <= 80
+    assert 0 < packed["used_tokens"] <= 80
     assert "Always run the linter" in packed["text"]
     (section,) = packed["sections"]
     assert (section["name"], section["title"]) == ("rules", "Rules people gave")
-    assert section["ids"] == [packed["pack"]["items"][0]["memory"]["id"]]
-    hidden = packed["pack"]["items"][0]["memory"]["short"]
+    assert section["ids"] == [packed["items"][0]["memory"]["id"]]
+    hidden = packed["items"][0]["memory"]["short"]
     assert cli("context", "--json", "--shown", hidden).json["text"] == ""
     assert cli("context", "--sessions", "0", "--observations", "0", "--days", "7").code == 0
 

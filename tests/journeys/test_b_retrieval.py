@@ -182,7 +182,7 @@ def test_b9_each_moment_gets_its_lines_within_a_budget(here: Installation) -> No
     opened = session.read("src/pay.py")
     assert "[WARN]" in opened
     assert "The pay limit must stay below ten" in opened
-    small = here.wellkept("context", "--budget", "40", "--json").json["pack"]
+    small = here.wellkept("context", "--budget", "40", "--json").json
     assert small["used_tokens"] <= 40
 
 

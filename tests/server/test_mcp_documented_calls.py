@@ -14,9 +14,9 @@ from tests.server.mcp_client import Talk, memories_in, talking, talking_in
 from wellkept.api.learning import drain_and_learn
 from wellkept.api.mcp.handlers import Handlers, ServerLocation, ServerOptions
 from wellkept.api.mcp.toolsets import TOOLSETS, parse_toolsets
-from wellkept.api.operations.inputs import ContextInput
-from wellkept.api.operations.memory import context
 from wellkept.api.server.open_projects import OpenProjects
+from wellkept.api.verbs.check import read
+from wellkept.api.verbs.table import find
 from wellkept.clients.registry import translate_spooled
 from wellkept.core.errors import UsageError
 from wellkept.core.settings.model import Settings
@@ -185,8 +185,8 @@ def test_context_keeps_to_the_number_kinds_and_concepts_of_observations(tmp_path
         wk.session.note(kind="change", title="Worked on the printer")
 
         def kept(**given: Any) -> list[str]:
-            request = ContextInput.model_validate({"format": "table", **given})
-            told = context(wk, request).context
+            own, _ = read(find("context"), {"format": "table", **given})
+            told = wk.context(**own).text
             return [name for name in ("parser", "lexer", "printer") if name in told]
 
         assert kept() == ["parser", "lexer"]

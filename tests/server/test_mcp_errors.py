@@ -20,7 +20,7 @@ from tests.server.mcp_client import (
 from wellkept.api import Wellkept
 from wellkept.api.mcp.errors import ADVICE, error_text
 from wellkept.api.mcp.handlers import ServerLocation
-from wellkept.api.operations.table import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
+from wellkept.api.mcp.toolsets import all_tools
 from wellkept.api.server.open_projects import OpenProjects
 from wellkept.core import errors
 
@@ -45,11 +45,10 @@ def test_an_error_that_is_not_in_the_table_gets_the_advice_of_its_parent() -> No
 
 
 def test_names_are_unique_and_descriptions_survive_clients_that_cut() -> None:
-    names = [name for operation in OPERATIONS for name in operation.names()]
-    assert len(names) == len(set(names))
-    assert len(BY_NAME) == len(OPERATIONS)
-    for operation in OPERATIONS:
-        assert 0 < len(operation.description.encode()) <= MAX_DESCRIPTION_BYTES
+    tools = [tool for _, tool in all_tools()]
+    assert len({tool["name"] for tool in tools}) == len(tools)
+    for tool in tools:
+        assert 0 < len(tool["description"].encode()) <= 2048
 
 
 def test_arguments_that_do_not_fit_are_named(talk: Talk) -> None:

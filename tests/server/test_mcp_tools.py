@@ -16,8 +16,7 @@ from tests.server.mcp_client import ERAS, Era, Talk, talking_in
 from wellkept.api.mcp.handlers import ServerLocation, ServerOptions
 from wellkept.api.mcp.instructions import INSTRUCTIONS
 from wellkept.api.mcp.toolsets import TOOLSETS, all_tools
-from wellkept.api.operations.table import TOOLS
-from wellkept.api.verbs.index import TOOLS as VERB_TOOLS
+from wellkept.api.verbs.index import TOOLS
 from wellkept.core.text import estimate_tokens
 from wellkept.testing.fakes import ManualClock
 
@@ -44,7 +43,7 @@ def test_the_page_on_the_server_tells_of_every_tool() -> None:
     told = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row.split("|")[1])}
     listed = {tool["name"] for _, tool in all_tools()}
     assert listed <= told
-    assert told <= {*TOOLS, *VERB_TOOLS, *TOOLSETS}
+    assert told <= {*TOOLS, *TOOLSETS}
 
 
 def test_both_eras_of_the_protocol_are_spoken(tmp_path: Path) -> None:
@@ -261,8 +260,8 @@ def test_context_is_empty_without_memories_and_cites_what_it_says(talk: Talk) ->
     assert talk.text("inject_context") == "Nothing worth saying is known."
     kept = talk.call("memory_store", content="Never edit the protobuf stubs", type="gotcha")
     pack = talk.call("inject_context", query="edit the protobuf stubs", budget_tokens=300)
-    assert pack["ids"] == [kept["id"]]
-    assert f"[m:{kept['id']}]" in pack["context"]
+    assert [one["memory"]["short"] for one in pack["items"]] == [kept["id"]]
+    assert f"[m:{kept['id']}]" in pack["text"]
     assert pack["used_tokens"] <= 300
 
 

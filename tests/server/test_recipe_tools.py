@@ -132,9 +132,9 @@ def test_a_note_of_a_known_session_goes_on_its_scratchpad_and_is_heard_at_once(
         )
         assert note(talk, "The ledger closes at midnight")["outcome"] == "noted"
         told = talk.call("inject_context", files=["ledger.py"])
-        assert "The ledger closes at midnight" in told["context"]
+        assert "The ledger closes at midnight" in told["text"]
         other = talk.call("inject_context", files=["ledger.py"], session="another")
-        assert "midnight" not in other.get("context", "")
+        assert "midnight" not in other["text"]
     with opened(tmp_path) as wk:
         assert wk.stats().total == 0
         pad = wk.engine.store.scratchpad(SESSION)

@@ -11,11 +11,13 @@ import pytest
 
 from tests.server.http_serving import Served, served_team
 from wellkept.api.http.app import PREFIX, all_endpoints
-from wellkept.api.operations.access import Access, require_access
-from wellkept.api.operations.table import OPERATIONS
+from wellkept.api.server.access import Access, require_access
+from wellkept.api.verbs.generate import all_verbs
+from wellkept.api.verbs.routes import path_of
 from wellkept.core.errors import ForbiddenError, UsageError
 from wellkept.core.team.caller import asked_by, asking
 from wellkept.core.team.people import LOCAL, Principal, Role
+from wellkept.core.verbs import Effect
 
 pytestmark = pytest.mark.feature("T2")
 
@@ -62,9 +64,8 @@ def test_whoever_works_on_this_machine_is_its_administrator() -> None:
 def test_every_route_asks_for_the_role_that_it_declares(team: Served) -> None:
     known = {one.name: one for one in all_endpoints()}
     assert {name for name, one in known.items() if one.role is None} == {"health", "ready"}
-    beyond = {one.name: one.needed_role for one in OPERATIONS}
-    asked = [(one.role, one.method, one.path) for one in known.values()]
-    asked += [(role, "POST", f"/{name}") for name, role in beyond.items()]
+    asked = [(one.role, way, one.path) for one in known.values() for way in one.method.split()]
+    asked += [(one.role, "POST", path_of(one.words)) for _, one in all_verbs() if not one.on_files]
     assert {role for role, *_ in asked} == {None, *Role}
     for role, method, path in asked:
         if role not in (None, Role.READER):
@@ -74,11 +75,8 @@ def test_every_route_asks_for_the_role_that_it_declares(team: Served) -> None:
 
 
 def test_nothing_that_changes_or_removes_is_open_to_readers() -> None:
-    from wellkept.api.operations.operation import Effect
-
-    for operation in OPERATIONS:
-        is_reading = operation.effect is Effect.READS
-        assert is_reading or operation.needed_role is not Role.READER, operation.name
+    for _, one in all_verbs():
+        assert one.effect is Effect.READS or one.role is not Role.READER, one.words
 
 
 def test_a_token_yields_who_asks_and_without_one_nothing_is_told(team: Served) -> None:

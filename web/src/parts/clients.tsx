@@ -10,11 +10,11 @@ import { Dialog } from "./dialog";
 import { Line } from "./setting-line";
 
 /** Coding clients, with the diff before anything is written. */
-export function Clients({ clients }: { clients: readonly Schema["ClientStateRecord"][] | null | undefined }) {
+export function Clients({ clients }: { clients: readonly Schema["ClientState"][] | null | undefined }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const actions = useActions();
-  const [shown, setShown] = useState<Schema["ClientChangeOutput"] | null>(null);
+  const [shown, setShown] = useState<Schema["ClientChange"] | null>(null);
   const look = (name: string, scope: "user" | "project", action: "install" | "uninstall") => void post("/api/change_client", { body: { client: name, scope, action, dry_run: true } }).then(setShown, actions.failed);
   const write = () => {
     if (!shown) return;

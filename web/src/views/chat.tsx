@@ -13,7 +13,7 @@ import { Markdown } from "@/parts/markdown";
 interface Turn {
   question: string;
   answer: string;
-  citations: readonly Schema["CitationRecord"][];
+  citations: readonly Schema["Citation"][];
   model: string | null;
   known: boolean;
   state: "asking" | "done" | "failed";
@@ -44,7 +44,7 @@ export default function Chat() {
         if (kind === "notes") patchLast((last) => ({ ...last, citations: data as Turn["citations"] }));
         if (kind === "text") patchLast((last) => ({ ...last, answer: last.answer + (data as { text: string }).text }));
         if (kind === "done") {
-          const done = data as Schema["AskOutput"];
+          const done = data as Schema["ChatAnswer"];
           patchLast((last) => ({ ...last, answer: done.answer, citations: done.citations, model: done.model, known: done.known, state: "done" }));
         }
         end.current?.scrollIntoView({ block: "end" });

@@ -14,7 +14,7 @@ import { Boundary } from "@/parts/boundary";
 
 const Chart = lazy(() => import("@/parts/chart"));
 
-type View = Schema["HealthOutput"];
+type View = Schema["HealthView"];
 
 export default function Health() {
   const health = useHealth();

@@ -17,7 +17,7 @@ import { Boundary } from "@/parts/boundary";
 
 const MOMENTS = ["session", "prompt", "file", "failure", "plan"] as const;
 type Moment = (typeof MOMENTS)[number];
-type Preview = Schema["PreviewOutput"];
+type Preview = Schema["ContextPreview"];
 type Line = Preview["sections"][number]["lines"][number];
 type Source = Line["source"];
 const STEP = 10;
@@ -266,7 +266,7 @@ function Silence({ pack, prompt, moment }: { pack: Preview; prompt: string; mome
   const { t } = useTranslation();
   const actions = useActions();
   const first = pack.nearest[0];
-  const judge = (should: string) => void post("/api/judge_silence", { body: { prompt, should_give: should, probability: first?.probability ?? null } })
+  const judge = (should: string) => void post("/api/judge_silence", { body: { prompt, should_give: should, ...(first ? { probability: first.probability } : {}) } })
     .then(() => toast(t("next.judged")), actions.failed);
   return (
     <section className="mt-4" aria-live="polite">

@@ -113,7 +113,6 @@ def usual_tools(
 
 def knowledge_tools(wk: Wellkept) -> list[Tool]:
     """Operations of Wellkept that help while working, with the arguments that this takes."""
-    from wellkept.api.operations import recipes
 
     @tool(read_only=True, kind=ToolKind.SEARCH)
     def analyze_impact(file_path: str, max_depth: int = 3) -> str:
@@ -128,7 +127,7 @@ def knowledge_tools(wk: Wellkept) -> list[Tool]:
     @tool(read_only=True)
     def get_workflow_recipe(task: str) -> str:
         """The steps that such a task took here before."""
-        return recipes.get_workflow_recipe(wk, recipes.RecipeInput(task=task)).text()
+        return wk.recipe(task).as_text()
 
     @tool
     def remember_this(context: ToolContext, content: str) -> str:

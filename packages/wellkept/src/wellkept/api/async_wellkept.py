@@ -112,12 +112,10 @@ class AsyncWellkept(AsyncVerbs):
     # Write
     remember_many = _Verb(Wellkept.remember_many)
     # Read
-    context = _Verb(Wellkept.context)
     ask = _Verb(Wellkept.ask)
     get = _Verb(Wellkept.get)
     phase = _Verb(Wellkept.phase)
     iterate = _Stream(Wellkept.iterate)
-    stats = _Verb(Wellkept.stats)
     state = _Verb(Wellkept.state)
     moment = _Verb(Wellkept.moment)
     # Upkeep

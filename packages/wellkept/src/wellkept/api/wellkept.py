@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from wellkept.api.methods.agent import AgentMethods
 from wellkept.api.methods.context import ContextMethods
@@ -22,8 +22,6 @@ from wellkept.api.methods.views import ViewMethods
 from wellkept.api.verbs.library import Verbs
 from wellkept.api.wiring.services import Services, require_embedder, store_location, store_path
 from wellkept.core.clock import Clock, system_clock
-from wellkept.core.query import Validity
-from wellkept.core.records import replace
 from wellkept.core.settings import paths
 from wellkept.core.settings.sources import SettingSources, load_settings
 from wellkept.memory.request_builder import FILTER_KEYS, require_known
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from wellkept.context.injection_log import InjectedLines
     from wellkept.core.memory import Memory, MemoryDraft
     from wellkept.core.ports.models import Embedder
-    from wellkept.core.query import Stats
     from wellkept.core.settings.model import Settings
     from wellkept.core.types import Progress
     from wellkept.graph.api import GraphApi
@@ -200,17 +197,6 @@ class Wellkept(Verbs, ContextMethods, MaintenanceMethods, DataMethods, AgentMeth
         require_known(self.iterate, filters, FILTER_KEYS)
         return self.engine.store.iterate(self._services.requests.filter(filters))
 
-    def stats(self, **filters: Unpack[FilterArgs]) -> Stats:
-        """Counts by type, scope and source. `closed` counts closed memories in every case, the
-        other figures only memories that match."""
-        require_known(self.stats, filters, FILTER_KEYS)
-        where = self._services.requests.filter(filters)
-        found = self.engine.store.stats(where)
-        if where.validity is not Validity.OPEN or where.as_of is not None:
-            return found
-        closed = self.engine.store.stats(replace(where, validity=Validity.CLOSED))
-        return replace(found, closed=closed.total)
-
     def state(self, *, session: str | None = None) -> State:
         """Small named values with a lifetime: `temp:`, `session:` and `project:`."""
         from wellkept.memory.state import State
@@ -236,9 +222,9 @@ class Wellkept(Verbs, ContextMethods, MaintenanceMethods, DataMethods, AgentMeth
         )
 
     def _slash_commands(self, skills: Skills) -> tuple[Command, ...]:
-        from wellkept.context.slash_commands import SlashCommands
+        from wellkept.context.slash_commands import MemoryAccess, SlashCommands
 
-        return SlashCommands(self, skills).all()
+        return SlashCommands(cast(MemoryAccess, self), skills).all()
 
     @cached_property
     def code_graph(self) -> GraphApi:

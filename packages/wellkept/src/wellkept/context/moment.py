@@ -44,7 +44,7 @@ class GivesContext(Protocol):
     @property
     def project(self) -> str: ...
 
-    def context(
+    def pack(
         self,
         query: str = "",
         *,
@@ -135,7 +135,7 @@ def pack_for(
 ) -> ContextPack | None:
     """The pack for a request; None where the project cannot say anything to it."""
     try:
-        pack = wk.context(
+        pack = wk.pack(
             request.query,
             moment=request.moment,
             files=request.files,

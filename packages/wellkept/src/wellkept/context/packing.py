@@ -8,7 +8,7 @@ break out of its frame.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from wellkept.context.sections import (
     SECTIONS,
@@ -24,6 +24,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.session.injected_text import FRAME, quoted
 from wellkept.core.text import shorten
 from wellkept.core.types import TYPE_RULES
+from wellkept.core.verbs import Arg
 from wellkept.memory.engine import Engine
 
 if TYPE_CHECKING:
@@ -123,6 +124,39 @@ class ContextPack:
     titles: tuple[tuple[Section, str], ...] = ()
     left_out: int = 0
     table: tuple[WorkRow, ...] = ()
+
+    also_shown = ("text", "sections")
+
+    @property
+    def text(self) -> str:
+        """The text to inject; empty when there is nothing to say."""
+        return render_context(self)
+
+    @property
+    def found(self) -> bool:
+        """Whether there is anything to say."""
+        return bool(self.text)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What it costs."""
+        if not self.used_tokens:
+            return ()
+        room = f"{self.used_tokens} of {self.budget_tokens} tokens"
+        return (f"{room}; left out: {self.left_out}",)
+
+    def as_text(
+        self, *, reasons: Annotated[bool, Arg("Why each line was chosen.", hidden=True)] = False
+    ) -> str:
+        """The text to inject, and where asked why each line of it was chosen."""
+        if not self.found:
+            return "Nothing fits the budget." if self.left_out else "Nothing worth saying is known."
+        if not reasons:
+            return self.text
+        why = [f"{i.memory.short}: {i.reason} ({i.row.read_tokens} tokens)" for i in self.items]
+        why += [f"{line.id}: {line.reason}" for line in self.lines]
+        why += [f"{extra.name}: {extra.reason}" for extra in self.extras]
+        return "\n".join([self.text, *why])
 
     @property
     def sections(self) -> tuple[PackedSection, ...]:

@@ -12,11 +12,17 @@ from wellkept.context.injection_log import (
     use_text,
 )
 from wellkept.core.memory import Memory
-from wellkept.core.ports.injections import HOW_SAVED_IS_COUNTED, Injection, SilentLine
+from wellkept.core.ports.injections import (
+    HOW_SAVED_IS_COUNTED,
+    Injection,
+    InjectionTotals,
+    SilentLine,
+)
+from wellkept.core.query import Stats
 from wellkept.core.records import record
 from wellkept.core.session.injected_text import quoted, quoted_lines
 from wellkept.core.session.scratchpad import Explanation
-from wellkept.core.verbs import Arg
+from wellkept.core.verbs import Arg, Table
 from wellkept.memory.as_text import whole_text
 from wellkept.memory.history import MemoryHistory
 
@@ -203,3 +209,54 @@ def _score(why: Explanation) -> str:
         f" = 0.4 x frequency {why.frequency:.2f} + 0.3 x recency {why.recency:.2f}"
         f" + 0.3 x novelty {why.novelty:.2f}"
     )
+
+
+@record
+class MemoryStats(Stats):
+    """Counts of the memories that match a filter, and what agents were given. `closed` counts all
+    closed memories, the other figures only those that match."""
+
+    project: str
+    injected: InjectionTotals
+
+    def as_text(self) -> str:
+        """The counts by type, and what waits."""
+        kinds = ", ".join(f"{name} {count}" for name, count in self.by_type.items())
+        lines = [f"Memories in {self.project}: {self.total}", kinds]
+        if self.oldest and self.newest:
+            lines.append(f"{self.oldest:%Y-%m-%d} to {self.newest:%Y-%m-%d}")
+        if self.stale or self.needs_review:
+            lines.append(f"stale {self.stale}, waiting for review {self.needs_review}")
+        return "\n".join(filter(None, lines))
+
+    def as_table(self) -> Table:
+        """Every count."""
+        groups = {"type": self.by_type, "scope": self.by_scope, "source": self.by_source}
+        rows = [
+            (kind, name, str(count))
+            for kind, counts in groups.items()
+            for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        ]
+        states = ("closed", "stale", "archived", "needs_review", "pinned")
+        rows += [("state", name, str(n)) for name in states if (n := getattr(self, name))]
+        rows.append(("total", "", str(self.total)))
+        return Table(("", "", "memories"), rows, foot="\n".join(self._given()))
+
+    def _given(self) -> Iterator[str]:
+        """From when the memories are, and what agents were given, by kind of line."""
+        if self.oldest and self.newest:
+            yield f"From {self.oldest:%Y-%m-%d} to {self.newest:%Y-%m-%d}."
+        given = self.injected
+        for one in given.kinds:
+            could = one.used + one.ignored + one.harm
+            used = f"used {one.used} of {could}" if could else "use not seen"
+            yield (
+                f"given {one.kind}: {one.lines} lines, {one.tokens:,} tokens, {used},"
+                f" unclear {one.unclear}, harm {one.harm}"
+            )
+        if given.lines:
+            yield (
+                f"{given.lines} lines in {given.sessions} sessions, {given.tokens:,} tokens;"
+                f" {given.silent} silent. Tokens saved: {given.saved_tokens:,}."
+                f" {given.how_saved_is_counted}"
+            )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 from wellkept.context.bulk import BulkAction, Edited
 from wellkept.context.changes import Forgotten, SeenVersion, Undone
 from wellkept.context.review import CorrectionReason, ReviewGroups
-from wellkept.context.told import Shown, ShownMemory, Why
+from wellkept.context.told import MemoryStats, Shown, ShownMemory, Why
 from wellkept.context.workspace import TellingMemory
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.memory import Memory
@@ -17,7 +17,15 @@ from wellkept.core.team.caller import asking
 from wellkept.core.team.people import Role
 from wellkept.core.types import RelationType
 from wellkept.core.verbs import Alias, Arg, Effect, verb
-from wellkept.memory.arguments import EditArgs, Names, When, with_key_to_forget, with_order
+from wellkept.memory.arguments import (
+    EditArgs,
+    FilterArgs,
+    Names,
+    When,
+    with_key_to_forget,
+    with_order,
+    with_types,
+)
 
 if TYPE_CHECKING:
     from wellkept.context.injected_line import LineReason
@@ -393,3 +401,24 @@ def review(
     from wellkept.context.review import review as review_of
 
     return review_of(wk, session=session or None)
+
+
+@verb(
+    toolset="records",
+    aliases=("stats",),
+    reads=with_types,
+    tell="Counts of what is known about this project, by type and source.",
+    examples=({"types": ["fact"]},),
+)
+def stats(wk: TellingMemory, **filters: Unpack[FilterArgs]) -> MemoryStats:
+    """Count memories by type, scope and source, and what agents were given."""
+    from wellkept.core.query import Validity
+    from wellkept.core.records import fields, replace
+
+    where = wk.requests.filter(filters)
+    found = wk.engine.store.stats(where)
+    if where.validity is Validity.OPEN and where.as_of is None:
+        closed = wk.engine.store.stats(replace(where, validity=Validity.CLOSED))
+        found = replace(found, closed=closed.total)
+    own = {one.name: getattr(found, one.name) for one in fields(type(found))}
+    return MemoryStats(**own, project=wk.project_name, injected=wk.injected.totals())

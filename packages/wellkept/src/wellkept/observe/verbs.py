@@ -12,7 +12,7 @@ from wellkept.core.memory import Memory
 from wellkept.core.payloads import RecipeStep
 from wellkept.core.records import record, replace
 from wellkept.core.session.injected_text import quoted
-from wellkept.core.text import shorten
+from wellkept.core.text import counted, shorten
 from wellkept.core.verbs import Arg, Effect, verb
 from wellkept.memory.arguments import MemoryArgs, Names
 from wellkept.memory.as_text import brief_line
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wellkept.core.session.sessions import SessionRecord
     from wellkept.memory.commands import CommandResult
     from wellkept.observe.observer.api import Observer
+    from wellkept.observe.observer.prefetch import FoundRecipe
 
 _LINE_CHARS = 600
 _PROVED = (
@@ -403,3 +404,51 @@ def apply(
     speaker = Speaker(author=author, session_id=session, find_named=partial(named_things, wk.root))
     found = apply_commands(wk.engine, message, project=wk.project, speaker=speaker)
     return Applied(done=tuple(map(Done.of, found)))
+
+
+@record
+class Recipes:
+    """Recipes that fit a task, best first."""
+
+    items: tuple[FoundRecipe, ...]
+    found: bool = True
+
+    def as_text(self) -> str:
+        """What such work took here before, step by step."""
+        if not self.items:
+            return "No recipe fits. One is learned when the same steps worked in three sessions."
+        return "\n".join(line for one in self.items for line in _recipe_lines(one))
+
+
+def _recipe_lines(found: FoundRecipe) -> Iterator[str]:
+    recipe = found.recipe
+    failed = f", failed {recipe.failure_count}" if recipe.failure_count else ""
+    counts = f"worked {counted(recipe.success_count, 'time')}{failed}"
+    yield f"[m:{found.memory.short}] {quoted(recipe.task_pattern)} ({counts})"
+    if found.stale_reason:
+        yield f"may be out of date: {found.stale_reason}"
+    for number, step in enumerate(recipe.steps, start=1):
+        where = f" ({step.canonical_file})" if step.canonical_file else ""
+        yield f"  {number}. {quoted(step.description)}{where}"
+
+
+@verb(
+    tool="get_workflow_recipe",
+    toolset="recipes",
+    aliases=("search_workflow_recipe",),
+    tell="Before planning: the steps that such a task took here before, with the files to change "
+    "at each, how often that worked or failed, and whether it may be out of date.",
+    examples=({"task": "add an endpoint"},),
+)
+def recipe(
+    wk: LearningMemory,
+    task: Annotated[
+        str,
+        Arg("The task in a sentence or two.", 1, 4_000, words=True, aka=("query", "description")),
+    ],
+    *,
+    limit: Annotated[int, Arg("How many.", 1, 50)] = 2,
+) -> Recipes:
+    """Show the steps that solved a task like this before."""
+    found = tuple(wk.observer.recipes(task, limit=limit))
+    return Recipes(found, bool(found))

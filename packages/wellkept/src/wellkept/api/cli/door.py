@@ -65,9 +65,7 @@ WORDS: Final = MappingProxyType(
         "init": "data.init",
         "tour": "data.tour",
         "ask": "memory.ask",
-        "context": "memory.context",
         "health": "memory.health",
-        "stats": "memory.stats",
         "follow": "run.events",
         "hook": "run.hook",
         "install": "run.install",
@@ -147,7 +145,7 @@ TURNS: Final[MappingProxyType[str, tuple[Turn, ...]]] = MappingProxyType(
         "remember": (Turn("--apply", "", "apply", "Execute the memory commands in the text."),),
         "recall": (
             Turn("--answer", "", "ask", "Answer in words, with citations."),
-            Turn("--recipe", "", "observer recipe", "The steps that solved such a task before."),
+            Turn("--recipe", "", "recipe", "The steps that solved such a task before."),
         ),
         "session events": (Turn("--follow", "", "follow", "Keep printing until stopped."),),
         "team join": (
@@ -224,6 +222,7 @@ FORWARDED: Final = MappingProxyType(
         "graph prefetch": "graph show --reads",
         "observer prefetch": "graph show --reads",
         "observer related": "graph show --related",
+        "observer recipe": "recall --recipe",
         "bulk": "edit --action",
         "flag": "edit --action flag",
         "correct": "edit {} --because {}",

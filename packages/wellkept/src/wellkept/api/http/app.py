@@ -23,9 +23,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount
 
 from wellkept import __version__
-from wellkept.api.http import chat, export, jobs, readiness, routes
+from wellkept.api.http import chat, export, jobs, page_api, readiness, routes
 from wellkept.api.http.endpoints import Endpoint, ServerParts, endpoint_route, endpoints_in
-from wellkept.api.http.operation_routes import operation_route
 from wellkept.api.http.page_files import ASSETS, FOLDER, ROOT_FILES, page_routes
 from wellkept.api.http.readiness import READY_PATH
 from wellkept.api.http.routes import HEALTH_PATH
@@ -81,7 +80,7 @@ DOCS_POLICY: Final = MappingProxyType(
 
 _ENDPOINTS: Final = (
     *endpoints_in({"ready": readiness.ready}),
-    *(one for part in (routes, jobs, chat, export) for one in endpoints_in(vars(part))),
+    *(one for part in (routes, page_api, jobs, chat, export) for one in endpoints_in(vars(part))),
 )
 _NOT_BUILT = f"""<!doctype html>
 <meta charset="utf-8"><title>Wellkept</title>
@@ -116,11 +115,9 @@ def make_http_app(
         stopping=stopping,
     )
     own = [endpoint_route(one, server) for one in all_endpoints()]
-    verbs = verb_routes(workers)
-    api: list[BaseRoute] = [*verbs, *own, NamedRoute(_OPENAPI, _openapi)]
+    api: list[BaseRoute] = [*verb_routes(workers), *own, NamedRoute(_OPENAPI, _openapi)]
     if find_plugin("team") is None:
         api += _missing("/team", "/sync", extra="team")
-    api.append(operation_route(workers, frozenset(one.path for one in (*verbs, *own))))
     found: list[BaseRoute] = [
         *page_routes(page, not_built=_NOT_BUILT),
         NamedRoute(DOCS_PATH, _docs),

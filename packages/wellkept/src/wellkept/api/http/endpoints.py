@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from wellkept.api.operations.access import Access, require_access, require_one_project
+from wellkept.api.server.access import Access, require_access, require_one_project
 from wellkept.api.server.requests import NamedRoute, arguments_in, let_in, project_in
 from wellkept.api.verbs.as_json import encoded
 from wellkept.api.verbs.check import read
@@ -156,7 +156,7 @@ def endpoint_route(one: Endpoint, server: ServerParts) -> NamedRoute:
             body = await one.runs(asked, lambda part: encoded(one.function(part, **arguments)))
         return Response(body, media_type="application/json")
 
-    return NamedRoute(one.path, handle, methods=[one.method])
+    return NamedRoute(one.path, handle, methods=one.method.split())
 
 
 def streamed(lines: Any, *, media: str = EVENTS, **headers: str) -> StreamingResponse:

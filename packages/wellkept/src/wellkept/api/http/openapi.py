@@ -1,25 +1,22 @@
-"""The OpenAPI 3.1 document: verbs, operations that are none yet, and the other routes."""
+"""The OpenAPI 3.1 document: verbs and the other routes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from wellkept import __version__
 from wellkept.api.http.endpoints import Endpoint
-from wellkept.api.operations.table import OPERATIONS, Effect, Operation
 from wellkept.api.server.http_errors import MEDIA_TYPE, ConflictProblem, Problem
 from wellkept.api.verbs import schema
 from wellkept.api.verbs.openapi import add_verbs, described
 from wellkept.api.verbs.params import params_of, result_of
 
-_REFERENCE: Final = "#/components/schemas/{model}"
-
 
 def make_document(
     endpoints: Iterable[Endpoint], *, prefix: str, open_paths: frozenset[str]
 ) -> dict[str, Any]:
-    """The document of these routes and of all verbs and operations under a prefix."""
+    """The document of these routes and of all verbs under a prefix."""
     parts: dict[str, Any] = {}
     problem = {MEDIA_TYPE: {"schema": schema.of_type(Problem, parts)}}
     schema.of_type(ConflictProblem, parts)
@@ -30,9 +27,9 @@ def make_document(
     paths: dict[str, Any] = {}
     for one in endpoints:
         path = prefix + one.path.replace(":path}", "}")
-        made = _endpoint(one, parts, problems)
-        paths.setdefault(path, {})[one.method.lower()] = made
-    paths |= _operations(parts, problems, prefix=prefix)
+        for method in one.method.split():
+            made = _endpoint(one, method, parts, problems)
+            paths.setdefault(path, {})[method.lower()] = made
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
@@ -60,7 +57,9 @@ def make_document(
     return document
 
 
-def _endpoint(one: Endpoint, parts: dict[str, Any], problems: dict[str, Any]) -> dict[str, Any]:
+def _endpoint(
+    one: Endpoint, method: str, parts: dict[str, Any], problems: dict[str, Any]
+) -> dict[str, Any]:
     params = params_of(one.function)
     in_path = [param for param in params if f"{{{param.name}" in one.path]
     rest = [param for param in params if param not in in_path]
@@ -79,9 +78,9 @@ def _endpoint(one: Endpoint, parts: dict[str, Any], problems: dict[str, Any]) ->
         told=one.told,
         conflicts=any(param.name == "if_updated_at" for param in params),
     )
-    made["operationId"] = one.name
+    made["operationId"] = one.name if method in one.method[-4:] else f"{one.name}_by_query"
     takes = schema.of_params(rest, parts)
-    has_body = bool(rest) and one.method not in ("GET", "DELETE")
+    has_body = bool(rest) and method not in ("GET", "DELETE")
     if has_body:
         parts[f"{title}Input"] = takes
         made["requestBody"] = schema.body(schema.reference(f"{title}Input"), takes)
@@ -91,49 +90,3 @@ def _endpoint(one: Endpoint, parts: dict[str, Any], problems: dict[str, Any]) ->
         schema.PROJECT,
     ]
     return made
-
-
-def _operations(parts: dict[str, Any], problems: dict[str, Any], *, prefix: str) -> dict[str, Any]:
-    """The paths of operations; their models name their own parts."""
-    from pydantic.json_schema import models_json_schema
-
-    wanted: list[Any] = [
-        pair
-        for one in OPERATIONS
-        for pair in ((one.takes, "validation"), (one.gives, "serialization"))
-    ]
-    references, made = models_json_schema(wanted, ref_template=_REFERENCE)
-    parts.update(made["$defs"])
-    return {
-        f"{prefix}/{one.name}": _operation(one, references, parts, problems) for one in OPERATIONS
-    }
-
-
-def _operation(
-    one: Operation[Any, Any], references: Any, parts: dict[str, Any], problems: dict[str, Any]
-) -> dict[str, Any]:
-    shared = described(
-        one.title,
-        one.description,
-        tag="operations",
-        answer=references[one.gives, "serialization"],
-        problems=problems,
-        conflicts=one.accepts("if_updated_at"),
-    )
-    takes = references[one.takes, "validation"]
-    fields = parts[takes["$ref"].rpartition("/")[2]]
-    found: dict[str, Any] = {
-        "post": {
-            **shared,
-            "operationId": one.name,
-            "parameters": [schema.PROJECT],
-            "requestBody": schema.body(takes, fields),
-        }
-    }
-    if one.effect is Effect.READS:
-        found["get"] = {
-            **shared,
-            "operationId": f"{one.name}_by_query",
-            "parameters": [*schema.query(fields), schema.PROJECT],
-        }
-    return found

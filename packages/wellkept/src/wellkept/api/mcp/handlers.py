@@ -20,9 +20,6 @@ from wellkept.core.records import record, replace
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept
-    from wellkept.api.operations.inputs import Input
-    from wellkept.api.operations.operation import Operation
-    from wellkept.api.operations.outputs import Output
     from wellkept.api.server.open_projects import OpenProjects
     from wellkept.core.verbs import Verb
 
@@ -31,9 +28,6 @@ Params: TypeAlias = Mapping[str, Any]
 Result: TypeAlias = dict[str, Any]
 Roots: TypeAlias = Callable[[], list[Path]]
 """Asks the client for its root folders; empty when it has none or cannot be asked."""
-
-UNLISTED: Final = frozenset({"project", "session"})
-"""Arguments that no tool lists: the server knows both."""
 
 
 @record(kw_only=True)
@@ -129,29 +123,20 @@ class Handlers:
         result = _text_result(answer.text())
         return {**result, "structuredContent": answer.structured()} if self._structured else result
 
-    def _called(self, name: str, given: Params, roots: Roots) -> Output | _Answer:
+    def _called(self, name: str, given: Params, roots: Roots) -> _Answer:
         from wellkept.api.verbs.tools import find_verb
 
-        verb = find_verb(name)
-        if verb is not None and verb[0].toolset:
-            self._require_listed(name, verb[0])
-            return self._answered(*verb, given, roots)
-        from wellkept.api.mcp.calls import find_tool
-
-        operation = find_tool(name)
-        if operation is None:
+        found = find_verb(name)
+        if found is None or not found[0].toolset:
             raise RequestError(INVALID_PARAMS, self._unknown_tool(name))
-        self._require_listed(name, operation)
-        parsed = operation.read(self._with_session(operation, given), unlisted=UNLISTED)
-        return self._run(operation, parsed, roots)
-
-    def _require_listed(self, name: str, tool: Verb | Operation[Any, Any]) -> None:
-        if tool.needs_toolset and tool.toolset not in self._options.toolsets:
+        toolset = found[0].toolset
+        if found[0].needs_toolset and toolset not in self._options.toolsets:
             raise RequestError(
                 INVALID_PARAMS,
                 f"{name} is not switched on here. The person can add it: "
-                f"wellkept mcp --toolsets {tool.toolset}.",
+                f"wellkept mcp --toolsets {toolset}.",
             )
+        return self._answered(*found, given, roots)
 
     def _answered(self, verb: Verb, preset: Params, given: Params, roots: Roots) -> _Answer:
         """Run a verb; a model may name the project at hand, and no other."""
@@ -171,24 +156,12 @@ class Handlers:
     def _unknown_tool(self, name: str) -> str:
         from difflib import get_close_matches
 
-        from wellkept.api.operations.table import TOOLS
-        from wellkept.api.verbs.index import TOOLS as VERB_TOOLS
+        from wellkept.api.verbs.index import TOOLS
 
         listed = [tool["name"] for tool in toolsets.listed_tools(self._options.toolsets)]
-        close = get_close_matches(name, [*VERB_TOOLS, *TOOLS], n=1)
+        close = get_close_matches(name, [*TOOLS], n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         return f"Unknown tool {name!r}.{hint} Tools: {', '.join(listed)}."
-
-    def _with_session(self, operation: Operation[Any, Any], arguments: Params) -> Params:
-        if not (self._location.session and operation.accepts("session")):
-            return arguments
-        given = {"session", "session_id", "sessionId"} & set(arguments)
-        return arguments if given else {"session": self._location.session, **arguments}
-
-    def _run(self, operation: Operation[Any, Any], parsed: Input, roots: Roots) -> Output:
-        return self._with_project(
-            operation.tool_name, parsed.project, roots, lambda wk: operation.call(wk, parsed)
-        )
 
     def _with_project(
         self, tool: str, project: str, roots: Roots, work: Callable[[Wellkept], _Result]
@@ -237,9 +210,9 @@ class Handlers:
 
     def _resource(self, uri: str, roots: Roots) -> str:
         if uri == instructions.CONTEXT_URI:
-            return self._answer("inject_context", {"session": self._location.session}, roots)
+            return self._answer("memory_context", {"session": self._location.session}, roots)
         if uri == instructions.STATS_URI:
-            return self._answer("stats", {}, roots)
+            return self._answer("memory_stats", {}, roots)
         name = unquote(uri.removeprefix(instructions.MEMORY_URI))
         if not uri.startswith(instructions.MEMORY_URI) or not name:
             raise RequestError(

@@ -99,7 +99,7 @@ def skills_to_pick(wk: Wellkept) -> list[SkillRow]:
 
 def picked_skill(wk: Wellkept, name: str, arguments: str, session: str) -> str:
     """The text of a skill that a person picked; commands of our own are no prompts."""
-    from wellkept.api.operations.access import Access, require_access
+    from wellkept.api.server.access import Access, require_access
     from wellkept.core.team.people import Role
     from wellkept.skills.results import SkillText
 

@@ -1,4 +1,4 @@
-"""`Wellkept.context`: what to inject at a moment, and what is read for it."""
+"""`Wellkept.pack`: what to inject at a moment, and what is read for it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ContextMethods:
         """The dependencies of `wellkept.memory`, for operations without a method here."""
         return self._services.engine
 
-    def context(
+    def pack(
         self,
         query: str = "",
         *,
@@ -226,7 +226,7 @@ class ContextMethods:
         name = branch or current_branch(self.root)
         if name is None:
             raise UsageError("No branch is checked out here.", hint="Name the branch.")
-        pack = self.context(
+        pack = self.pack(
             moment="session",
             branch=branch if branch != current_branch(self.root) else None,
             budget_tokens=_HANDOFF_TOKENS,

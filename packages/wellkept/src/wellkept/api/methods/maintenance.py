@@ -95,14 +95,16 @@ class MaintenanceMethods:
 
     def maintenance_is_due(self, *, session_count: int | None = None) -> bool:
         """Whether `maintain_if_due` would run. Cheap."""
-        from wellkept.api.maintenance.run import can_be_maintained
         from wellkept.memory.lifecycle.maintenance import maintenance_due
 
         services = self._services
-        due = maintenance_due(
+        if not maintenance_due(
             services.engine, project=services.project, session_count=session_count
-        )
-        return due and can_be_maintained(services)
+        ):
+            return False
+        from wellkept.api.maintenance.run import can_be_maintained
+
+        return can_be_maintained(services)
 
     def reindex(self, *, force: bool = False, progress: Progress | None = None) -> ReindexReport:
         """Rebuild search indexes for the model in use. Can be interrupted and resumed."""

@@ -6,6 +6,7 @@ asks. Options that are `hidden` are taken and shown by `--help-all` only.
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
@@ -146,6 +147,11 @@ def call(
         result = run(verb, wk, own)
         stack.close()
         show.print(result)
+        if verb.words == "context" and result.moment == "session":
+            from wellkept.api.cli.system.maintenance import maintain_after_answer
+
+            sys.stdout.flush()
+            maintain_after_answer(wk)
     is_none = verb.finds and not result.found
     return exit_codes.NOTHING if is_none or getattr(result, "failed", False) else exit_codes.OK
 

@@ -55,12 +55,17 @@ def _tuple(*values: str) -> str:
     return f"({', '.join(map(_text, values))})"
 
 
+def _import(module: str, name: str) -> str:
+    place, _, leaf = module.rpartition(".")
+    return f"    from {place} import {leaf}" + (f" as {name}" if name != leaf else "")
+
+
 def library_text() -> str:
     """The text of `library.py`."""
     verbs = all_verbs()
-    rooms = {module: module.split(".")[-2] for module, _ in verbs}
+    # A verb may be called as its room is.
+    rooms = {module: "_".join(module.split(".")[-2:]) for module, _ in verbs}
     nouns = list(dict.fromkeys(v.noun for _, v in verbs if v.noun))
-    places = sorted(module.removesuffix(".verbs") for module in rooms)
     used = ["AsyncMethod", "Method", *(["Nouns"] if nouns else []), "Room"]
     used += ["Under"] if nouns else []
     lines = [
@@ -72,7 +77,7 @@ def library_text() -> str:
         f"from wellkept.api.verbs.methods import {', '.join(used)}",
         "",
         "if TYPE_CHECKING:",
-        *(f"    from {one} import verbs as {rooms[f'{one}.verbs']}" for one in places),
+        *(_import(module, name) for module, name in sorted(rooms.items())),
         "else:",
         *(f"    {name} = Room({_text(module)})" for module, name in rooms.items()),
         "",

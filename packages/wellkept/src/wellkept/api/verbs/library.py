@@ -10,120 +10,125 @@ from typing import TYPE_CHECKING
 from wellkept.api.verbs.methods import AsyncMethod, Method, Nouns, Room, Under
 
 if TYPE_CHECKING:
-    from wellkept.api.maintenance import verbs as maintenance
-    from wellkept.api.wiring import verbs as wiring
-    from wellkept.context import verbs as context
-    from wellkept.context.pages import verbs as pages
-    from wellkept.context.start import verbs as start
-    from wellkept.graph import verbs as graph
-    from wellkept.memory import verbs as memory
-    from wellkept.observe import verbs as observe
-    from wellkept.skills import verbs as skills
-    from wellkept.skills.authoring import verbs as authoring
+    from wellkept.api.maintenance import verbs as maintenance_verbs
+    from wellkept.api.wiring import verbs as wiring_verbs
+    from wellkept.context import pack_verbs as context_pack_verbs
+    from wellkept.context import verbs as context_verbs
+    from wellkept.context.pages import verbs as pages_verbs
+    from wellkept.context.start import verbs as start_verbs
+    from wellkept.graph import verbs as graph_verbs
+    from wellkept.memory import verbs as memory_verbs
+    from wellkept.observe import verbs as observe_verbs
+    from wellkept.skills import verbs as skills_verbs
+    from wellkept.skills.authoring import verbs as authoring_verbs
 else:
-    memory = Room("wellkept.memory.verbs")
-    observe = Room("wellkept.observe.verbs")
-    context = Room("wellkept.context.verbs")
-    start = Room("wellkept.context.start.verbs")
-    pages = Room("wellkept.context.pages.verbs")
-    graph = Room("wellkept.graph.verbs")
-    skills = Room("wellkept.skills.verbs")
-    authoring = Room("wellkept.skills.authoring.verbs")
-    wiring = Room("wellkept.api.wiring.verbs")
-    maintenance = Room("wellkept.api.maintenance.verbs")
+    memory_verbs = Room("wellkept.memory.verbs")
+    observe_verbs = Room("wellkept.observe.verbs")
+    context_pack_verbs = Room("wellkept.context.pack_verbs")
+    context_verbs = Room("wellkept.context.verbs")
+    start_verbs = Room("wellkept.context.start.verbs")
+    pages_verbs = Room("wellkept.context.pages.verbs")
+    graph_verbs = Room("wellkept.graph.verbs")
+    skills_verbs = Room("wellkept.skills.verbs")
+    authoring_verbs = Room("wellkept.skills.authoring.verbs")
+    wiring_verbs = Room("wellkept.api.wiring.verbs")
+    maintenance_verbs = Room("wellkept.api.maintenance.verbs")
 
 
 class SessionVerbs(Nouns):
     """Part of `wk.session`."""
 
-    note = Method(observe.note)
-    list = Method(start.list_)
-    show = Method(start.show)
-    events = Method(start.events)
-    handoff = Method(start.handoff)
-    verdict = Method(start.verdict)
-    commands = Method(start.commands)
-    units = Method(start.units)
-    archive = Method(start.archive)
+    note = Method(observe_verbs.note)
+    list = Method(start_verbs.list_)
+    show = Method(start_verbs.show)
+    events = Method(start_verbs.events)
+    handoff = Method(start_verbs.handoff)
+    verdict = Method(start_verbs.verdict)
+    commands = Method(start_verbs.commands)
+    units = Method(start_verbs.units)
+    archive = Method(start_verbs.archive)
 
 
 class PageVerbs(Nouns):
     """Part of `wk.page`."""
 
-    edit = Method(pages.edit)
-    write = Method(pages.write)
+    edit = Method(pages_verbs.edit)
+    write = Method(pages_verbs.write)
 
 
 class GraphVerbs(Nouns):
     """Part of `wk.graph`."""
 
-    build = Method(graph.build)
-    search = Method(graph.search)
-    show = Method(graph.show)
-    impact = Method(graph.impact)
-    deps = Method(graph.deps)
-    trace = Method(graph.trace)
-    map = Method(graph.map_)
-    summarise = Method(graph.summarise)
-    note = Method(graph.note)
-    link = Method(graph.link)
-    unlink = Method(graph.unlink)
+    build = Method(graph_verbs.build)
+    search = Method(graph_verbs.search)
+    show = Method(graph_verbs.show)
+    impact = Method(graph_verbs.impact)
+    deps = Method(graph_verbs.deps)
+    trace = Method(graph_verbs.trace)
+    map = Method(graph_verbs.map_)
+    summarise = Method(graph_verbs.summarise)
+    note = Method(graph_verbs.note)
+    link = Method(graph_verbs.link)
+    unlink = Method(graph_verbs.unlink)
 
 
 class SkillVerbs(Nouns):
     """Part of `wk.skill`."""
 
-    list = Method(skills.list_)
-    search = Method(skills.search)
-    show = Method(skills.show)
-    run = Method(skills.run)
-    validate = Method(skills.validate)
-    new = Method(authoring.new)
-    edit = Method(authoring.edit)
-    delete = Method(authoring.delete)
-    enable = Method(authoring.enable)
-    disable = Method(authoring.disable)
-    export = Method(authoring.export)
-    generate = Method(authoring.generate)
-    review = Method(authoring.review)
-    trust = Method(authoring.trust)
+    list = Method(skills_verbs.list_)
+    search = Method(skills_verbs.search)
+    show = Method(skills_verbs.show)
+    run = Method(skills_verbs.run)
+    validate = Method(skills_verbs.validate)
+    new = Method(authoring_verbs.new)
+    edit = Method(authoring_verbs.edit)
+    delete = Method(authoring_verbs.delete)
+    enable = Method(authoring_verbs.enable)
+    disable = Method(authoring_verbs.disable)
+    export = Method(authoring_verbs.export)
+    generate = Method(authoring_verbs.generate)
+    review = Method(authoring_verbs.review)
+    trust = Method(authoring_verbs.trust)
 
 
 class ConfigVerbs(Nouns):
     """Part of `wk.config`."""
 
-    list = Method(wiring.list_)
-    get = Method(wiring.get)
-    set = Method(wiring.set_)
-    unset = Method(wiring.unset)
+    list = Method(wiring_verbs.list_)
+    get = Method(wiring_verbs.get)
+    set = Method(wiring_verbs.set_)
+    unset = Method(wiring_verbs.unset)
 
 
 class AdminVerbs(Nouns):
     """Part of `wk.admin`."""
 
-    maintain = Method(maintenance.maintain)
-    reindex = Method(maintenance.reindex)
-    backup = Method(maintenance.backup)
-    restore = Method(maintenance.restore)
-    doctor = Method(maintenance.doctor)
-    projects = Method(maintenance.projects)
-    join = Method(maintenance.join)
+    maintain = Method(maintenance_verbs.maintain)
+    reindex = Method(maintenance_verbs.reindex)
+    backup = Method(maintenance_verbs.backup)
+    restore = Method(maintenance_verbs.restore)
+    doctor = Method(maintenance_verbs.doctor)
+    projects = Method(maintenance_verbs.projects)
+    join = Method(maintenance_verbs.join)
 
 
 class Verbs:
     """Part of `Wellkept`."""
 
-    recall = Method(memory.recall)
-    list = Method(memory.list_)
-    remember = Method(observe.remember)
-    apply = Method(observe.apply)
-    show = Method(context.show)
-    why = Method(context.why)
-    edit = Method(context.edit)
-    forget = Method(context.forget)
-    undo = Method(context.undo)
-    review = Method(context.review)
-    pages = Method(pages.pages)
+    recall = Method(memory_verbs.recall)
+    list = Method(memory_verbs.list_)
+    remember = Method(observe_verbs.remember)
+    apply = Method(observe_verbs.apply)
+    recipe = Method(observe_verbs.recipe)
+    context = Method(context_pack_verbs.context)
+    show = Method(context_verbs.show)
+    why = Method(context_verbs.why)
+    edit = Method(context_verbs.edit)
+    forget = Method(context_verbs.forget)
+    undo = Method(context_verbs.undo)
+    review = Method(context_verbs.review)
+    stats = Method(context_verbs.stats)
+    pages = Method(pages_verbs.pages)
     session = Under(SessionVerbs)
     page = Under(PageVerbs)
     graph = Under(GraphVerbs)
@@ -135,94 +140,97 @@ class Verbs:
 class AsyncSessionVerbs(Nouns):
     """Part of `wk.session`."""
 
-    note = AsyncMethod(observe.note)
-    list = AsyncMethod(start.list_)
-    show = AsyncMethod(start.show)
-    events = AsyncMethod(start.events)
-    handoff = AsyncMethod(start.handoff)
-    verdict = AsyncMethod(start.verdict)
-    commands = AsyncMethod(start.commands)
-    units = AsyncMethod(start.units)
-    archive = AsyncMethod(start.archive)
+    note = AsyncMethod(observe_verbs.note)
+    list = AsyncMethod(start_verbs.list_)
+    show = AsyncMethod(start_verbs.show)
+    events = AsyncMethod(start_verbs.events)
+    handoff = AsyncMethod(start_verbs.handoff)
+    verdict = AsyncMethod(start_verbs.verdict)
+    commands = AsyncMethod(start_verbs.commands)
+    units = AsyncMethod(start_verbs.units)
+    archive = AsyncMethod(start_verbs.archive)
 
 
 class AsyncPageVerbs(Nouns):
     """Part of `wk.page`."""
 
-    edit = AsyncMethod(pages.edit)
-    write = AsyncMethod(pages.write)
+    edit = AsyncMethod(pages_verbs.edit)
+    write = AsyncMethod(pages_verbs.write)
 
 
 class AsyncGraphVerbs(Nouns):
     """Part of `wk.graph`."""
 
-    build = AsyncMethod(graph.build)
-    search = AsyncMethod(graph.search)
-    show = AsyncMethod(graph.show)
-    impact = AsyncMethod(graph.impact)
-    deps = AsyncMethod(graph.deps)
-    trace = AsyncMethod(graph.trace)
-    map = AsyncMethod(graph.map_)
-    summarise = AsyncMethod(graph.summarise)
-    note = AsyncMethod(graph.note)
-    link = AsyncMethod(graph.link)
-    unlink = AsyncMethod(graph.unlink)
+    build = AsyncMethod(graph_verbs.build)
+    search = AsyncMethod(graph_verbs.search)
+    show = AsyncMethod(graph_verbs.show)
+    impact = AsyncMethod(graph_verbs.impact)
+    deps = AsyncMethod(graph_verbs.deps)
+    trace = AsyncMethod(graph_verbs.trace)
+    map = AsyncMethod(graph_verbs.map_)
+    summarise = AsyncMethod(graph_verbs.summarise)
+    note = AsyncMethod(graph_verbs.note)
+    link = AsyncMethod(graph_verbs.link)
+    unlink = AsyncMethod(graph_verbs.unlink)
 
 
 class AsyncSkillVerbs(Nouns):
     """Part of `wk.skill`."""
 
-    list = AsyncMethod(skills.list_)
-    search = AsyncMethod(skills.search)
-    show = AsyncMethod(skills.show)
-    run = AsyncMethod(skills.run)
-    validate = AsyncMethod(skills.validate)
-    new = AsyncMethod(authoring.new)
-    edit = AsyncMethod(authoring.edit)
-    delete = AsyncMethod(authoring.delete)
-    enable = AsyncMethod(authoring.enable)
-    disable = AsyncMethod(authoring.disable)
-    export = AsyncMethod(authoring.export)
-    generate = AsyncMethod(authoring.generate)
-    review = AsyncMethod(authoring.review)
-    trust = AsyncMethod(authoring.trust)
+    list = AsyncMethod(skills_verbs.list_)
+    search = AsyncMethod(skills_verbs.search)
+    show = AsyncMethod(skills_verbs.show)
+    run = AsyncMethod(skills_verbs.run)
+    validate = AsyncMethod(skills_verbs.validate)
+    new = AsyncMethod(authoring_verbs.new)
+    edit = AsyncMethod(authoring_verbs.edit)
+    delete = AsyncMethod(authoring_verbs.delete)
+    enable = AsyncMethod(authoring_verbs.enable)
+    disable = AsyncMethod(authoring_verbs.disable)
+    export = AsyncMethod(authoring_verbs.export)
+    generate = AsyncMethod(authoring_verbs.generate)
+    review = AsyncMethod(authoring_verbs.review)
+    trust = AsyncMethod(authoring_verbs.trust)
 
 
 class AsyncConfigVerbs(Nouns):
     """Part of `wk.config`."""
 
-    list = AsyncMethod(wiring.list_)
-    get = AsyncMethod(wiring.get)
-    set = AsyncMethod(wiring.set_)
-    unset = AsyncMethod(wiring.unset)
+    list = AsyncMethod(wiring_verbs.list_)
+    get = AsyncMethod(wiring_verbs.get)
+    set = AsyncMethod(wiring_verbs.set_)
+    unset = AsyncMethod(wiring_verbs.unset)
 
 
 class AsyncAdminVerbs(Nouns):
     """Part of `wk.admin`."""
 
-    maintain = AsyncMethod(maintenance.maintain)
-    reindex = AsyncMethod(maintenance.reindex)
-    backup = AsyncMethod(maintenance.backup)
-    restore = AsyncMethod(maintenance.restore)
-    doctor = AsyncMethod(maintenance.doctor)
-    projects = AsyncMethod(maintenance.projects)
-    join = AsyncMethod(maintenance.join)
+    maintain = AsyncMethod(maintenance_verbs.maintain)
+    reindex = AsyncMethod(maintenance_verbs.reindex)
+    backup = AsyncMethod(maintenance_verbs.backup)
+    restore = AsyncMethod(maintenance_verbs.restore)
+    doctor = AsyncMethod(maintenance_verbs.doctor)
+    projects = AsyncMethod(maintenance_verbs.projects)
+    join = AsyncMethod(maintenance_verbs.join)
 
 
 class AsyncVerbs:
     """Part of `AsyncWellkept`."""
 
-    recall = AsyncMethod(memory.recall)
-    list = AsyncMethod(memory.list_)
-    remember = AsyncMethod(observe.remember)
-    apply = AsyncMethod(observe.apply)
-    show = AsyncMethod(context.show)
-    why = AsyncMethod(context.why)
-    edit = AsyncMethod(context.edit)
-    forget = AsyncMethod(context.forget)
-    undo = AsyncMethod(context.undo)
-    review = AsyncMethod(context.review)
-    pages = AsyncMethod(pages.pages)
+    recall = AsyncMethod(memory_verbs.recall)
+    list = AsyncMethod(memory_verbs.list_)
+    remember = AsyncMethod(observe_verbs.remember)
+    apply = AsyncMethod(observe_verbs.apply)
+    recipe = AsyncMethod(observe_verbs.recipe)
+    context = AsyncMethod(context_pack_verbs.context)
+    show = AsyncMethod(context_verbs.show)
+    why = AsyncMethod(context_verbs.why)
+    edit = AsyncMethod(context_verbs.edit)
+    forget = AsyncMethod(context_verbs.forget)
+    undo = AsyncMethod(context_verbs.undo)
+    review = AsyncMethod(context_verbs.review)
+    stats = AsyncMethod(context_verbs.stats)
+    pages = AsyncMethod(pages_verbs.pages)
     session = Under(AsyncSessionVerbs)
     page = Under(AsyncPageVerbs)
     graph = Under(AsyncGraphVerbs)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -111,7 +113,29 @@ def all_params(verb: Verb) -> tuple[Param, ...]:
 
 
 def _evaluated(hint: Any, function: Callable[..., Any]) -> Any:
-    return eval(hint, function.__globals__) if isinstance(hint, str) else hint
+    if not isinstance(hint, str):
+        return hint
+    try:
+        return eval(hint, function.__globals__)
+    except NameError:
+        return eval(hint, names_of(function.__module__))
+
+
+def names_of(module_name: str) -> dict[str, Any]:
+    """The names of a module, with those that it imports for type checkers only: what a result is
+    made of is imported when somebody asks."""
+    import ast
+    from pathlib import Path
+
+    module = sys.modules[module_name]
+    names: dict[str, Any] = dict(vars(module))
+    tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for one in node.body:
+                with suppress(ImportError):  # a class that is being imported itself
+                    exec(compile(ast.Module([one], []), str(module.__file__), "exec"), names)
+    return names
 
 
 def _param(name: str, hint: Any, default: Any, *, positional: bool = False) -> Param:

@@ -53,7 +53,7 @@ def _endpoint(workers: WorkerThreads, words: str, tool: str) -> Any:
 
 def answered(wk: Wellkept, words: str, given: Mapping[str, object], *, tool: str = "") -> bytes:
     """The JSON of a verb's result; under the name of a tool with what that presets."""
-    from wellkept.api.operations.access import require_one_project
+    from wellkept.api.server.access import require_one_project
     from wellkept.api.verbs.as_json import encoded
     from wellkept.api.verbs.check import read
     from wellkept.api.verbs.params import params_of

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Union, cast, get_args, get_origin, get_t
 
 from wellkept.api.server.requests import PROJECT_HEADER
 from wellkept.api.verbs.as_json import shown_names
-from wellkept.api.verbs.params import Param
+from wellkept.api.verbs.params import Param, names_of
 from wellkept.core.codec import Payload
 from wellkept.core.records import fields, is_record
 
@@ -138,15 +138,17 @@ def _named(kind: type[Any], parts: dict[str, Any], make: Any) -> dict[str, Any]:
 
 
 def _record(kind: Any, parts: dict[str, Any], *, inner: Any = None) -> dict[str, Any]:
-    module = __import__(kind.__module__, fromlist=["_"])
-    hints = get_type_hints(kind, _names_of(module))
+    names: dict[str, Any] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        names |= names_of(base.__module__)
+    hints = get_type_hints(kind, names)
     own = {field.name for field in fields(kind)}
     properties: dict[str, Any] = {}
     for name in shown_names(kind):
         if name in own:
             hint = hints[name]
         else:
-            hint = get_type_hints(getattr(kind, name).fget, _names_of(module)).get("return")
+            hint = get_type_hints(getattr(kind, name).fget, names).get("return")
         properties[name] = of_type(_filled(hint, inner), parts)
     return {"type": "object", "properties": properties, "required": list(properties)}
 
@@ -156,16 +158,3 @@ def _filled(hint: Any, inner: Any) -> Any:
     if inner is None or not getattr(hint, "__parameters__", ()):
         return hint
     return hint[inner]
-
-
-def _names_of(module: Any) -> dict[str, Any]:
-    """The names of a module, with those that it imports for type checkers only."""
-    import ast
-    from pathlib import Path
-
-    names: dict[str, Any] = dict(cast("dict[str, Any]", vars(module)))
-    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            exec(compile(ast.Module(node.body, []), module.__file__, "exec"), names)
-    return names

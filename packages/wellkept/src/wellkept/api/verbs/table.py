@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 ROOMS: Final = (
     "wellkept.memory.verbs",
     "wellkept.observe.verbs",
+    "wellkept.context.pack_verbs",
     "wellkept.context.verbs",
     "wellkept.context.start.verbs",
     "wellkept.context.pages.verbs",
@@ -53,7 +54,7 @@ def is_job(verb: Verb) -> bool:
 
 def run(verb: Verb, wk: Wellkept, arguments: Mapping[str, Any]) -> Any:
     """Call a verb for whoever asks; ForbiddenError when they may not."""
-    from wellkept.api.operations.access import Access, require_access
+    from wellkept.api.server.access import Access, require_access
 
     require_access(Access(role=verb.role, on_files=verb.on_files), what=verb.words.capitalize())
     return verb.function(wk, **arguments)

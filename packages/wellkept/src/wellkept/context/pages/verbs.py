@@ -10,9 +10,9 @@ from wellkept.core.records import record
 from wellkept.core.team.people import Role
 from wellkept.core.verbs import Arg, Effect, Table, verb
 from wellkept.memory.workspace import OpenMemory
-from wellkept.project.page_files import PageFiles
 
 if TYPE_CHECKING:
+    from wellkept.project.page_files import PageFiles
     from wellkept.project.pages import LastRun, ProjectPage
 
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wellkept.core.clock import days_between
 from wellkept.core.ports.undo import KEPT_DAYS
 from wellkept.core.types import Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists, exists_below
-from wellkept.memory.lifecycle.decay import MAX_DAYS_PER_RUN, decay
-from wellkept.memory.lifecycle.pruning import Retention, archive_due
 from wellkept.memory.lifecycle.report import (
     JobRun,
     MaintenanceAction,
@@ -26,12 +25,10 @@ from wellkept.memory.lifecycle.report import (
     merge_reports,
     record_run,
 )
-from wellkept.memory.lifecycle.staleness import (
-    StaleReason,
-    outdated_recipe,
-    refresh,
-)
-from wellkept.memory.state import forget_old_sessions
+
+if TYPE_CHECKING:
+    from wellkept.memory.lifecycle.pruning import Retention
+    from wellkept.memory.lifecycle.staleness import StaleReason
 
 SESSIONS_BETWEEN_RUNS = 20
 DAYS_BETWEEN_RUNS = 1.0
@@ -72,6 +69,11 @@ def run_maintenance(
     `changed_since(path, moment)` tells whether a file changed, which makes recipes stale.
     `also_stale` replaces it.
     """
+    from wellkept.memory.lifecycle.decay import MAX_DAYS_PER_RUN, decay
+    from wellkept.memory.lifecycle.pruning import archive_due
+    from wellkept.memory.lifecycle.staleness import outdated_recipe, refresh
+    from wellkept.memory.state import forget_old_sessions
+
     there = exists or exists_below(root)
     recipes = also_stale or (outdated_recipe(changed_since) if changed_since else None)
     if not dry_run:

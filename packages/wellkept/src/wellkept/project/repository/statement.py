@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from wellkept.core.memory import Evidence, MemoryDraft
 from wellkept.core.records import record
 from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
-from wellkept.memory.exchange.passages import Passage, fingerprint
+
+if TYPE_CHECKING:
+    from wellkept.memory.exchange.passages import Passage
 
 PREFIX = "repo:"
 """Keys of statements that a repository gave begin with this."""
@@ -35,6 +38,9 @@ class Statement:
 
     def passage(self) -> Passage:
         """The statement as a draft under its key."""
+        # Not to be loaded by who only reads what a repository says.
+        from wellkept.memory.exchange.passages import Passage, fingerprint
+
         kind = EvidenceKind.COMMIT if self.commit else EvidenceKind.DOCUMENT
         evidence = Evidence(kind, self.read_from, fingerprint(self.text), at=self.at)
         draft = MemoryDraft(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -13,6 +12,8 @@ from wellkept.core.errors import StoreError
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
+    import subprocess
+
     import wellkept
     from wellkept.memory.lifecycle.report import MaintenanceReport
 
@@ -39,6 +40,8 @@ def maintain_after_answer(wk: wellkept.Wellkept) -> None:
 
 def start_maintenance(wk: wellkept.Wellkept) -> subprocess.Popen[bytes]:
     """Maintain a project in a detached process."""
+    import subprocess
+
     url, project = wk.services.url, ("--project", wk.project)
     # An address may hold a password, which a command line would show to everybody.
     store = () if url else ("--store", str(wk.path))

@@ -8,7 +8,6 @@ import click
 
 from wellkept.api.cli import options, output
 from wellkept.api.cli.groups import Group
-from wellkept.api.cli.work.files import recipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,6 +84,3 @@ def _explanation_line(explanation: Explanation) -> str:
         f"m:{short_id(explanation.memory_id)}  {explanation.rule}  score {explanation.score:.2f}"
         f"  {subject}"
     )
-
-
-observer.add_command(recipe)

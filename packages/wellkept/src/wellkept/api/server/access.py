@@ -1,17 +1,13 @@
-"""What verbs, operations and routes need of who asks: each declares it, here it is enforced."""
+"""What verbs and routes need of who asks: each declares it, here it is enforced."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from wellkept.core.errors import ForbiddenError
 from wellkept.core.records import record
 from wellkept.core.team.caller import asking
 from wellkept.core.team.people import Role
-
-if TYPE_CHECKING:
-    from wellkept.api.operations.operation import Operation
 
 
 @record(kw_only=True)
@@ -21,11 +17,6 @@ class Access:
 
     role: Role | None
     on_files: bool = False
-
-
-def access_of(operation: Operation[Any, Any]) -> Access:
-    """What an operation needs."""
-    return Access(role=operation.needed_role, on_files=operation.on_files)
 
 
 def require_access(needed: Access, *, what: str) -> None:

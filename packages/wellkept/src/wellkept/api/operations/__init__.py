@@ -1,1 +1,0 @@
-"""Operations shared by HTTP and MCP. Open `table.py` first. Knows no transport."""
