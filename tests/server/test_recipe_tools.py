@@ -82,14 +82,14 @@ def keep_recipe(folder: Path, *, failures: int = 0) -> str:
 def test_a_task_brings_its_recipe_with_steps_and_how_often_it_held(tmp_path: Path) -> None:
     name = keep_recipe(tmp_path)
     with talking_in(tmp_path) as talk:
-        (recipe,) = talk.call("get_workflow_recipe", task="Add the new currency CHF")["recipes"]
-        assert recipe["id"] == name
-        assert recipe["steps"][0] == {
-            "description": "edit the currency table",
-            "file": "src/currencies.py",
-        }
-        assert (recipe["succeeded"], recipe["failed"]) == (4, 0)
-        assert "stale" not in recipe
+        (recipe,) = talk.call("get_workflow_recipe", task="Add the new currency CHF")["items"]
+        assert recipe["memory"]["short"] == name
+        steps = recipe["recipe"]["steps"]
+        assert steps[0]["description"] == "edit the currency table"
+        assert steps[0]["canonical_file"] == "src/currencies.py"
+        counts = recipe["recipe"]["success_count"], recipe["recipe"]["failure_count"]
+        assert counts == (4, 0)
+        assert recipe["stale_reason"] is None
         text = talk.text("get_workflow_recipe", task="Add the new currency CHF")
         assert "1. edit the currency table (src/currencies.py)" in text
         assert "worked 4 times" in text
@@ -99,16 +99,16 @@ def test_a_task_brings_its_recipe_with_steps_and_how_often_it_held(tmp_path: Pat
 def test_a_recipe_that_failed_says_so(tmp_path: Path) -> None:
     keep_recipe(tmp_path, failures=1)
     with talking_in(tmp_path) as talk:
-        (recipe,) = talk.call("get_workflow_recipe", task="add a new currency")["recipes"]
-        assert recipe["stale"] == "following it failed the last time"
-        assert recipe["failed"] == 1
+        (recipe,) = talk.call("get_workflow_recipe", task="add a new currency")["items"]
+        assert recipe["stale_reason"] == "following it failed the last time"
+        assert recipe["recipe"]["failure_count"] == 1
 
 
 @pytest.mark.feature("D6")
 def test_another_task_brings_no_recipe(tmp_path: Path) -> None:
     keep_recipe(tmp_path)
     with talking_in(tmp_path) as talk:
-        assert talk.call("get_workflow_recipe", task="translate the poem") == {}
+        assert talk.call("get_workflow_recipe", task="translate the poem")["items"] == []
         assert "No recipe fits" in talk.text("get_workflow_recipe", task="translate the poem")
         assert "task" in talk.error("get_workflow_recipe", task="")
 

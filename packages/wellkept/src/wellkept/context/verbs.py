@@ -404,8 +404,9 @@ def review(
 
 
 @verb(
+    tool="stats",
     toolset="records",
-    aliases=("stats",),
+    aliases=("memory_stats",),
     reads=with_types,
     tell="Counts of what is known about this project, by type and source.",
     examples=({"types": ["fact"]},),

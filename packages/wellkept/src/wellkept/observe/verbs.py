@@ -444,7 +444,13 @@ def recipe(
     wk: LearningMemory,
     task: Annotated[
         str,
-        Arg("The task in a sentence or two.", 1, 4_000, words=True, aka=("query", "description")),
+        Arg(
+            "The task in a sentence or two.",
+            1,
+            4_000,
+            words=True,
+            aka=("task_description", "query", "description"),
+        ),
     ],
     *,
     limit: Annotated[int, Arg("How many.", 1, 50)] = 2,
