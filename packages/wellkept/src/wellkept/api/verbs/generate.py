@@ -77,7 +77,7 @@ def library_text() -> str:
         f"from wellkept.api.verbs.methods import {', '.join(used)}",
         "",
         "if TYPE_CHECKING:",
-        *(_import(module, name) for module, name in sorted(rooms.items())),
+        *(_import(one, rooms[one]) for one in sorted(rooms, key=lambda one: one.rpartition("."))),
         "else:",
         *(f"    {name} = Room({_text(module)})" for module, name in rooms.items()),
         "",

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from wellkept.api.maintenance import verbs as maintenance_verbs
     from wellkept.api.wiring import verbs as wiring_verbs
     from wellkept.context import pack_verbs as context_pack_verbs
+    from wellkept.context import verbs as context_verbs
     from wellkept.context.pages import verbs as pages_verbs
     from wellkept.context.start import verbs as start_verbs
-    from wellkept.context import verbs as context_verbs
     from wellkept.graph import verbs as graph_verbs
     from wellkept.memory import verbs as memory_verbs
     from wellkept.observe import verbs as observe_verbs
-    from wellkept.skills.authoring import verbs as authoring_verbs
     from wellkept.skills import verbs as skills_verbs
+    from wellkept.skills.authoring import verbs as authoring_verbs
 else:
     memory_verbs = Room("wellkept.memory.verbs")
     observe_verbs = Room("wellkept.observe.verbs")
