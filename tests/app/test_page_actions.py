@@ -19,7 +19,7 @@ from wellkept.api.views import chat as views
 from wellkept.api.views.chat import cited, notes
 from wellkept.core.errors import NotFoundError
 from wellkept.core.memory import WorkUnitRef
-from wellkept.graph.modules.layout import layout
+from wellkept.graph.modules.map_view import layout
 from wellkept.testing.fakes import ManualClock
 from wellkept.testing.scripted_model import ScriptedModel
 

@@ -15,9 +15,8 @@ from wellkept.core.clock import system_clock
 from wellkept.core.errors import StoreError, StoreReadOnlyError, UsageError
 from wellkept.core.graph import BuildReport, FileState
 from wellkept.graph.index.builder import Builder, Tree
-from wellkept.graph.index.gitignore import is_ignored, read_patterns
 from wellkept.graph.index.parse_file import ParsedFile, parse_file
-from wellkept.graph.index.source_files import list_files
+from wellkept.graph.index.source_files import is_ignored, list_files, read_patterns
 from wellkept.graph.index.worker_pool import WorkerPool
 from wellkept.graph.languages.others import known_by_symbols
 from wellkept.graph.parse.extract import extract

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from wellkept.core.clock import system_clock
 from wellkept.core.ports.code_search import CommitText, FileText
-from wellkept.graph.search.abbreviations import with_short_forms
 from wellkept.graph.search.file_search import (
     MAX_REQUEST_CHARS,
     SIGNALS,
@@ -27,6 +26,7 @@ from wellkept.graph.search.request_signals import (
     RequestSignals,
     file_names,
     headline,
+    with_short_forms,
 )
 from wellkept.graph.search.tokens import words
 from wellkept.store.sqlite.code_search import SqliteCodeSearch

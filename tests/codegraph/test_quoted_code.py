@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wellkept.graph.search.quoted_code import QuotedCode
+from wellkept.graph.search.request_signals import QuotedCode
 
 pytestmark = pytest.mark.feature("E5")
 

@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 
 from wellkept.core.records import record
 from wellkept.graph.history.commits import FileNumbers, PastCommit, is_test, path_words, subject
-from wellkept.graph.history.decayed_counts import (
+from wellkept.graph.history.name_pairs import (
     LONG,
     ZERO,
     ChangeCounts,
     DecayedCount,
     DecayedValues,
+    NamePair,
+    NamePairs,
 )
-from wellkept.graph.history.name_pairs import NamePair, NamePairs
 
 BULK_FILES: Final = 60
 """Commits of more files are ignored."""

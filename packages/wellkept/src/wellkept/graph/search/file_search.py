@@ -23,15 +23,15 @@ from wellkept.core.records import record, replace
 from wellkept.core.text import shorten, stem
 from wellkept.graph.history.commits import subject
 from wellkept.graph.index.file_kind import FileKind, asked_kinds, file_kind
-from wellkept.graph.search.abbreviations import with_short_forms
 from wellkept.graph.search.embeddings import CodeEmbeddings, EmbeddingScores, ReadText
-from wellkept.graph.search.quoted_code import QuotedCode
 from wellkept.graph.search.request_signals import (
+    QuotedCode,
     RequestLength,
     RequestSignals,
     files_asked_for,
     headline,
     is_short_question,
+    with_short_forms,
     without_question_word,
 )
 from wellkept.graph.search.symbol_search import (
