@@ -9,8 +9,7 @@ import pytest
 
 from tests.app.opening import open_in
 from tests.skills.reading import document, put
-from wellkept.context.build import ContextRequest
-from wellkept.context.moments import Moment
+from wellkept.context.moments import ContextRequest, Moment
 from wellkept.context.skill_lines import SkillContextSource
 from wellkept.core.errors import UsageError
 from wellkept.core.settings.model import Settings, rule_of

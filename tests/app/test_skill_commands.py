@@ -13,8 +13,7 @@ import pytest
 
 import wellkept
 from tests.skills.reading import document, put
-from wellkept.context.build import ContextRequest
-from wellkept.context.moments import Moment
+from wellkept.context.moments import ContextRequest, Moment
 from wellkept.context.packing import render_context
 from wellkept.context.skill_lines import SkillContextSource
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wellkept.context.build import ContextRequest, build_context
-from wellkept.context.moments import MOMENTS, Moment
+from wellkept.context.build import build_context
+from wellkept.context.moments import MOMENTS, ContextRequest, Moment
 from wellkept.context.packing import ExtraLine, render_context
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import MemoryDraft

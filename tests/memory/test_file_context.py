@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from wellkept.context.build import ContextRequest, build_context
-from wellkept.context.moments import Moment
+from wellkept.context.build import build_context
+from wellkept.context.moments import ContextRequest, Moment
 from wellkept.context.packing import render_context
 from wellkept.core.changes import PutScratchpad, Replace
 from wellkept.core.codec import Payload

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.memory.test_context import HERE, teach
-from wellkept.context.build import ContextRequest, build_context
-from wellkept.context.moments import Moment
+from wellkept.context.build import build_context
+from wellkept.context.moments import ContextRequest, Moment
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 

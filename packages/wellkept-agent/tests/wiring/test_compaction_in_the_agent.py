@@ -81,8 +81,12 @@ async def test_a_long_session_is_compacted_kept_and_resumed(
     assert entry.key.startswith("ctx_compressed_")
     assert entry.importance == pytest.approx(0.3)
     assert "The export listens on port 5433." in entry.content
+
     # A resumed session goes on from the summary.
-    again, more = make_agent(lambda r: "done" if is_update(r) else "Port 5433.")
+    def answer(request: ModelRequest) -> str:
+        return "done" if is_update(request) else "Port 5433."
+
+    again, more = make_agent(answer)
     async with again.session(resume=session.id) as resumed:
         assert (await resumed.run("Which port?")).text == "Port 5433."
     shown = next(one for one in more.requests if not is_update(one)).messages

@@ -112,6 +112,7 @@ class AsyncWellkept(AsyncVerbs):
     # Write
     remember_many = _Verb(Wellkept.remember_many)
     # Read
+    pack = _Verb(Wellkept.pack)
     ask = _Verb(Wellkept.ask)
     get = _Verb(Wellkept.get)
     phase = _Verb(Wellkept.phase)

@@ -26,7 +26,7 @@ from wellkept.core.session.hook_context import (
 if TYPE_CHECKING:
     from wellkept.api.wellkept import Wellkept
     from wellkept.api.wiring.services import Services
-    from wellkept.context.build import ContextRequest
+    from wellkept.context.moments import ContextRequest
     from wellkept.context.packing import ExtraLine
     from wellkept.graph.api import GraphApi
 

@@ -27,7 +27,7 @@ from wellkept.context.candidates import (
     qa_memories,
     session_notes,
 )
-from wellkept.context.moments import MOMENTS, Moment
+from wellkept.context.moments import MOMENTS, ContextRequest, Moment
 from wellkept.context.packing import ITEM_CHARS, ContextItem, ContextPack, ExtraLine, pack_items
 from wellkept.context.sections import Section, SectionLines
 from wellkept.core.errors import UsageError
@@ -44,8 +44,6 @@ from wellkept.memory.recall.requests import TOLD_FROM, RecallRequest
 if TYPE_CHECKING:
     from wellkept.context.decisions import PromptWords
 
-DEFAULT_BUDGET_TOKENS = 250
-DEFAULT_DAYS = 30
 MAX_CANDIDATES = 60
 _MIN_JACCARD = 0.8
 WHOLE_CHARS, WHOLE_BUDGET_TOKENS = 1_200, 320
@@ -58,34 +56,6 @@ _PLANNING = (
 )
 
 _NOT_FOR_TRIVIAL = frozenset({MemoryType.WORKFLOW_RECIPE, MemoryType.E2E_OBSERVATION})
-
-
-@record(kw_only=True)
-class ContextRequest:
-    """The current situation and the limits of the answer.
-
-    `reading` when a file is only read; `quiet` when only what is vouched for may be said. `days` is
-    how far back work is told. A `trivial` task gets neither recipes nor end-to-end observations. Of
-    memories only `types` are told, where a policy names them. `named` are files that a prompt
-    names for the first time: what went wrong there is told, and a recipe for the task.
-    """
-
-    project: str
-    moment: Moment = Moment.SESSION
-    query: str = ""
-    files: tuple[str, ...] = ()
-    phase: Phase | None = None
-    budget_tokens: int = DEFAULT_BUDGET_TOKENS
-    max_chars: int | None = None
-    shown: frozenset[str] = frozenset()
-    session: str | None = None
-    trivial: bool = False
-    count_access: bool = False
-    reading: bool = False
-    quiet: bool = False
-    days: int = DEFAULT_DAYS
-    types: frozenset[MemoryType] | None = None
-    named: tuple[str, ...] = ()
 
 
 @record(kw_only=True)

@@ -13,9 +13,8 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from wellkept.context.build import ContextRequest
 from wellkept.context.candidates import ContextCandidate, is_cut
-from wellkept.context.moments import Moment
+from wellkept.context.moments import ContextRequest, Moment
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, RetrieverHit
 from wellkept.core.records import record

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.context.candidates import INJECTED_TYPES, RULE_TYPES, WARNING_TYPES
 from wellkept.core.records import record
-from wellkept.core.types import MemoryType
+from wellkept.core.types import MemoryType, Phase
 from wellkept.memory.recall.requests import CLEAR_SCORE, TOLD_FROM
+
+if TYPE_CHECKING:
+    from wellkept.project.work_tree import WorkTree
 
 TOLD_AT_PROMPT = (
     *RULE_TYPES,
@@ -88,3 +94,53 @@ MOMENTS = {
     ),
     Moment.PLAN: MomentRow(skills=0.4, items=5),
 }
+
+DEFAULT_BUDGET_TOKENS = 250
+DEFAULT_DAYS = 30
+
+
+@record(kw_only=True)
+class ContextRequest:
+    """The current situation and the limits of the answer.
+
+    `reading` when a file is only read; `quiet` when only what is vouched for may be said. `days` is
+    how far back work is told. A `trivial` task gets neither recipes nor end-to-end observations. Of
+    memories only `types` are told, where a policy names them. `named` are files that a prompt
+    names for the first time: what went wrong there is told, and a recipe for the task.
+    """
+
+    project: str
+    moment: Moment = Moment.SESSION
+    query: str = ""
+    files: tuple[str, ...] = ()
+    phase: Phase | None = None
+    budget_tokens: int = DEFAULT_BUDGET_TOKENS
+    max_chars: int | None = None
+    shown: frozenset[str] = frozenset()
+    session: str | None = None
+    trivial: bool = False
+    count_access: bool = False
+    reading: bool = False
+    quiet: bool = False
+    days: int = DEFAULT_DAYS
+    types: frozenset[MemoryType] | None = None
+    named: tuple[str, ...] = ()
+
+
+ReadTree: TypeAlias = "Callable[[Path, Sequence[str]], WorkTree | None]"
+"""Folder and the paths that matter most -> what git says now."""
+
+
+@record(kw_only=True)
+class StartOptions:
+    """How much earlier work is told, where the work tree is, and how it is read."""
+
+    root: Path
+    sessions: int
+    observations: int
+    days: int
+    read_tree: ReadTree
+    branch: str | None = None
+    kinds: tuple[str, ...] = ()
+    """The kinds of observations that are named; empty for all."""
+    concepts: tuple[str, ...] = ()

@@ -15,14 +15,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wellkept.context.build import ContextRequest
 from wellkept.context.candidates import ContextCandidate, weight
-from wellkept.context.moments import Moment
+from wellkept.context.moments import ContextRequest, Moment, ReadTree
 from wellkept.context.sections import Section, SectionLine, SectionLines
 from wellkept.memory.engine import Engine
 
 if TYPE_CHECKING:
-    from wellkept.context.start.session_start import ReadTree
     from wellkept.core.session.steps import SessionStep
     from wellkept.observe.failures.lessons import KnownWayOut
 

@@ -18,7 +18,7 @@ from wellkept.core.session.injected_text import quoted
 from wellkept.core.text import content_words, shorten, stem
 
 if TYPE_CHECKING:
-    from wellkept.context.build import ContextRequest
+    from wellkept.context.moments import ContextRequest
     from wellkept.core.codec import Json
     from wellkept.core.skills import Skill
     from wellkept.skills.library.api import Skills

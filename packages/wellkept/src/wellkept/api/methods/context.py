@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wellkept.api.wiring.services import Services
-    from wellkept.context.build import Considered, ContextRequest
+    from wellkept.context.build import Considered
     from wellkept.context.candidates import ContextCandidate
     from wellkept.context.client_files import ClientFiles
+    from wellkept.context.moments import ContextRequest, StartOptions
     from wellkept.context.packing import ContextPack, ExtraLine
     from wellkept.context.sections import SectionLines
     from wellkept.context.skill_lines import SkillContextSource
     from wellkept.context.start.handoff import Handoff
-    from wellkept.context.start.session_start import StartOptions
     from wellkept.core.graph import CodeUsers
     from wellkept.core.settings.model import Settings
     from wellkept.graph.api import GraphApi
@@ -113,8 +113,8 @@ class ContextMethods:
         A task of `complexity` trivial gets neither recipes nor end-to-end observations.
         What is looked at and not told is added to `trace`.
         """
-        from wellkept.context.build import ContextRequest, build_context
-        from wellkept.context.moments import MOMENTS, ContextFormat, Moment
+        from wellkept.context.build import build_context
+        from wellkept.context.moments import MOMENTS, ContextFormat, ContextRequest, Moment
         from wellkept.memory.file_presence import exists_below
 
         usual = "prompt" if query.strip() else "file" if tuple(files) else "session"
@@ -215,7 +215,7 @@ class ContextMethods:
     def handoff(self, branch: str | None = None) -> Handoff:
         """What the next person's agent needs to go on with the work on a branch; the default is
         the one that is checked out."""
-        from wellkept.context.build import ContextRequest
+        from wellkept.context.moments import ContextRequest
         from wellkept.context.start.handoff import handoff_of
         from wellkept.context.start.session_start import last_digest
         from wellkept.core.git.repository import current_branch
@@ -273,8 +273,8 @@ class ContextMethods:
         kinds: Names | None = None,
         concepts: Names = (),
     ) -> StartOptions:
-        from wellkept.context.moments import WorkKind
-        from wellkept.context.start.session_start import StartOptions, no_tree, read_tree_now
+        from wellkept.context.moments import StartOptions, WorkKind
+        from wellkept.context.start.session_start import no_tree, read_tree_now
 
         settings = self.settings
         chosen = settings.context_observation_types if kinds is None else kinds

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from wellkept.context.moments import WorkKind
+from wellkept.context.moments import StartOptions, WorkKind
 from wellkept.core.payloads import Observation
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import record, replace
@@ -20,7 +20,6 @@ from wellkept.core.types import MemoryType
 from wellkept.memory.recall.asked import index_row
 
 if TYPE_CHECKING:
-    from wellkept.context.start.session_start import StartOptions
     from wellkept.memory.engine import Engine
 
 _MAX_READ, _TITLE_CHARS = 200, 60

@@ -7,14 +7,13 @@ session to tell of: every hook that asks for context loads this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
-from wellkept.context.build import ContextRequest
-from wellkept.context.moments import Moment
+from wellkept.context.moments import ContextRequest, Moment, StartOptions
 from wellkept.context.sections import Section, SectionLine, SectionLines
 from wellkept.core.records import record
 from wellkept.memory.engine import Engine
@@ -34,8 +33,6 @@ FAILING = "Commands that failed here, and what worked"
 _RECENT_FAILING = 5
 _RECENT_SESSIONS = 8
 _PURPOSES = ("test", "one test", "lint", "types", "format", "build", "run", "setup")
-ReadTree: TypeAlias = "Callable[[Path, Sequence[str]], WorkTree | None]"
-"""Folder and the paths that matter most -> what git says now."""
 
 
 class HandoffDoor(Protocol):
@@ -46,21 +43,6 @@ class HandoffDoor(Protocol):
     ) -> SectionLines | None:
         """What was handed over on a branch, unless by this person or before `seen_until`."""
         ...
-
-
-@record(kw_only=True)
-class StartOptions:
-    """How much earlier work is told, where the work tree is, and how it is read."""
-
-    root: Path
-    sessions: int
-    observations: int
-    days: int
-    read_tree: ReadTree
-    branch: str | None = None
-    kinds: tuple[str, ...] = ()
-    """The kinds of observations that are named; empty for all."""
-    concepts: tuple[str, ...] = ()
 
 
 def read_tree_now(folder: Path, paths: Sequence[str]) -> WorkTree | None:
