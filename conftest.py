@@ -14,7 +14,7 @@ from tests.postgres_server import empty_postgres_url, postgres_server, postgres_
 from tests.postgres_team import new_team, owner, server, server_url, team
 from tests.report_guard import guard_ast_parse, pytest_runtest_makereport
 from tests.support.real_requests import VARIABLE, forbid_real_requests
-from wellkept.clients.agent_shell import MARKS
+from wellkept.clients.known import KNOWN
 
 __all__ = [
     "empty_postgres_url",
@@ -46,7 +46,14 @@ def _refuse_outside(event: str, arguments: tuple[object, ...]) -> None:
 
 # What a test must not see: keys of the person, traces that are switched on or off elsewhere, the
 # marks of the `make` that started the tests, and those of an agent that runs them.
-_LEFT_OUT = {*MARKS, "OPENAI_API_KEY", "OLLAMA_HOST", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"}
+_LEFT_OUT = {
+    *(mark for one in KNOWN.values() for mark in one.shell_marks),
+    "OPENAI_API_KEY",
+    "OLLAMA_HOST",
+    "MAKEFLAGS",
+    "MFLAGS",
+    "MAKELEVEL",
+}
 
 sys.addaudithook(_refuse_outside)
 forbid_real_requests()

@@ -19,7 +19,7 @@ import wellkept
 from bench.report import finish, machine, parser, table
 from bench.transcripts import write_transcripts
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.clients.transcripts.registry import transcripts
+from wellkept.clients.registry import transcripts
 from wellkept.core.chat.transcripts import ReadStats, Transcript
 from wellkept.core.codec import Json
 from wellkept.core.records import record

@@ -23,7 +23,7 @@ from typing import NamedTuple, cast
 
 from bench.report import finish, machine, parser, say, table
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.clients.transcripts.registry import transcripts
+from wellkept.clients.registry import transcripts
 from wellkept.core.chat.transcripts import ReadStats, Transcript
 from wellkept.core.codec import Json
 from wellkept.core.session.events import (

@@ -30,8 +30,7 @@ from bench.report import finish, machine, parser, say, table
 from tests.support.samples import Samples
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.install import jsonc
-from wellkept.clients.registry import CLIENTS, translate
-from wellkept.clients.transcripts.registry import SOURCES, transcripts
+from wellkept.clients.registry import CLIENTS, SOURCES, transcripts, translate
 from wellkept.core.chat.transcripts import ReadStats, Transcript
 from wellkept.core.codec import Json, record_to_json
 from wellkept.core.errors import WellkeptError

@@ -23,7 +23,7 @@ import wellkept
 from wellkept.api.hook_context import HookContextProvider
 from wellkept.clients.answers.responder import context_request
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.clients.transcripts.registry import SOURCES, transcripts
+from wellkept.clients.registry import SOURCES, transcripts
 from wellkept.core.chat.transcripts import ReadStats, Transcript
 from wellkept.core.records import field, record, replace
 from wellkept.core.session.events import (

@@ -31,8 +31,7 @@ from bench.agent_ways_in import (
 from bench.planted import PARTS, Plant, beyond, leaked, plants
 from wellkept.api.learning import drain_and_learn
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.clients.registry import translate_spooled
-from wellkept.clients.transcripts.registry import transcripts
+from wellkept.clients.registry import transcripts, translate_spooled
 from wellkept.core.errors import WellkeptError
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.types import MemoryType

@@ -12,7 +12,7 @@ import pytest
 import wellkept
 from tests.app.opening import open_in
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.clients.transcripts.registry import transcripts
+from wellkept.clients.registry import transcripts
 from wellkept.core.query import Filter
 from wellkept.core.session.events import Origin, PromptSubmitted, SessionStarted
 from wellkept.observe.imports.transcripts import (

@@ -18,8 +18,8 @@ from tests.app.test_backfill import NOW, contents, session, shop, take
 from tests.app.test_backfill_sources import CLAUDE_MEM, said
 from tests.app.test_backfill_sources import take as take_source
 from wellkept.clients.hook_spec import ClientFolders
+from wellkept.clients.registry import transcripts
 from wellkept.clients.transcripts.jsonl_records import MAX_LINE_BYTES
-from wellkept.clients.transcripts.registry import transcripts
 from wellkept.core.errors import UsageError
 from wellkept.core.query import Filter
 from wellkept.observe.imports.transcripts import TranscriptFilter, import_transcripts
@@ -35,7 +35,7 @@ import sys
 from pathlib import Path
 import wellkept, wellkept.observe.imports.transcripts as backfill
 from wellkept.observe.imports.transcripts import TranscriptFilter, import_transcripts
-from wellkept.clients.transcripts.registry import transcripts
+from wellkept.clients.registry import transcripts
 from wellkept.clients.hook_spec import ClientFolders
 backfill.BATCH_EVENTS = 7
 kept, database = Path(sys.argv[1]), sys.argv[2]

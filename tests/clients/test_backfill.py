@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.clients.transcripts.registry import SOURCES, transcripts
+from wellkept.clients.registry import SOURCES, transcripts
 from wellkept.core.chat.transcripts import ReadStats, Transcript, UnreadableFile
 from wellkept.core.session.events import (
     Compacted,

@@ -5,34 +5,32 @@ Knows client names, not payload formats.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from wellkept.clients.known import KNOWN
 from wellkept.core.errors import UsageError
 from wellkept.core.records import replace
 from wellkept.core.session.events import Event, SessionEnded, TurnEnded
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wellkept.clients.hook_spec import ClientFolders
+    from wellkept.core.chat.transcripts import Transcript, UnreadableFile
     from wellkept.core.session.sessions import SpoolEntry
 
 CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "claude-code": "wellkept.clients.claude_code",
-        "codex": "wellkept.clients.codex",
-        "gemini": "wellkept.clients.gemini",
-        "cursor": "wellkept.clients.cursor",
-        "opencode": "wellkept.clients.opencode",
-        "qwen": "wellkept.clients.qwen",
-        "copilot": "wellkept.clients.copilot",
-        # Any other, by the documented protocol.
-        "generic": "wellkept.clients.generic",
-        # The runtime of this package makes events itself.
-        "wellkept": "wellkept.core.chat.runtime_events",
-    }
+    {name: one.module for name, one in KNOWN.items() if one.module}
 )
+"""Client -> the module that translates its payloads."""
+SOURCES: Final[Mapping[str, str]] = MappingProxyType(
+    {name: one.transcripts for name, one in KNOWN.items() if one.transcripts}
+)
+"""Client -> the module that reads its transcripts."""
 
 INJECTED_EVENT: Final = "wellkept.injected"
 """Spool entries of this name are our own: what a hook has injected."""
@@ -46,6 +44,24 @@ class Translator(Protocol):
     def __call__(
         self, event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
     ) -> list[Event]: ...
+
+
+class TranscriptSource(Protocol):
+    """A transcript reader: a client's transcript folders and the sessions in them."""
+
+    def transcript_folders(self, folders: ClientFolders) -> list[Path]: ...
+
+    def transcripts(
+        self, paths: Sequence[Path], *, folders: ClientFolders
+    ) -> Iterator[Transcript | UnreadableFile]: ...
+
+
+def transcripts(
+    name: str, *, folders: ClientFolders, paths: Sequence[Path] = ()
+) -> Iterator[Transcript | UnreadableFile]:
+    """A client's sessions: in the given paths, else in the client's own folders."""
+    source = cast("TranscriptSource", import_module(SOURCES[name]))
+    return source.transcripts(paths or source.transcript_folders(folders), folders=folders)
 
 
 def translator(client: str) -> Translator:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from wellkept.clients.known import KNOWN
 from wellkept.core.records import record
 from wellkept.core.text import content_words, fold, identifiers, stem
 
@@ -25,16 +26,10 @@ _IMPORT = re.compile(r"(?m)(?:^|\s)@(?P<path>[~\w./-]+\.\w+)\b")
 _NUMBER = re.compile(r"\d[\w.:]*")
 _COMMAND = re.compile(r"`([^`\n]{2,300})`")
 _MARKS = re.compile(r"[`*_\"“”'‘’]|[.,;:!?]+(?=\s|$)")
-INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+INSTRUCTION_FILES = KNOWN["wellkept"].instructions
 """What Wellkept's own agent loads: the first of these in a project."""
 
-_PROJECT = {
-    "claude-code": ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/*.md"),
-    "codex": ("AGENTS.override.md", "AGENTS.md"),
-    "gemini": ("GEMINI.md",),
-    "cursor": (".cursor/rules/*.mdc", ".cursorrules", "AGENTS.md"),
-    "opencode": ("AGENTS.md", "CLAUDE.md"),
-    "wellkept": INSTRUCTION_FILES,
+_PROJECT = {name: one.instructions for name, one in KNOWN.items() if one.instructions} | {
     "": (
         "CLAUDE.md",
         "CLAUDE.local.md",
@@ -44,14 +39,9 @@ _PROJECT = {
         ".cursor/rules/*.mdc",
         ".cursorrules",
         ".github/copilot-instructions.md",
-    ),
+    )
 }
-_USER = {
-    "claude-code": (("CLAUDE_CONFIG_DIR", ".claude", "CLAUDE.md"),),
-    "codex": (("CODEX_HOME", ".codex", "AGENTS.md"),),
-    "gemini": (("", ".gemini", "GEMINI.md"),),
-    "opencode": (("", ".config/opencode", "AGENTS.md"),),
-}
+_USER = {name: one.own_instructions for name, one in KNOWN.items() if one.own_instructions}
 
 
 class ClientFiles:

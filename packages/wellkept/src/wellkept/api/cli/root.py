@@ -309,7 +309,7 @@ def _forwarded(arguments: list[str]) -> list[str]:
 
 def _asked_by_its_caller(arguments: Sequence[str]) -> AbstractContextManager[None]:
     """A command in an agent's tool call is the agent's; events that clients bring are nobody's."""
-    from wellkept.clients.agent_shell import agent_of
+    from wellkept.clients.known import agent_of
 
     words = door.words_of(arguments)
     if agent_of(os.environ) is None or _is_of_clients(words):

@@ -27,7 +27,7 @@ from wellkept.api.server.peer_process import peer_environment
 from wellkept.api.server.token_file import TOKEN_NAME, agent_token
 from wellkept.api.telemetry.requests import LOGGER, FinishedRequest, OnFinished, log_request
 from wellkept.api.verbs.as_json import encoded
-from wellkept.clients.agent_shell import agent_of
+from wellkept.clients.known import agent_of
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record, replace
 from wellkept.core.team.caller import PRINCIPAL

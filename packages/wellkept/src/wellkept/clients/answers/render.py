@@ -10,6 +10,8 @@ is cut between lines, and no character is split.
 
 from collections.abc import Callable
 
+from wellkept.clients.known import KNOWN
+
 # Claude Code counts UTF-16 units. Codex allows 2,500 tokens and takes a token for four bytes.
 # The others document no limit and get the same.
 LIMIT = 10_000
@@ -17,26 +19,7 @@ _CLOSING = "</wellkept-memory>"
 _CUT_MARK = "[…]"
 _SPECIFIC = '{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":"{text}"}}}}'
 
-# Clients whose answer is one field.
-_FLAT = {"cursor": "additional_context", "copilot": "additionalContext", "generic": "context"}
-
-CONTEXT_EVENTS: dict[str, tuple[str, ...]] = {
-    "claude-code": (
-        "SessionStart",
-        "UserPromptSubmit",
-        "PreToolUse",
-        "PostToolUse",
-        "PostToolUseFailure",
-        "Stop",
-    ),
-    "codex": ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"),
-    "gemini": ("SessionStart", "BeforeAgent", "AfterTool"),
-    "cursor": ("sessionStart", "postToolUse"),
-    "opencode": ("SessionStart", "UserPromptSubmit", "PostToolUse"),
-    "qwen": ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"),
-    "generic": ("session_start", "prompt", "tool_call"),
-    "copilot": ("sessionStart", "userPromptSubmitted", "postToolUse", "postToolUseFailure"),
-}
+CONTEXT_EVENTS = {name: one.context_events for name, one in KNOWN.items() if one.context_events}
 """Client -> events whose hook output goes to the model."""
 
 _ESCAPES = {code: f"\\u{code:04x}" for code in range(0x20)} | {0x22: '\\"', 0x5C: "\\\\"}
@@ -53,11 +36,12 @@ def render(client: str, event_name: str, text: str) -> bytes:
         return b""
     text = text.encode("utf-8", "replace").decode("utf-8")
     body = fit_to_limit(text, size=_utf8_bytes if client == "codex" else _utf16_units)
-    if client == "opencode":  # its shim is ours and takes plain text
+    field = KNOWN[client].context_field
+    if field == "text":  # our own shim takes it
         return body.encode("utf-8")
     quoted = body.translate(_ESCAPES)
-    if client in _FLAT:
-        return f'{{"{_FLAT[client]}":"{quoted}"}}'.encode()
+    if field:
+        return f'{{"{field}":"{quoted}"}}'.encode()
     return _SPECIFIC.format(event=event_name, text=quoted).encode()
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 from wellkept.clients import claude_code, codex, copilot, cursor, gemini, opencode, qwen
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs, Shell
@@ -27,17 +28,13 @@ from wellkept.clients.install.mcp_entries import (
 from wellkept.clients.install.permissions import PermissionEntry
 from wellkept.clients.install.slash_commands import command_files
 from wellkept.clients.install.target import InstallTarget, WholeFile
+from wellkept.clients.known import KNOWN, KnownClient
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 
 # The hook limits itself to less; this is for a machine that hangs.
 _TIMEOUT_S: Final = 10
 _SERVERS: Final = ("mcpServers",)
-_RESTART: Final = "Restart open sessions to use it."
-_ONLY_SERVER: Final = (
-    "This client has no hook that takes context: sessions are not captured, and the model asks the"
-    " MCP server by itself or when you say so."
-)
 _GRANTED: Final = tuple(
     f"mcp__wellkept__{tool}"
     for tool in (
@@ -51,24 +48,38 @@ _GRANTED: Final = tuple(
     )
 )
 """What reads and what remembers; what forgets or runs is asked for as ever."""
-_ALLOWED: Final = (
-    "The tools that read memory and that remember may run without asking; forgetting still asks."
-)
 _RULE_MARK: Final = "When to use Wellkept's memory of this project"
+
+
+_Targets = Callable[[InstallScope, ClientFolders], list[InstallTarget]]
 
 
 @record
 class ClientFiles:
-    """The targets of a client, and notes to show after installing."""
+    """A client's files, and what its record says of installing."""
 
-    targets: Callable[[InstallScope, ClientFolders], list[InstallTarget]]
-    notes: tuple[str, ...] = (_RESTART,)
-    programs: tuple[str, ...] = ()
-    """The names of its command line program, by which it is noticed."""
+    name: str
+    known: KnownClient
+
+    def targets(self, scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+        """The parts of files to change; hooks come first."""
+        module, _, function = self.known.install.partition(":")
+        make = cast("_Targets", getattr(import_module(module), function))
+        return make(scope, folders)
 
     def main(self, scope: InstallScope, folders: ClientFolders) -> Path:
         """The file with the hooks."""
         return self.targets(scope, folders)[0].path
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to show after installing."""
+        return self.known.notes
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The names of its command line program, by which it is noticed."""
+        return self.known.programs
 
 
 def client_files(client: str) -> ClientFiles:
@@ -101,7 +112,7 @@ def claude_code_hooks(path: Path) -> HookTarget:
     return HookTarget(path, HookLayout(claude_code.CLIENT, _in_seconds), claude_code.HOOKS)
 
 
-def _claude_code(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+def claude_code_targets(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     settings = claude_code.settings_file(scope, folders)
     project = str(folders.project)
     keys = _SERVERS if scope is InstallScope.USER else ("projects", project, *_SERVERS)
@@ -114,7 +125,7 @@ def _claude_code(scope: InstallScope, folders: ClientFolders) -> list[InstallTar
     ]
 
 
-def _codex(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+def codex_targets(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     hooks = codex.settings_file(scope, folders)
     layout = HookLayout(codex.CLIENT, _in_seconds)
     return [
@@ -123,7 +134,7 @@ def _codex(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     ]
 
 
-def _gemini(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+def gemini_targets(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     settings = gemini.settings_file(scope, folders)
     form, folder = slash_commands.gemini_format, settings.parent / "commands"
     return [
@@ -135,7 +146,7 @@ def _gemini(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     ]
 
 
-def _cursor(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+def cursor_targets(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     hooks = cursor.settings_file(scope, folders)
     layout = HookLayout(cursor.CLIENT, _bare, grouped=False, root=(("version", 1),))
     return [
@@ -145,7 +156,7 @@ def _cursor(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     ]
 
 
-def _opencode(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+def opencode_targets(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     folder = opencode.config_folder(scope, folders)
     mark = opencode.plugin_source().partition("\n")[0]
     plugin = folder / "plugins" / "wellkept.js"
@@ -157,7 +168,7 @@ def _opencode(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget
     ]
 
 
-def _qwen(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+def qwen_targets(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     settings = qwen.settings_file(scope, folders)
     form, folder = slash_commands.qwen_format, settings.parent / "commands"
     return [
@@ -167,7 +178,7 @@ def _qwen(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     ]
 
 
-def _copilot(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+def copilot_targets(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     settings = copilot.settings_file(scope, folders)
     layout = HookLayout(copilot.CLIENT, _in_timeout_sec, grouped=False)
     return [
@@ -176,20 +187,20 @@ def _copilot(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]
     ]
 
 
-def _amp(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+def amp_targets(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     """By documentation: no hooks but plugins in TypeScript, so only the MCP server."""
     home = folders.home / ".config" / "amp" if _is_user(scope) else folders.project / ".amp"
     return [JsonServerEntry(home / "settings.json", ("amp.mcpServers",), command_and_args)]
 
 
-def _crush(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+def crush_targets(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     """By documentation: one hook, before tools, which could only delay them."""
     config = folders.from_variable("XDG_CONFIG_HOME", ".config") / "crush" / "crush.json"
     path = config if _is_user(scope) else folders.project / ".crush.json"
     return [JsonServerEntry(path, ("mcp",), stdio_server)]
 
 
-def _windsurf(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+def windsurf_targets(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
     """By documentation: no hook can give context. A project gets a rule on using the server."""
     if _is_user(scope):
         path = folders.home / ".codeium" / "windsurf" / "mcp_config.json"
@@ -218,20 +229,5 @@ def _opencode_plugin(programs: Programs) -> str:
 
 
 CLIENTS: Final[Mapping[str, ClientFiles]] = MappingProxyType(
-    {
-        claude_code.CLIENT: ClientFiles(_claude_code, (_RESTART, _ALLOWED), programs=("claude",)),
-        codex.CLIENT: ClientFiles(
-            _codex,
-            ("Start Codex once and accept the hooks: it skips hooks that you have not trusted.",),
-            programs=("codex",),
-        ),
-        gemini.CLIENT: ClientFiles(_gemini, programs=("gemini",)),
-        cursor.CLIENT: ClientFiles(_cursor, programs=("cursor", "cursor-agent")),
-        opencode.CLIENT: ClientFiles(_opencode, programs=("opencode",)),
-        qwen.CLIENT: ClientFiles(_qwen, programs=("qwen",)),
-        copilot.CLIENT: ClientFiles(_copilot, programs=("copilot",)),
-        "amp": ClientFiles(_amp, (_RESTART, _ONLY_SERVER), programs=("amp",)),
-        "crush": ClientFiles(_crush, (_RESTART, _ONLY_SERVER), programs=("crush",)),
-        "windsurf": ClientFiles(_windsurf, (_RESTART, _ONLY_SERVER), programs=("windsurf",)),
-    }
+    {name: ClientFiles(name, one) for name, one in KNOWN.items() if one.install}
 )

@@ -1,5 +1,5 @@
 """Read the transcripts that clients keep of their sessions, as events.
 
-Open `registry.py` first; one module per client. Read-only; a record that cannot be read is counted,
-never an error.
+One module per client; `clients.registry` names them. Read-only; a record that cannot be read is
+counted, never an error.
 """

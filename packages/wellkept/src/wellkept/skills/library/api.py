@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from wellkept.clients.known import KNOWN
 from wellkept.core.doors import find_plugin
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import record
@@ -52,13 +53,7 @@ NEW_FOLDERS: Final = (".skills", ".claude/skills", ".agents/skills", ".opencode/
 """Where `create` may put a skill; `user` is the user's own folder."""
 
 CLIENT_FOLDERS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "claude-code": ".claude/skills",
-        "codex": ".agents/skills",
-        "cursor": ".agents/skills",
-        "gemini": ".agents/skills",
-        "opencode": ".opencode/skills",
-    }
+    {name: one.skills for name, one in KNOWN.items() if one.skills}
 )
 """Client -> the project folder from which it reads skills."""
 

@@ -11,7 +11,7 @@ import click
 
 import wellkept
 from wellkept.api.cli import output
-from wellkept.clients.transcripts.registry import SOURCES as TRANSCRIPT_SOURCES
+from wellkept.clients.registry import SOURCES as TRANSCRIPT_SOURCES
 from wellkept.core.errors import NotFoundError, WellkeptError
 from wellkept.core.records import record
 from wellkept.core.text import counted
@@ -56,7 +56,7 @@ def import_from(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> N
 
 def _transcripts(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> TranscriptReport:
     from wellkept.clients.hook_spec import ClientFolders
-    from wellkept.clients.transcripts.registry import transcripts
+    from wellkept.clients.registry import transcripts
     from wellkept.observe.imports.transcripts import TranscriptFilter, import_transcripts
 
     for path in request.paths:
