@@ -28,7 +28,7 @@ from wellkept.core.query import Filter
 from wellkept.core.text import content_words, stem
 from wellkept.graph.history.git_log import Commit
 from wellkept.memory.exchange.passages import remember_passages
-from wellkept.project.repository.history import history_statements
+from wellkept.project.repository.ownership import history_statements
 
 CLOSED = frozenset({"findhashtags", "mimemap", "slalog", "under2camel"})
 _BUDGET_TOKENS = 150

@@ -34,8 +34,7 @@ from wellkept.clients.registry import CLIENTS, SOURCES, transcripts, translate
 from wellkept.core.chat.transcripts import ReadStats, Transcript
 from wellkept.core.codec import Json, record_to_json
 from wellkept.core.errors import WellkeptError
-from wellkept.core.git.config import parse_config
-from wellkept.core.git.remote_url import read_remote
+from wellkept.core.git.config import parse_config, read_remote
 from wellkept.core.settings.model import Settings
 from wellkept.core.settings.toml_file import read_entries
 from wellkept.core.skills import SkillFormat, SkillKind, SkillSource

@@ -25,9 +25,9 @@ from bench.corpus import Corpus, is_asked
 from bench.report import Target, Timing, finish, machine, parser, ratio, say, table
 from wellkept.api.hook_context import HookContextProvider, open_existing
 from wellkept.clients import hook
+from wellkept.clients.answers.injection_spool import ShownItems
 from wellkept.clients.answers.responder import HookResponder
 from wellkept.clients.answers.server import AnswerServer
-from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.clients.install.native_hook import native_hook
 from wellkept.core.changes import Insert
 from wellkept.core.codec import Json

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from wellkept.core.clock import system_clock
-from wellkept.core.team.people import Principal, Role
-from wellkept.core.team.tokens import Token, new_token
+from wellkept.core.team.people import Principal, Role, Token, new_token
 
 if TYPE_CHECKING:
     from wellkept_team.postgres.team.team_database import PostgresTeams

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.core.git.config import parse_config
-from wellkept.core.git.remote_url import is_shorthand, read_remote
+from wellkept.core.git.config import is_shorthand, parse_config, read_remote
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.recorded import FRAME, only, recorded, told
-from wellkept.clients.patches import read_patch
+from wellkept.clients.tool_calls import read_patch
 from wellkept.core.session.events import (
     Compacted,
     Edit,

@@ -20,10 +20,10 @@ from tests.clients.hooking import Machine
 from tests.support.samples import START
 from wellkept.api.hook_context import HookContextProvider, open_existing
 from wellkept.clients.answers import protocol
+from wellkept.clients.answers.injection_spool import ShownItems
 from wellkept.clients.answers.protocol import SOCKET_NAME, NoServerError, ask
 from wellkept.clients.answers.responder import HookResponder
 from wellkept.clients.answers.server import LOCK_NAME, AnswerServer, Respond
-from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.store.sqlite.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
 

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept.clients.answers import bytecode_bundle
+from wellkept.clients.answers.injection_spool import ShownItems
 from wellkept.clients.answers.responder import MAX_OUTPUT_CHARS, context_request
-from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.clients.answers.startup import LazyPattern
 from wellkept.core.session.events import (
     Event,

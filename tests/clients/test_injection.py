@@ -13,9 +13,9 @@ import pytest
 
 from tests.clients.hooking import Machine
 from wellkept.api.hook_context import HookContextProvider, open_existing
+from wellkept.clients.answers.injection_spool import ShownItems
 from wellkept.clients.answers.render import CONTEXT_EVENTS, LIMIT
 from wellkept.clients.answers.responder import HookResponder
-from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.core.changes import PutSession
 from wellkept.core.session.sessions import SessionRecord
 

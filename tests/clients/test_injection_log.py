@@ -14,11 +14,9 @@ import pytest
 from tests.clients.hooking import Machine
 from tests.support.samples import START
 from wellkept.api.hook_context import HookContextProvider, open_existing
-from wellkept.clients.answers.injection_spool import InjectionSpool
+from wellkept.clients.answers.injection_spool import InjectionSpool, ShownItems
 from wellkept.clients.answers.responder import HookResponder
-from wellkept.clients.answers.shown_items import ShownItems
-from wellkept.clients.injected_events import injected_events
-from wellkept.clients.registry import INJECTED_EVENT, translate_spooled
+from wellkept.clients.registry import INJECTED_EVENT, injected_events, translate_spooled
 from wellkept.core.ports.injections import Injection, InjectionFilter, LineOutcome
 from wellkept.core.session.sessions import SpoolEntry
 from wellkept.observe.ingest.drain import DrainReport

@@ -17,7 +17,7 @@ from wellkept.clients.install import toml_tables
 from wellkept.clients.install.client_files import CLIENTS, client_files
 from wellkept.clients.install.files import FileSnapshot, InstallRecord, InstallRecords
 from wellkept.clients.install.installer import Installer, InstallPlan, InstallState
-from wellkept.clients.install.permissions import PermissionEntry
+from wellkept.clients.install.mcp_entries import PermissionEntry
 from wellkept.clients.install.slash_commands import COMMANDS
 from wellkept.core.errors import ConflictError, StoreError, UsageError
 from wellkept.core.records import replace

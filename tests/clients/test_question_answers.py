@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from wellkept.clients import claude_code, codex, gemini, opencode
-from wellkept.clients.question_answers import read_answers
+from wellkept.clients.tool_calls import read_answers
 from wellkept.core.session.events import Answer, ToolCalled
 
 pytestmark = pytest.mark.feature("C1")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.clients.answers.shown_items import ShownItems
+from wellkept.clients.answers.injection_spool import ShownItems
 from wellkept.store import spool
 from wellkept.store.spool_reader import dropped, files
 

@@ -14,8 +14,7 @@ from time import process_time
 
 import pytest
 
-from wellkept.core.git.config import parse_config
-from wellkept.core.git.remote_url import read_remote
+from wellkept.core.git.config import parse_config, read_remote
 from wellkept.text.attribution import said_in
 from wellkept.text.contradictions.cues import tells_change
 from wellkept.text.contradictions.opposites import opposes

@@ -10,7 +10,6 @@ import pytest
 from wellkept.core.query import FileLink
 from wellkept.graph.history.git_log import Commit
 from wellkept.project.repository.conventions import convention_statements
-from wellkept.project.repository.history import MAX_COMMITS, history_statements
 from wellkept.project.repository.module_facts import (
     MAX_FILES,
     Places,
@@ -20,7 +19,12 @@ from wellkept.project.repository.module_facts import (
     module_statements,
     open_ends,
 )
-from wellkept.project.repository.ownership import file_pasts, people_statements
+from wellkept.project.repository.ownership import (
+    MAX_COMMITS,
+    file_pasts,
+    history_statements,
+    people_statements,
+)
 from wellkept.project.repository.project_facts import about_statements
 from wellkept.project.repository.project_files import ProjectFiles
 

@@ -18,9 +18,8 @@ from scripts.generate_docs import JSON_FIELDS
 from tests.postgres_team import Team
 from tests.teams.processes import WAIT_S, Desk, Line, free_port, serving
 from wellkept.core.records import replace
-from wellkept.core.team.people import Role
+from wellkept.core.team.people import Role, new_token
 from wellkept.core.team.records import TeamPolicy
-from wellkept.core.team.tokens import new_token
 from wellkept.core.types import MemoryType
 from wellkept_team.sync.state import get_remote, put_remote, put_token
 

@@ -9,9 +9,8 @@ import click
 from wellkept.api.cli import options, output
 from wellkept.api.cli.groups import Group
 from wellkept.core.errors import UsageError
-from wellkept.core.team.people import Role
+from wellkept.core.team.people import Role, require_tenant
 from wellkept.core.team.records import AuditFilter
-from wellkept.core.team.tokens import require_tenant
 from wellkept_team.cli import policies, tokens, users
 from wellkept_team.cli.common import database_option, opened, opened_team, team_options
 from wellkept_team.people.administration import Team

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from wellkept.core.clock import Clock, system_clock
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import record
-from wellkept.core.team.tokens import Token, new_token
+from wellkept.core.team.people import Token, new_token
 
 if TYPE_CHECKING:
     from wellkept.core.ports.team import TeamStore

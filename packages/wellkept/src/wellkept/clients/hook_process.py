@@ -177,7 +177,7 @@ def _redacts_first(state: str) -> bool:
 def _redacted(state: str, payload: bytes) -> bytes | None:
     """The payload without its secrets; None when that fails, for then nothing may be written."""
     try:
-        from wellkept.clients.answers.redact_first import redacted
+        from wellkept.clients.answers.in_process import redacted
 
         return redacted(state, payload)
     except Exception as error:  # noqa: BLE001 - whatever it is, the raw text is not written

@@ -1,7 +1,8 @@
 """Build `ToolCalled` events from a tool's name, input and result.
 
 Clients use similar inputs: a file is `file_path` or `filePath`, an edit has an old and a new
-string, a shell call has a command. Results differ; client modules parse them into a `ToolResult`.
+string, a shell call has a command. Patches (`*** Begin Patch`) and a person's answers to an
+agent's questions are parsed here. Results differ; client modules parse them into a `ToolResult`.
 Invariant: nothing raises, and no event holds text that Wellkept injected or returned.
 """
 
@@ -12,15 +13,165 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from wellkept.clients.patches import read_patch
-from wellkept.clients.payload_fields import Fields, as_fields, as_json, items, optional, text, texts
-from wellkept.core.records import record
+from wellkept.clients.payload_fields import (
+    Fields,
+    as_fields,
+    as_json,
+    items,
+    nested,
+    optional,
+    text,
+    texts,
+)
+from wellkept.core.records import field, record
 from wellkept.core.session.events import Answer, Edit, Origin, ToolCalled, ToolKind, ToolStarting
 from wellkept.core.session.injected_text import (
     is_wellkept_command,
     is_wellkept_tool,
     without_injected,
 )
+
+ASKING_TOOLS: Final = frozenset(
+    "askuserquestion ask_user_question ask_user askuser ask_question askquestion ask_questions"
+    " ask_followup_question question request_user_input user_input".split()
+)
+_SAID = re.compile(
+    r'"(?P<question>(?:[^"\\]|\\.|"(?!=))+)"="(?P<answer>.*?)"(?=, "|[.]|\s+user notes|\Z)',
+    re.DOTALL,
+)
+_NOTE: Final = "user_note: "
+_UNANSWERED: Final = ("unanswered", "(no answer provided)")
+
+
+def asks(tool: str) -> bool:
+    """Whether a tool asks the person something."""
+    return tool.casefold() in ASKING_TOOLS
+
+
+def read_answers(tool_input: Fields, output: str) -> tuple[Answer, ...]:
+    """The answers to the questions in an input; `output` is the tool's result as text or JSON."""
+    questions = [as_fields(one) for one in items(tool_input, "questions")]
+    if not questions and text(tool_input, "question"):
+        questions = [tool_input]
+    given = nested(as_fields(output), "answers") or nested(tool_input, "answers")
+    spoken = {} if given else dict(_in_sentence(output))
+    found: list[Answer] = []
+    for number, question in enumerate(questions):
+        asked = text(question, "question")
+        raw = next(
+            (given[key] for key in (asked, text(question, "id"), str(number)) if key in given), None
+        )
+        answer = _as_text(raw) or spoken.get(asked, "")
+        if not answer and len(questions) == 1 and not given and not spoken:
+            answer = _only_answer(output)
+        if asked and answer and answer.casefold() not in _UNANSWERED:
+            found.append(_answer(question, asked, answer))
+    return tuple(found)
+
+
+def _answer(question: Fields, asked: str, answer: str) -> Answer:
+    """With the meaning of the chosen options; an answer that is no option is the person's own."""
+    meanings: list[str] = []
+    left = answer
+    for option in map(as_fields, items(question, "options")):
+        label = text(option, "label", "value", "title")
+        if label and label in left:
+            left = left.replace(label, "", 1)
+            meanings.append(text(option, "description"))
+    is_choice = bool(meanings) and not left.strip(" ,;")
+    meaning = meanings[0] if is_choice and len(meanings) == 1 else ""
+    topic = text(question, "header")
+    return Answer(asked, answer.strip(), is_choice=is_choice, meaning=meaning, topic=topic)
+
+
+def _as_text(raw: object) -> str:
+    """An answer as text: a string, a list of labels, or an object that holds one of these."""
+    if isinstance(raw, str):
+        return text({"it": raw}, "it").strip()
+    several = items({"it": raw}, "it")
+    if several:
+        return ", ".join(part for one in several if (part := _as_text(one)))
+    fields = as_fields(raw)
+    inside = next(
+        (fields[name] for name in ("answers", "answer", "value", "label") if name in fields), None
+    )
+    return "" if inside is None else _as_text(inside).replace(_NOTE, "")
+
+
+def _in_sentence(output: str) -> Iterator[tuple[str, str]]:
+    """Pairs in `"question"="answer"` form."""
+    for pair in _SAID.finditer(output[:40_000]):
+        yield pair["question"], pair["answer"].strip()
+
+
+def _only_answer(output: str) -> str:
+    """A short plain result is the answer itself; anything longer is a report of the tool."""
+    plain = output.strip()
+    is_report = "\n" in plain or plain.startswith(("{", "[", "<", '"')) or len(plain) > 400
+    return "" if is_report or plain.startswith("User ") else plain
+
+
+_HEAD = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
+_MOVE = re.compile(r"\*\*\* Move to: (.+)")
+
+
+@record(frozen=False)
+class _Hunk:
+    """One hunk of one file."""
+
+    path: str
+    before: list[str] = field(default_factory=list[str])
+    after: list[str] = field(default_factory=list[str])
+
+    def add(self, line: str) -> None:
+        if line[:1] != "+":
+            self.before.append(line[1:])
+        if line[:1] != "-":
+            self.after.append(line[1:])
+
+    def edit(self) -> Edit:
+        return Edit(self.path, _text(self.before), _text(self.after))
+
+
+def read_patch(body: str) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
+    """The files of a patch in order, once each, and its edits."""
+    files: dict[str, None] = {}
+    edits: list[Edit] = []
+    for part in _parts(body):
+        if isinstance(part, str):
+            files[part] = None
+        elif part.before or part.after:
+            edits.append(part.edit())
+    return tuple(files), tuple(edits)
+
+
+def _parts(body: str) -> Iterator[str | _Hunk]:
+    """Each file's path, then its hunks; a renamed file is named by both paths."""
+    hunk: _Hunk | None = None
+    for line in body.splitlines():
+        if line.startswith("*** "):
+            if (move := _MOVE.match(line)) and hunk is not None:
+                hunk.path = move[1].strip()
+                yield hunk.path
+                continue
+            if hunk is not None:
+                yield hunk
+            head = _HEAD.match(line)
+            hunk = _Hunk(head[2].strip()) if head else None
+            if head:
+                yield head[2].strip()
+        elif hunk is not None and line.startswith("@@"):
+            yield hunk
+            hunk = _Hunk(hunk.path)
+        elif hunk is not None and line[:1] in ("+", "-", " ", ""):
+            hunk.add(line)
+    if hunk is not None:
+        yield hunk
+
+
+def _text(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
 
 _NAMES: Final[Mapping[ToolKind, str]] = MappingProxyType(
     {
@@ -155,7 +306,6 @@ def _answers(name: str, tool_input: Fields, result: ToolResult) -> tuple[Answer,
     """What a person answered, when the tool asks questions."""
     if result.error is not None or not ("questions" in tool_input or "question" in tool_input):
         return ()
-    from wellkept.clients.question_answers import asks, read_answers
 
     return read_answers(tool_input, result.output) if asks(name) else ()
 

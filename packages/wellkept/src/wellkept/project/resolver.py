@@ -30,7 +30,7 @@ from wellkept.core.text import fold
 from wellkept.memory.file_presence import real_path
 
 if TYPE_CHECKING:
-    from wellkept.core.git.remote_url import RemoteName
+    from wellkept.core.git.config import RemoteName
 
 MAX_NAME_CHARS = 200
 _MAX_LOCAL_HOPS = 5
@@ -111,7 +111,7 @@ def claimed_identity(start: Path) -> ProjectIdentity | None:
 
 def root_identity(folder: Path) -> str | None:
     """The identity of a repository by its first commit, when it has one of its own content."""
-    from wellkept.project.history import verified
+    from wellkept.project.project_decision import verified
 
     repository = repository_of(folder_of(folder))
     commit = _root_commit(repository)[0] if isinstance(repository, Repository) else None
@@ -141,7 +141,7 @@ def repository_of(folder: Path) -> Repository | BrokenRepository | None:
 def _remote_of(repository: Repository, *, hops: int, ask: bool = True) -> RemoteName | None:
     """The hosted repository of a remote, following remotes on this disk."""
     # Imported here: a project with an explicit name does not need it.
-    from wellkept.core.git.remote_url import read_remote
+    from wellkept.core.git.config import read_remote
 
     urls = _remote_urls(repository, ask=ask)
     for name in sorted(urls, key=lambda name: (name != "origin", name != "upstream", name)):
@@ -153,8 +153,7 @@ def _remote_of(repository: Repository, *, hops: int, ask: bool = True) -> Remote
 
 
 def _remote_urls(repository: Repository, *, ask: bool) -> dict[str, str]:
-    from wellkept.core.git.config import read_config
-    from wellkept.core.git.remote_url import is_shorthand
+    from wellkept.core.git.config import is_shorthand, read_config
 
     config = read_config(repository.common_dir / "config")
     urls = config.remote_urls()

@@ -12,9 +12,8 @@ from wellkept.core.clock import Clock
 from wellkept.core.errors import UsageError
 from wellkept.core.ports.store import Store
 from wellkept.core.ports.team import TeamStore
-from wellkept.core.team.people import LOCAL_TENANT, Principal, Role
+from wellkept.core.team.people import LOCAL_TENANT, Principal, Role, read_token
 from wellkept.core.team.records import Organisation, UpkeepReport
-from wellkept.core.team.tokens import read_token
 from wellkept_team.postgres.connection.database import Database
 from wellkept_team.postgres.connection.pool import MAX_CONNECTIONS, Pool, Raw, Session
 from wellkept_team.postgres.migrations import migrate

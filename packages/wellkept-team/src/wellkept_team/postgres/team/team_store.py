@@ -23,7 +23,7 @@ from wellkept.core.errors import (
     UsageError,
 )
 from wellkept.core.memory import Memory
-from wellkept.core.team.people import Role
+from wellkept.core.team.people import Role, Token
 from wellkept.core.team.records import (
     AuditEntry,
     AuditFilter,
@@ -38,7 +38,6 @@ from wellkept.core.team.records import (
     policy_to_json,
     require_person_name,
 )
-from wellkept.core.team.tokens import Token
 from wellkept.store.queries import require_limit
 from wellkept_team.postgres.connection.database import Component, Connection, Row, bindable
 from wellkept_team.postgres.tables.memory_rows import SELECTED, to_memory

@@ -70,10 +70,9 @@ def _start(
     from wellkept.api.background import BackgroundWorker
     from wellkept.api.hook_context import HookContextProvider, open_existing
     from wellkept.api.processes import RunningProcess, announced
-    from wellkept.clients.answers.injection_spool import InjectionSpool
+    from wellkept.clients.answers.injection_spool import InjectionSpool, ShownItems
     from wellkept.clients.answers.responder import HookResponder
     from wellkept.clients.answers.server import AnswerServer
-    from wellkept.clients.answers.shown_items import ShownItems
     from wellkept.clients.registry import translate_spooled
     from wellkept.observe.observer.spool_folder import SpoolFolder
 

@@ -23,7 +23,7 @@ from wellkept.memory.lifecycle.report import (
 )
 from wellkept.observe.upkeep.renames import follow_history
 from wellkept.observe.upkeep.staleness import stale_reasons
-from wellkept.project.merged_branches import archive_merged
+from wellkept.project.session_commits import archive_merged
 
 if TYPE_CHECKING:
     from wellkept.api.wiring.services import Services

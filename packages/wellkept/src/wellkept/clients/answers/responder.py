@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from wellkept.clients.answers.injection_spool import InjectionSpool
+from wellkept.clients.answers.injection_spool import InjectionSpool, ShownItems
 from wellkept.clients.answers.render import render, takes_context
-from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.clients.registry import translate
 from wellkept.core.clock import Clock, system_clock
 from wellkept.core.session.events import (

@@ -19,13 +19,13 @@ from wellkept.clients.install import slash_commands
 from wellkept.clients.install.hook_entries import Handler, HookLayout, HookTarget
 from wellkept.clients.install.mcp_entries import (
     JsonServerEntry,
+    PermissionEntry,
     TomlServerEntry,
     command_and_args,
     local_command,
     local_server,
     stdio_server,
 )
-from wellkept.clients.install.permissions import PermissionEntry
 from wellkept.clients.install.slash_commands import command_files
 from wellkept.clients.install.target import InstallTarget, WholeFile
 from wellkept.clients.known import KNOWN, KnownClient

@@ -26,8 +26,7 @@ from wellkept.clients.install.files import (
     remove_file,
     write_file,
 )
-from wellkept.clients.install.liveness import problems
-from wellkept.clients.install.plugins import PluginInstall, installed_plugin
+from wellkept.clients.install.liveness import PluginInstall, installed_plugin, problems
 from wellkept.clients.install.target import InstallTarget
 from wellkept.core.errors import ConflictError, UsageError, WellkeptError
 from wellkept.core.records import record, replace

@@ -26,13 +26,13 @@ from wellkept.clients.payload_fields import (
 )
 from wellkept.clients.tool_calls import ToolResult, result_text, tool_called, tool_kind
 from wellkept.clients.transcripts.jsonl_records import (
+    Turn,
     find_files,
     first_records,
     json_lines,
     last_record_time,
     parse_time,
 )
-from wellkept.clients.transcripts.turns import Turn
 from wellkept.core.chat.transcripts import (
     ReadStats,
     Transcript,

@@ -17,13 +17,13 @@ from wellkept.clients import gemini
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.payload_fields import Fields, as_fields, items, nested, optional, text
 from wellkept.clients.transcripts.jsonl_records import (
+    Turn,
     find_files,
     first_records,
     json_lines,
     merge_files,
     parse_time,
 )
-from wellkept.clients.transcripts.turns import Turn
 from wellkept.core.chat.transcripts import (
     ReadStats,
     Transcript,

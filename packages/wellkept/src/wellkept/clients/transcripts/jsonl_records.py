@@ -2,6 +2,8 @@
 
 Invariant: reading never fails on content; it goes on with the next line, and skipped lines are
 counted. A last line without line end counts as incomplete, not as damaged.
+
+No record marks the end of a turn; it is found from what follows.
 """
 
 from __future__ import annotations
@@ -20,9 +22,37 @@ from wellkept.clients.transcripts.usage import usage_of
 from wellkept.core.chat.transcripts import (
     ReadStats,
     Transcript,
+    TranscriptEvent,
     TranscriptFile,
     UnreadableFile,
 )
+from wellkept.core.records import record, replace
+from wellkept.core.session.events import Origin, TurnEnded
+from wellkept.core.session.injected_text import without_injected
+
+
+@record(frozen=False)
+class Turn:
+    """The turn in progress: the agent's last record and message since the prompt."""
+
+    origin: Origin | None = None
+    end: int = 0
+    message: str | None = None
+
+    def add(self, origin: Origin, *, end: int, message: str | None) -> None:
+        """Add a record of the agent; its latest message is kept."""
+        self.origin, self.end = origin, end
+        self.message = message or self.message
+
+    def close(self, *, final: bool = False) -> Iterator[TranscriptEvent]:
+        """End the turn, if there is one; `final` when only the end of the file ends it."""
+        if self.origin is None:
+            return
+        origin = replace(self.origin, event_id=f"{self.origin.event_id}:turn")
+        last = without_injected(self.message).strip() if self.message else None
+        yield TranscriptEvent(TurnEnded(origin=origin, last_message=last or None), self.end, final)
+        self.origin, self.message = None, None
+
 
 MAX_LINE_BYTES: Final = 64 << 20
 _CHUNK_BYTES: Final = 1 << 20

@@ -16,8 +16,7 @@ from typing import Final, cast
 from wellkept.clients import opencode
 from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.payload_fields import Fields, as_fields, integer, items, nested, text
-from wellkept.clients.transcripts.jsonl_records import find_files, parse_time
-from wellkept.clients.transcripts.turns import Turn
+from wellkept.clients.transcripts.jsonl_records import Turn, find_files, parse_time
 from wellkept.clients.transcripts.usage import opencode_usage
 from wellkept.core.chat.transcripts import (
     ReadStats,

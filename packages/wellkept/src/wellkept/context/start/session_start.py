@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wellkept.context.start.recent_table import WorkRow
     from wellkept.core.session.sessions import SessionRecord
     from wellkept.observe.session.digest import SessionDigest
-    from wellkept.project.work_tree import WorkTree
+    from wellkept.project.work_tree_reader import WorkTree
 
 MAX_DECLARED, MAX_FAILING = 6, 2
 FAILING = "Commands that failed here, and what worked"
@@ -151,7 +151,7 @@ def _told(
 ) -> Iterator[SectionLines]:
     """The last work in its agent's words, earlier work where it was asked for, and git now."""
     from wellkept.context.start.last_work import at_work, digest_line, title_of
-    from wellkept.project.named_in_tree import not_there
+    from wellkept.project.rule_targets import not_there
 
     unknown = partial(not_there, options.root)
     digests = _digests(engine, known, here, options=options)
@@ -290,7 +290,7 @@ def _earlier(
 ) -> Iterator[str]:
     """Earlier sessions, one line each, and the records that they left, by id."""
     from wellkept.context.start.last_work import earlier_line
-    from wellkept.project.named_in_tree import not_there
+    from wellkept.project.rule_targets import not_there
 
     for one in digests:
         if line := earlier_line(one, unknown=partial(not_there, options.root)):

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from wellkept.core.memory import Memory
 from wellkept.core.ports.store import Store
-from wellkept.core.team.people import Principal, Role
+from wellkept.core.team.people import Principal, Role, Token
 from wellkept.core.team.records import (
     AuditEntry,
     AuditFilter,
@@ -20,7 +20,6 @@ from wellkept.core.team.records import (
     TokenInfo,
     UpkeepReport,
 )
-from wellkept.core.team.tokens import Token
 
 
 class TeamStore(Protocol):

@@ -132,7 +132,7 @@ def import_repository(
 
 def history_passages(root: Path, *, limit: int) -> list[Passage] | None:
     """Decisions and reverts of a repository, oldest first; None when git cannot tell."""
-    from wellkept.project.repository.history import history_statements
+    from wellkept.project.repository.ownership import history_statements
 
     read = read_history_and_past(root, limit=limit, past_limit=0)
     if read is None:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from wellkept.core.records import replace
 from wellkept.project.commands.command import ProjectCommand, Purpose
-from wellkept.project.commands.javascript_tools import execute, is_main
 from wellkept.project.commands.python_tools import runner, uses_pytest
+from wellkept.project.commands.scripting_tools import execute, is_main
 from wellkept.project.repository.project_files import ProjectFiles, table
 
 _GO_TEST = re.compile(r"^func (Test[A-Z]\w*)\(", re.MULTILINE)

@@ -18,7 +18,6 @@ from wellkept.project.commands.collect import (
 )
 from wellkept.project.repository.conventions import convention_statements, rules_statement
 from wellkept.project.repository.documents import document_statements, is_document
-from wellkept.project.repository.history import history_statements
 from wellkept.project.repository.module_facts import (
     Places,
     file_statements,
@@ -26,7 +25,7 @@ from wellkept.project.repository.module_facts import (
     module_statements,
     open_ends,
 )
-from wellkept.project.repository.ownership import file_pasts, people_statements
+from wellkept.project.repository.ownership import file_pasts, history_statements, people_statements
 from wellkept.project.repository.project_facts import about_statements
 from wellkept.project.repository.project_files import ProjectFiles
 from wellkept.project.repository.statement import Statement

@@ -22,9 +22,8 @@ from uuid import UUID
 import wellkept
 from wellkept.api.hook_context import HookContextProvider, open_existing
 from wellkept.api.learning import drain_and_learn
-from wellkept.clients.answers.injection_spool import InjectionSpool
+from wellkept.clients.answers.injection_spool import InjectionSpool, ShownItems
 from wellkept.clients.answers.responder import HookResponder
-from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.clients.registry import translate_spooled
 from wellkept.core.records import record
 from wellkept.observe.observer.spool_folder import SpoolFolder

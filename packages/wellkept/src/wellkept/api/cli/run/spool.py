@@ -64,7 +64,7 @@ def status(*, as_json: bool = False) -> None:
 def drain(*, as_json: bool) -> int:
     """Process all events now. Exits with 1 when an event failed."""
     from wellkept.api.learning import drain_and_learn
-    from wellkept.clients.answers.shown_items import ShownItems
+    from wellkept.clients.answers.injection_spool import ShownItems
     from wellkept.clients.detached_drain import drain_rounds
     from wellkept.observe.observer.spool_folder import SpoolFolder
 
