@@ -152,20 +152,20 @@ FIELD = {
         '    MemoryField("ticket", "Ticket it comes from.", settable=True),\n'
         '    MemoryField("stale_at"',
     ),
-    "store/sqlite/tables/memory_rows.py": (
+    "store/memory_rows.py": (
         '"work_tokens", "payload", "content",\n)',
         '"work_tokens", "ticket", "payload", "content",\n)',
-        "memory.work_tokens, _dump_payload",
-        "memory.work_tokens, memory.ticket, _dump_payload",
+        "memory.citation, memory.work_tokens,\n",
+        "memory.citation, memory.work_tokens,\n        memory.ticket,\n",
         "citation, work_tokens, payload, content,\n    ) = row",
         "citation, work_tokens, ticket, payload, content,\n    ) = row",
         "        work_tokens=work_tokens,\n",
         "        work_tokens=work_tokens,\n        ticket=ticket,\n",
     ),
     "store/sqlite/migrations.py": (
-        '"what a team shares", _execute(SHARED_RECORDS)),\n',
-        '"what a team shares", _execute(SHARED_RECORDS)),\n'
-        '    Migration(99, "tickets", _execute(("ALTER TABLE memories ADD COLUMN ticket TEXT",))),\n',
+        '"what a team shares", execute_all(SHARED_RECORDS)),\n',
+        '"what a team shares", execute_all(SHARED_RECORDS)),\n'
+        '    Migration(99, "tickets", execute_all(("ALTER TABLE memories ADD COLUMN ticket TEXT",))),\n',
     ),
 }
 FIELD_WORKS = """
@@ -192,13 +192,13 @@ LANGUAGE = {
     "graph/languages/zing.py": '''"""Zing, which is written like shell scripts: definitions only."""
 from wellkept.graph.languages.others import known_by_symbols
 
-LANGUAGES = (known_by_symbols("zing", (".zing",), ("tree_sitter_bash", "language")),)
+LANGUAGES = (known_by_symbols("zing", ("tree_sitter_bash", "language")),)
 ''',
-    "graph/languages/__init__.py": (
-        '    "go": ".go",\n',
-        '    "go": ".go",\n    "zing": ".zing",\n',
+    "core/languages.py": (
+        '    SourceLanguage("go", ".go", graph="go"',
+        '    SourceLanguage("zing", ".zing", graph="zing"),\n'
+        '    SourceLanguage("go", ".go", graph="go"',
     ),
-    "graph/index/file_kind.py": ('    """.py .pyi', '    """.zing .py .pyi'),
 }
 LANGUAGE_WORKS = """
 from wellkept.graph.index.file_kind import FileKind, file_kind
@@ -218,7 +218,7 @@ PROBES: Mapping[str, tuple[int, Mapping[str, str | Sequence[str]], str]] = {
     "type": (2, TYPE, TYPE_WORKS),
     # Three without the table of fields that people may set; PostgreSQL has its own rows.
     "field": (4, FIELD, FIELD_WORKS),
-    "language": (3, LANGUAGE, LANGUAGE_WORKS),
+    "language": (2, LANGUAGE, LANGUAGE_WORKS),
 }
 
 

@@ -2,7 +2,7 @@
 what the third adds to it.
 
 Who asks is proved to the database, not told to it. A session sets `wellkept.credential`, derived
-from a token (`core.team.tokens`); `asking()` looks it up at every statement, so a session that can
+from a token (`core.team.people`); `asking()` looks it up at every statement, so a session that can
 speak SQL is still only the person whose token it knows, and a revoked token ends at once. Policies
 hold for every user of the database but its owner. `owner` of a memory is set by the database.
 
