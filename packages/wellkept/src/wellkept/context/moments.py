@@ -13,7 +13,7 @@ from wellkept.core.types import MemoryType, Phase
 from wellkept.memory.recall.requests import CLEAR_SCORE, TOLD_FROM
 
 if TYPE_CHECKING:
-    from wellkept.project.work_tree import WorkTree
+    from wellkept.project.work_tree_reader import WorkTree
 
 TOLD_AT_PROMPT = (
     *RULE_TYPES,

@@ -22,9 +22,8 @@ from wellkept.project.folder_lookup import (
     recorded_place,
     refs_stamp,
 )
+from wellkept.project.history import add_history, commits_of
 from wellkept.project.project_decision import (
-    add_history,
-    commits_of,
     decide,
     is_in_use,
     known_folders,

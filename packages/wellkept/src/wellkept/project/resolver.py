@@ -111,7 +111,7 @@ def claimed_identity(start: Path) -> ProjectIdentity | None:
 
 def root_identity(folder: Path) -> str | None:
     """The identity of a repository by its first commit, when it has one of its own content."""
-    from wellkept.project.project_decision import verified
+    from wellkept.project.history import verified
 
     repository = repository_of(folder_of(folder))
     commit = _root_commit(repository)[0] if isinstance(repository, Repository) else None
