@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -175,7 +176,7 @@ def test_what_was_ignored_still_speaks_at_its_own_file_and_failure(
         def told() -> bool:
             query = TRAP if moment == "failure" else ""
             files = ("pay.py",) if moment == "file" else ()
-            return memory.id in wk.context(query, moment=moment, files=files).ids
+            return memory.id in wk.context(query, moment=cast("Any", moment), files=files).ids
 
         assert told()
         silent = SilentLine(memory.id, memory.updated_at, reason)

@@ -128,7 +128,7 @@ def test_a_trivial_task_gets_no_recipe_and_no_end_to_end_observation(
     assert kinds >= {"workflow_recipe", "e2e_observation"}
     assert not wk.context(query, moment="plan", complexity="trivial").items
     with pytest.raises(wellkept.WellkeptError, match="complexity"):
-        wk.context(query, complexity="huge")
+        wk.context(query, complexity="huge")  # pyright: ignore[reportArgumentType]
 
 
 def test_a_way_out_is_told_at_a_failure_once_in_a_session(wk: wellkept.Wellkept) -> None:

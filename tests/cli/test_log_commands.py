@@ -76,7 +76,7 @@ def test_stats_count_what_was_given(cli: Cli, short: str) -> None:
     assert (told["lines"], told["used"], told["used_share"]) == (4, 1, 0.5)
     assert told["saved_tokens"] == 940
     shown = cli("stats")
-    assert "1 of 2" in shown.out
+    assert "used 1 of 2" in shown.err
     assert "Tokens saved: 940. Estimate" in shown.err
 
 

@@ -24,7 +24,7 @@ def test_a_recipe_is_shown_with_its_steps(cli: Cli) -> None:
     shown = cli("observer", "recipe", "add", "a", "currency")
     assert "1. edit the table" in shown.out
     assert cli("observer", "recipe", "add a currency", "--json").json["items"]
-    assert "No matching recipe" in cli("observer", "recipe", "water the plants").err
+    assert "No recipe fits" in cli("observer", "recipe", "water the plants").err
 
 
 @pytest.mark.feature("D9")

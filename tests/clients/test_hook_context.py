@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import wellkept
 from tests.clients.hooking import Machine
-from wellkept.api.hook_context import MAX_OPEN_PROJECTS, HookContextProvider, open_existing
+from wellkept.api.hook_context import (
+    MAX_OPEN_PROJECTS,
+    HookContextProvider,
+    HookProject,
+    open_existing,
+)
 from wellkept.core.session.hook_context import HookContextRequest
 
 pytestmark = pytest.mark.feature("B9", "C4")
@@ -22,7 +26,7 @@ def asked(folder: Path, *, moment: str = "session", query: str = "") -> HookCont
 
 
 def context_of(home: Path, opened: list[Path] | None = None) -> HookContextProvider:
-    def open_in(folder: Path) -> wellkept.Wellkept | None:
+    def open_in(folder: Path) -> HookProject | None:
         if opened is not None:
             opened.append(folder)
         environment = {"WELLKEPT_HOME": str(home)}

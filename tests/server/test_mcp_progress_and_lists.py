@@ -55,7 +55,7 @@ def test_a_call_that_takes_long_is_told_to_go_on(
     finally:
         memories.close()
     assert not result.is_error
-    assert said[0] == (1, None, "How much is known: still running")
+    assert said[0] == (1, None, "Stats: still running")
 
 
 def test_a_quick_call_says_nothing_before_its_answer(talk: Talk) -> None:

@@ -131,4 +131,5 @@ def context(
 
 def _full_ids(wk: MemoryWithContext, shown: Names) -> Iterable[str]:
     names = (shown,) if isinstance(shown, str) else shown
-    return [name if name.startswith("line:") else wk.get(name).id for name in names]
+    # Lines of no memory, and skills.
+    return [one if one.startswith(("line:", "s:")) else wk.get(one).id for one in names]

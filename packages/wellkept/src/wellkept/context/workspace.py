@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 from wellkept.memory.workspace import OpenMemory
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from wellkept.context.injection_log import InjectedLines
+    from wellkept.core.memory import Memory
     from wellkept.observe.observer.api import Observer
 
 
@@ -20,3 +23,22 @@ class TellingMemory(OpenMemory, Protocol):
 
     @cached_property
     def observer(self) -> Observer: ...
+
+
+class _Correction(Protocol):
+    @property
+    def memory(self) -> Memory: ...
+
+    @property
+    def undo_id(self) -> str | None: ...
+
+    @property
+    def undo_until(self) -> datetime | None: ...
+
+
+class MemoryWithPages(OpenMemory, Protocol):
+    """An open memory whose pages can be corrected."""
+
+    def edit_page_line(
+        self, name: str, text: str, *, if_updated_at: datetime | None = None
+    ) -> _Correction: ...

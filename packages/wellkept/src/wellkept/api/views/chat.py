@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from wellkept.context.pages.answers import LINE_CHARS, Told, told
-from wellkept.context.pages.verbs import MemoryWithPages
+from wellkept.context.workspace import MemoryWithPages
 from wellkept.core.memory import Memory
 from wellkept.core.records import record
 from wellkept.core.session.injected_text import quoted

@@ -23,7 +23,7 @@ from wellkept.core.types import SHOWN_TYPES, MemoryType
 from wellkept.text.rule_data import read_rules
 
 if TYPE_CHECKING:
-    from wellkept.context.pages.verbs import MemoryWithPages
+    from wellkept.context.workspace import MemoryWithPages
     from wellkept.memory.engine import Engine
     from wellkept.project.pages import PageLine
 

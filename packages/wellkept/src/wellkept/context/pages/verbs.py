@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
+from wellkept.context.workspace import MemoryWithPages
 from wellkept.core.memory import Memory
 from wellkept.core.records import record
 from wellkept.core.team.people import Role
@@ -14,25 +15,6 @@ from wellkept.memory.workspace import OpenMemory
 if TYPE_CHECKING:
     from wellkept.project.page_files import PageFiles
     from wellkept.project.pages import LastRun, ProjectPage
-
-
-class _Correction(Protocol):
-    @property
-    def memory(self) -> Memory: ...
-
-    @property
-    def undo_id(self) -> str | None: ...
-
-    @property
-    def undo_until(self) -> datetime | None: ...
-
-
-class MemoryWithPages(OpenMemory, Protocol):
-    """An open memory whose pages can be corrected."""
-
-    def edit_page_line(
-        self, name: str, text: str, *, if_updated_at: datetime | None = None
-    ) -> _Correction: ...
 
 
 @record(kw_only=True)

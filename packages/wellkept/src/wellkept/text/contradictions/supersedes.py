@@ -106,7 +106,7 @@ def _supersedes(old: str, new: str) -> bool:
     before, change = affirmed(old), read_change(new)
     if _needs_another_version(before, change.plain):
         return True
-    if _is_of_another(before, change):
+    if _is_of_another(before, change) or _names_another(before, change.plain):
         return False
     if any(_replaces(before, change, cue) for cue in change.cues if cue.old):
         return True
@@ -159,6 +159,20 @@ def _is_of_another(before: Statement, change: Change) -> bool:
         (all(numbers) and numbers[0] != numbers[1])
         or bool(set(before.subject) - set(after.words) and set(after.subject) - set(before.words))
         or (len(acts) > 1 and bool(before.subject))
+    )
+
+
+def _names_another(before: Statement, after: Statement) -> bool:
+    """Whether a number that differs is part of a name: "case 4", "fact number 2 of the ledger"."""
+    return len(before.tokens) == len(after.tokens) and any(
+        name == same
+        and old != new
+        and is_number(old)
+        and is_number(new)
+        and (name in ENUMERATED or (name == "number" and not before.verb))
+        for (name, old), (same, new) in zip(
+            pairwise(before.tokens), pairwise(after.tokens), strict=True
+        )
     )
 
 
