@@ -260,6 +260,7 @@ def runs(root: Path, home: Path, code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.repository
 @pytest.mark.parametrize("name", PROBES)
 def test_a_usual_change_touches_few_files_and_works(tmp_path: Path, name: str):
     most, edits, works = PROBES[name]
