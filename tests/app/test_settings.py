@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -293,3 +294,11 @@ def test_a_projects_file_is_found_up_to_the_root_of_the_checkout_and_no_further(
 @pytest.mark.feature("B10")
 def test_the_usual_least_score_is_that_of_recall() -> None:
     assert Settings().recall_min_score == DEFAULT_MIN_SCORE
+
+
+def test_two_settings_saved_at_once_are_both_kept(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    keys = [f"context.key_{number}" for number in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda key: write_entry(file, key, 1), keys))
+    assert {entry.key for entry in read_entries(file)} == set(keys)

@@ -8,15 +8,24 @@ from __future__ import annotations
 import os
 from collections.abc import MutableMapping
 from pathlib import Path
+from threading import Lock
 from typing import cast
 
 from wellkept.core.errors import UsageError
 from wellkept.core.settings.paths import make_private_folder
 from wellkept.core.settings.toml_file import Scalar, read_entries, read_text, values_of
 
+# A server's page may save two settings at once; each must start from what the other left.
+_WRITING = Lock()
+
 
 def write_entry(path: Path, key: str, value: Scalar | None) -> None:
     """Set one key, or remove it when the value is None; nothing else in the file changes."""
+    with _WRITING:
+        _write_entry(path, key, value)
+
+
+def _write_entry(path: Path, key: str, value: Scalar | None) -> None:
     expected = {entry.key: entry.value for entry in read_entries(path)}
     if value is None:
         expected.pop(key, None)

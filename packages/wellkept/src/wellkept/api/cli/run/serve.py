@@ -233,7 +233,7 @@ def _print_start(address: str, page: str, token_file: Path, *, host: str) -> Non
     click.echo(f'  curl -H "Authorization: Bearer $(cat {quoted})" {address}/api/stats')
     print_home()
     click.echo(f"  {command} install claude-code   # capture the sessions of a client")
-    click.echo(f"  {command} events --follow       # follow the activity")
+    click.echo(f"  {command} session events --follow   # follow the activity")
     click.echo("Press Ctrl-C to stop.")
     if not _is_loopback(host):
         output.note("Other machines can connect, and the token is sent unencrypted.")
