@@ -18,6 +18,7 @@ GATE = ROOT.parent / "shared" / "sessions"
 FETCHED = ROOT.parent / ".mirror"
 # Modules that the replay knows by the names they had before the rooms.
 MOVED = {
+    "wellkept.clients.transcripts.registry": "wellkept.clients.registry",
     "wellkept.app.hook_context": "wellkept.api.hook_context",
     "wellkept.app.observer.drain": "wellkept.observe.observer.drain",
     "wellkept.core.events": "wellkept.core.session.events",
