@@ -34,7 +34,7 @@ NAMES = {
     "skill_run",
 }
 READERS = NAMES - {"memory_remember", "memory_forget", "skill_run"}
-MAX_TOOLS, MAX_TOKENS = 9, 1_500
+MAX_TOOLS, MAX_TOKENS = 9, 1_300
 
 
 def test_the_page_on_the_server_tells_of_every_tool() -> None:
