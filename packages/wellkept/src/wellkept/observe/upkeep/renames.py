@@ -184,7 +184,8 @@ def changed_since(root: Path) -> Callable[[str, datetime], bool]:
         if on_disk_ms <= to_ms(moment):
             return False
         told = committed_ms(path)
-        return told is None or told > to_ms(moment)
+        # Git knows seconds; the time on disk has told which came first within one.
+        return told is None or told >= to_ms(moment) // 1_000 * 1_000
 
     return changed
 
