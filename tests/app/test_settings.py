@@ -299,6 +299,10 @@ def test_the_usual_least_score_is_that_of_recall() -> None:
 def test_two_settings_saved_at_once_are_both_kept(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     keys = [f"context.key_{number}" for number in range(16)]
+
+    def save(key: str) -> None:
+        write_entry(file, key, 1)
+
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda key: write_entry(file, key, 1), keys))
+        list(pool.map(save, keys))
     assert {entry.key for entry in read_entries(file)} == set(keys)
