@@ -117,6 +117,20 @@ def test_f4_a_prompt_chooses_the_skill_that_fits(here: Installation) -> None:
     assert "deploy-service" not in json.dumps(without)
     text = here.wellkept("skill", "detect", "deploy the billing service", "--inject").out
     assert "then look at the logs" in text
+    # What the project calls for is always among the few of the document's profile.
+    here.file("deploy.yaml", "service: billing\n")
+    other = ("skill", "search", "--select", "rename the invoice form")
+    assert "deploy-service" not in here.run(*CLI, *other).out
+    assert "deploy-service" in here.wellkept(*other, "--profile", "document").out
+    # Three at most, each cut to 200 lines.
+    for number in range(5):
+        body = "".join(f"line {line} of fence {number}\n" for line in range(300))
+        head = f"---\nname: fence-{number}\ndescription: Paint the wooden fence green.\n---\n"
+        skill(here, f"fence-{number}", head + body)
+    text = here.wellkept("skill", "detect", "paint the wooden fence green", "--inject").out
+    assert len({line.split()[-1] for line in text.splitlines() if line.startswith("line 7 ")}) == 3
+    assert "line 150 of" in text
+    assert "line 250 of" not in text
     assert len(text) <= 15_000
 
 
@@ -255,6 +269,15 @@ def test_f11_an_organisation_and_a_session_can_force_a_skill(here: Installation)
     here.wellkept("skill", "force", "deploy-service", "--session", "s-1")
     chosen = here.wellkept("skill", "detect", "Paint the fence", "--session", "s-1", "--json").json
     assert "deploy-service" in json.dumps(chosen)
+    # The client of that session is told at its next prompt, once, also when no server runs.
+    told = "- skill deploy-service: Deploy the billing service"
+    assert told in session.prompt("Paint the fence green, please")
+    assert told not in session.prompt("Paint the gate as well, please")
+    assert here.session("s-2").prompt("Paint the fence green, please") == ""
+    # A setting forces a skill in every session, also one that is switched off here.
+    here.wellkept("skill", "disable", "deploy-service")
+    here.wellkept("config", "set", "skills.force", "deploy-service")
+    assert "- skill deploy-service" in here.session("s-3").start()
 
 
 @pytest.mark.feature("F11")

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.api.methods.context import ContextMethods
 from wellkept.context.moment import SKILL_TIMEOUT_S, silenced, tell
+from wellkept.context.moments import MOMENTS
 from wellkept.core.errors import WellkeptError
 from wellkept.core.session.hook_context import (
     SKILL_SUMMARIES,
     HookContext,
     HookContextRequest,
+    forced_skills,
 )
 
 if TYPE_CHECKING:
@@ -63,15 +65,21 @@ class HookMemory(ContextMethods):
         *,
         within_s: float | None,  # noqa: ARG002
     ) -> tuple[ExtraLine, ...]:
-        """The skill that a prompt is the task of, by the summaries that the last drain kept: this
-        process cannot read skill files."""
-        if request.moment != "prompt" or self.settings.context_skills == "off":
+        """The skills that are forced and the one that a prompt is the task of, by the summaries
+        that the last drain kept: this process cannot read skill files."""
+        if not MOMENTS[request.moment].skills or self.settings.context_skills == "off":
             return ()
-        from wellkept.context.skill_lines import named_by_summary
+        from wellkept.context.skill_lines import forced_by_summary, named_by_summary
 
-        known = self.engine.store.get_value(SKILL_SUMMARIES, self.project)
-        found = named_by_summary(request.query, known) if known else None
-        return (found,) if found is not None and found.id not in request.shown else ()
+        store, always = self.engine.store, self.settings.skills_force.split(",")
+        known = store.get_value(SKILL_SUMMARIES, self.project)
+        here = store.get_value(forced_skills(self.project), request.session or "")
+        names = [*map(str.strip, always), *map(str, here if isinstance(here, list) else ())]
+        offered = {one.id: one for one in forced_by_summary(filter(None, names), known)}
+        if request.moment == "prompt" and known:
+            found = named_by_summary(request.query, known)
+            offered |= {found.id: found} if found is not None else {}
+        return tuple(one for one in offered.values() if one.id not in request.shown)
 
 
 HookProject: TypeAlias = "Wellkept | HookMemory"

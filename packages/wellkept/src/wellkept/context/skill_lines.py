@@ -9,6 +9,7 @@ the memory context.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from wellkept.context.moments import MOMENTS, Moment
@@ -91,13 +92,23 @@ def named_by_summary(prompt: str, summaries: Json) -> ExtraLine | None:
     second, (most, row) = shared[-2][0] if len(shared) > 1 else 0, shared[-1]
     if most < MIN_WORDS or most - second < _MIN_AHEAD or most < MIN_SHARED * len(asked):
         return None
-    name, description, sha256 = row
-    text = shorten(quoted(f"{name}: {description}"), limit=LINE_CHARS)
-    return ExtraLine(f"s:{sha256[:_ID_CHARS]}", name, f"- skill {text}", "its own task")
+    return _line(row, "its own task")
+
+
+def forced_by_summary(names: Iterable[str], summaries: Json) -> list[ExtraLine]:
+    """The skills of these names; of one that is in no summary only the name is said."""
+    rows = cast("list[list[str]]", summaries) if isinstance(summaries, list) else []
+    known = {row[0]: row for row in rows}
+    return [_line(known.get(name, (name, "", name)), "forced for this session") for name in names]
 
 
 def _extra(choice: SkillChoice) -> ExtraLine:
     skill = choice.skill
-    text = shorten(quoted(f"{skill.name}: {skill.description}"), limit=LINE_CHARS)
     reason = choice.reasons[0] if choice.reasons else "fits"
-    return ExtraLine(shown_id(skill), skill.name, f"- skill {text}", reason)
+    return _line((skill.name, skill.description, skill.sha256), reason)
+
+
+def _line(row: Sequence[str], reason: str) -> ExtraLine:
+    name, description, sha256 = row
+    text = shorten(quoted(f"{name}: {description}".removesuffix(": ")), limit=LINE_CHARS)
+    return ExtraLine(f"s:{sha256[:_ID_CHARS]}", name, f"- skill {text}", reason)

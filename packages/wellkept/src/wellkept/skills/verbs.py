@@ -147,7 +147,9 @@ def search(
     """
     forced = names_of(force)
     if inject:
-        pack = wk.skills.injection(query, phase=phase, force=forced, session=session)
+        pack = wk.skills.injection(
+            query, phase=phase, force=forced, session=session, profile=profile
+        )
         return SkillRows(
             injected=pack.text,
             cut=pack.cut,
@@ -167,7 +169,15 @@ def search(
     if not query.strip() and not (is_selected and (forced or session)):
         return _detected(wk, phase, limit)
     if is_selected:
-        found = wk.skills.select(query, phase=phase, force=forced, session=session)
+        found = wk.skills.select(
+            query,
+            phase=phase,
+            include_tags=names_of(tags),
+            exclude_tags=names_of(without_tags),
+            profile=profile,
+            force=forced,
+            session=session,
+        )
     else:
         found = wk.skills.search(
             query,

@@ -6,8 +6,10 @@ Knows neither client payloads nor how context is built.
 from __future__ import annotations
 
 import re
+from urllib.parse import quote
 
 from wellkept.core.records import record
+from wellkept.core.text import clean
 
 _FAILURE_WORDS = re.compile(
     r"no tests? (?:found|ran|to run)|collected 0 items|\bran 0 tests|command not found"
@@ -19,6 +21,13 @@ _FAILURE_WORDS = re.compile(
 SKILL_SUMMARIES = "skills.summaries"
 """Where the store keeps name, description and id of a project's own skills, for hooks that answer
 alone."""
+
+
+def forced_skills(project: str) -> str:
+    """Where the store keeps the names of the skills that are forced, by session."""
+    return f"skills.forced/{quote(clean(project), safe='')}"
+
+
 ASKED, ASKED_AT_STOP = "ask:", "ask:stop"
 """Among the ids shown in a session: when the agent was asked to word something, and that it was
 asked at a stop."""

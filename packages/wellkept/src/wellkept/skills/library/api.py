@@ -24,7 +24,12 @@ from wellkept.skills.authoring import write
 from wellkept.skills.authoring.edit_fields import FieldValue
 from wellkept.skills.authoring.write import ValidationReport, validate_path
 from wellkept.skills.library.catalog import GeneratedSkills, LibraryOverview
-from wellkept.skills.library.select import Detection, SkillChooser, announce_detected
+from wellkept.skills.library.select import (
+    Detection,
+    SkillChooser,
+    announce_detected,
+    keep_summaries,
+)
 from wellkept.skills.library.sources import ForcedSkills, StoredSkillSwitches, scanners_of
 from wellkept.skills.safe_paths import is_inside
 from wellkept.skills.sources.catalog import (
@@ -274,6 +279,7 @@ class Skills:
         they replace the ones before, and without names nothing is forced any more."""
         skills = tuple(self.get(name) for name in names)
         self._forced.put(session, [skill.name for skill in skills])
+        keep_summaries(self._services.store, self._services.project, self.index())
         return skills
 
     def latest_session(self) -> str:

@@ -191,6 +191,7 @@ class SkillChooser:
         max_chars: int | None = None,
         force: Sequence[str] = (),
         session: str | None = None,
+        profile: str | None = None,
     ) -> SkillPack:
         """The text of the skills for a prompt, within a budget."""
         from wellkept.skills.selection.injection import (
@@ -206,7 +207,9 @@ class SkillChooser:
             max_tokens=max_tokens,
             count_tokens=self._count_tokens,
         )
-        chosen = self.select(prompt, phase=phase, files=files, force=force, session=session)
+        chosen = self.select(
+            prompt, phase=phase, files=files, force=force, session=session, profile=profile
+        )
         return render_skills(chosen.choices, budget=budget)
 
     def _searcher(self) -> SkillSearch:

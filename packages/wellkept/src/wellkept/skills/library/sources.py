@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 
 from wellkept.core.records import replace
+from wellkept.core.session.hook_context import forced_skills
 from wellkept.core.settings import paths
 from wellkept.core.text import clean
 from wellkept.skills.sources.list_files import ListScanner
@@ -175,7 +176,7 @@ class ForcedSkills:
 
     def __init__(self, store: KeyValueStore, project: str, *, always: str = "") -> None:
         self._store = store
-        self._space = f"skills.forced/{quote(clean(project), safe='')}"
+        self._space = forced_skills(project)
         self._always = _distinct(always.split(","))
 
     def names(self, session: str | None = None) -> tuple[str, ...]:
