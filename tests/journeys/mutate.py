@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,17 +40,24 @@ def mutations() -> list[Mutation]:
     return [Mutation(**line) for line in lines]
 
 
-def passes(journey: str, copy: Path | None) -> bool:
-    """Whether a journey passes, with the sources of the checkout or of a copy."""
-    environment = dict(os.environ)
-    if copy is not None:
-        paths = [str(copy / source.relative_to(ROOT)) for source in SOURCES]
-        environment["PYTHONPATH"] = os.pathsep.join(paths)
+@contextmanager
+def copied() -> Generator[Path]:
+    """A copy of the sources."""
+    with tempfile.TemporaryDirectory() as folder:
+        ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        for source in SOURCES:
+            shutil.copytree(source, Path(folder, source.relative_to(ROOT)), ignore=ignore)
+        yield Path(folder)
+
+
+def passes(journey: str, copy: Path) -> bool:
+    """Whether a journey passes with the sources of a copy."""
+    paths = [str(copy / source.relative_to(ROOT)) for source in SOURCES]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", str(FOLDER)]
     done = subprocess.run(
         [*command, "-k", journey],
         cwd=ROOT,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,
         check=False,
@@ -59,30 +67,37 @@ def passes(journey: str, copy: Path | None) -> bool:
     return done.returncode == 0
 
 
-def caught(mutation: Mutation) -> bool:
-    """Whether the journey fails once the behaviour is gone."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        for source in SOURCES:
-            ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(source, copy / source.relative_to(ROOT), ignore=ignore)
-        file = copy / mutation.file
-        text = file.read_text("utf-8")
-        if text.count(mutation.old) != 1:
-            raise SystemExit(f"{mutation.row}: {mutation.file} does not hold the text once")
-        file.write_text(text.replace(mutation.old, mutation.new), "utf-8")
+def caught(mutation: Mutation, copy: Path) -> bool:
+    """Whether the journey fails once the behaviour is gone; the copy is as it was afterwards."""
+    file = copy / mutation.file
+    text = file.read_text("utf-8")
+    if text.count(mutation.old) != 1:
+        raise SystemExit(f"{mutation.row}: {mutation.file} does not hold the text once")
+    _write(file, text.replace(mutation.old, mutation.new))
+    try:
         return not passes(mutation.journey, copy)
+    finally:
+        _write(file, text)
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, "utf-8")
+    # Compiled code is told apart by whole seconds only.
+    for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*"):
+        compiled.unlink()
 
 
 def main(rows: Sequence[str]) -> int:
     """Run all mutations, or those of some rows; 1 when one was not noticed."""
     missed = 0
-    for one in mutations():
-        if rows and one.row not in rows:
-            continue
-        is_caught = caught(one)
-        missed += not is_caught
-        print(f"{one.row}: {'caught' if is_caught else 'NOT NOTICED'} by {one.journey}", flush=True)
+    with copied() as copy:
+        for one in mutations():
+            if rows and one.row not in rows:
+                continue
+            is_caught = caught(one, copy)
+            missed += not is_caught
+            said = "caught" if is_caught else "NOT NOTICED"
+            print(f"{one.row}: {said} by {one.journey}", flush=True)
     return 1 if missed else 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.journeys.mutate import FOLDER, ROOT, caught, mutations
+from tests.journeys.mutate import FOLDER, ROOT, caught, copied, mutations
 
 pytestmark = pytest.mark.repository
 
@@ -20,4 +20,5 @@ def test_each_line_names_text_that_is_there_once_and_a_journey() -> None:
 @pytest.mark.parametrize("row", ["A9", "D11", "F10"])
 def test_what_is_taken_away_is_missed(row: str) -> None:
     (one,) = [one for one in mutations() if one.row == row]
-    assert caught(one), f"{one.journey} does not notice that {one.row} is broken"
+    with copied() as copy:
+        assert caught(one, copy), f"{one.journey} does not notice that {one.row} is broken"
