@@ -119,7 +119,7 @@ def test_f4_a_prompt_chooses_the_skill_that_fits(here: Installation) -> None:
     assert "then look at the logs" in text
     # What the project calls for is always among the few of the document's profile.
     here.file("deploy.yaml", "service: billing\n")
-    other = ("skill", "search", "--select", "rename the invoice form")
+    other = ("skill", "search", "--select", "translate invoice labels")
     assert "deploy-service" not in here.run(*CLI, *other).out
     assert "deploy-service" in here.wellkept(*other, "--profile", "document").out
     # Three at most, each cut to 200 lines.
