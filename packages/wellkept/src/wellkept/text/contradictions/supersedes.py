@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
+from string import ascii_lowercase
 
 from wellkept.core.text import comparison_key
 from wellkept.text.contradictions.cues import (
@@ -104,10 +105,10 @@ def _is_turned_round(old: str, new: str) -> bool:
 
 def _supersedes(old: str, new: str) -> bool:
     before, change = affirmed(old), read_change(new)
-    if _needs_another_version(before, change.plain):
-        return True
     if _is_of_another(before, change) or _names_another(before, change.plain):
         return False
+    if _has_another_number(before, change.plain):
+        return True
     if any(_replaces(before, change, cue) for cue in change.cues if cue.old):
         return True
     if _is_exception(before, change):
@@ -132,16 +133,28 @@ def _supersedes(old: str, new: str) -> bool:
     )
 
 
-def _needs_another_version(before: Statement, after: Statement) -> bool:
-    """The version of what is needed differs and nothing else: "Node 18 is required"."""
-    old, new = (
-        (s.subject, s.verb, s.rest, s.numbers, len(s.subject_numbers)) for s in (before, after)
-    )
+def _has_another_number(before: Statement, after: Statement) -> bool:
+    """One number differs and nothing else, and it is of no name: of what is needed ("Node 18 is
+    required"), a bound ("go1.6 or higher"), or one of several that are said ("from 3 to 1")."""
+    pairs = list(zip(before.tokens, after.tokens, strict=False))
+    places = [place for place, (old, new) in enumerate(pairs) if old != new]
+    if len(before.tokens) != len(after.tokens) or len(places) != 1:
+        return False
+    ((old, new),) = (pairs[place] for place in places)
+    numbers = [token.lstrip(ascii_lowercase) for token in (old, new)]
+    if not all(map(is_number, numbers)) or old.removesuffix(numbers[0]) != new.removesuffix(
+        numbers[1]
+    ):
+        return False
+    around = before.tokens[max(0, places[0] - 2) : places[0] + 3]
+    if not words("bounds").isdisjoint(around):
+        return True
+    if old in before.numbers:
+        several = len(before.numbers) > 1 and before.verb not in lemmas("gathering")
+        return several and before.subject_numbers == after.subject_numbers
     needed = (*before.rest[:1], before.verb)
     return (
-        old == new
-        and len(before.subject) == len(before.subject_numbers) == 1
-        and before.subject_numbers != after.subject_numbers
+        len(before.subject) == len(before.subject_numbers) == 1
         and before.tokens[0] not in ENUMERATED
         and not lemmas("needing").isdisjoint(needed)
     )
@@ -331,7 +344,7 @@ def _becomes(before: Statement, change: Change, cue: Cue) -> bool:
     after = change.plain
     if _same_relation(before, after) and _same_subject(before, after):
         return not _other_role(before, after) and _differs(before, after)
-    if _is_renumbered(before, after):
+    if not {before.verb, after.verb} & lemmas("gathering") and _gives_otherwise(before, after):
         return True
     if cue.kind == "swap" and _swaps_one(before, after):
         return True
@@ -355,24 +368,15 @@ def _is_another_version(before: Statement, fresh: list[str]) -> bool:
     return bool(said) and said == set(content(fresh))
 
 
-def _is_renumbered(before: Statement, after: Statement) -> bool:
-    """The same words in another order with another number after the same name: "Kubernetes 1.26 in
-    all clusters" / "all clusters are on Kubernetes 1.30"."""
-    if {before.verb, after.verb} & lemmas("gathering"):
-        return False
-    words_old, words_new = (set(one.words) - light_words() for one in (before, after))
-    old, new = (_numbered(one.tokens) for one in (before, after))
-    return words_old == words_new and len(old) == 1 and old.keys() == new.keys() and old != new
-
-
 def _gives_otherwise(before: Statement, after: Statement) -> bool:
     """The same words in whatever order with one other number, or another of a family of which one
     holds: "at most 5 devices per account" / "an account can have 12 devices", "we bill monthly" /
     "billing is yearly"."""
-    if before.measure != after.measure or before.subject_numbers or after.subject_numbers:
+    if before.measure != after.measure or (before.subject_numbers and after.subject_numbers):
         return False
     old, new = (_told(one) for one in (before, after))
-    if len(before.numbers) == len(after.numbers) == 1 and before.numbers != after.numbers:
+    one, other = (each.subject_numbers + each.numbers for each in (before, after))
+    if len(one) == len(other) == 1 and one != other:
         return old == new and (len(old) > 1 or (bool(old) and before.verb == after.verb))
     gone, come = old - new, new - old
     return (
@@ -392,11 +396,6 @@ def _told(statement: Statement) -> set[str]:
         | {t for t in statement.tokens if len(t) == 1 and t.isalpha() and t != "a"}
         | {statement.verb} - light_words() - lemmas("gathering") - weak
     )
-
-
-def _numbered(found: tuple[str, ...]) -> dict[str, str]:
-    """Each number by the word before it."""
-    return {lemma(name): number for name, number in pairwise(found) if is_number(number)}
 
 
 def _swaps_one(before: Statement, after: Statement) -> bool:
