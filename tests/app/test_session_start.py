@@ -73,6 +73,7 @@ def test_sections_come_in_order_and_only_with_content(
     wk.remember("Never edit generated files", type="convention", source="user_taught")
     wk.remember("The gateway times out after three retries", type="gotcha", importance=0.9)
     wk.remember("We keep amounts in cents", type="decision")
+    wk.remember("The ledger is read only", type="fact", needs_review=True)
     pack = wk.context(moment="session")
     names = [one.name for one in pack.sections]
     assert names == [Section.LEFT_OFF, Section.RULES, Section.GIT, Section.KNOWN]

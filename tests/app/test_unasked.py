@@ -146,3 +146,44 @@ def test_a_way_out_is_told_at_a_failure_once_in_a_session(wk: wellkept.Wellkept)
     first = provider(failure, frozenset())
     assert "SHIP_REGION=eu-west" in first.text
     assert provider(failure, frozenset(first.ids)).text == ""
+
+
+REPORT = (
+    "Invoices are rounded per line in `src/rounding.py`, half to even, and the totals of the ledger"
+    " are summed from the rounded lines. Refunds take the same way through the rounding."
+)
+
+
+def rounding(*, name: str) -> list[Event]:
+    w = Work(12, name=name)
+    return [
+        w.prompt("Invoices of the ledger are off by a cent, please mend the rounding"),
+        w.change("src/rounding.py"),
+        w.turn_end(REPORT),
+        w.end(),
+    ]
+
+
+GO_ON = "The rounding of invoices: the ledger is off by a cent when a refund takes half a line"
+
+
+def test_the_first_prompt_is_told_the_earlier_work_that_it_is_about(
+    wk: wellkept.Wellkept, repo: GitRepository
+) -> None:
+    repo.write("src/rounding.py", "1")
+    take(wk, rounding(name="money"))
+    for number in range(1, 5):
+        take(wk, at_work(f"page{number}.txt", name=f"pages{number}"))
+    text = told(wk, GO_ON, session="new")
+    assert "Earlier work (" in text
+    assert "half to even" in text
+    assert "half to even" not in told(wk, "The header of the shop looks odd on phones", session="n")
+    # Nor what the session was told at its start, or in the middle of other work.
+    request = HookContextRequest(
+        client="claude-code", session="new", moment="prompt", cwd=str(wk.root), query=GO_ON
+    )
+    shown = frozenset(wk.context(session="new", days=3_650).ids)
+    assert "half to even" not in HookContextProvider(lambda _: wk)(request, shown).text
+    w = Work(13, name="new")
+    take(wk, [w.prompt("Look at the header first"), w.prompt("And at the footer")])
+    assert "half to even" not in told(wk, GO_ON, session="new-013")

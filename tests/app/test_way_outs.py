@@ -109,3 +109,26 @@ def test_the_command_that_helped_is_not_warned_of(wk: wellkept.Wellkept) -> None
     wk.remember(learned, type="error_pattern", source="agent_explicit", confidence=0.9)
     assert wk.context("make ship", moment="command").items == ()
     assert len(wk.context("rtk make ship", moment="command").items) == 1
+
+
+OUTSIDE = "pattern ./{0}/...: directory prefix {0} does not contain main module or its selected"
+
+
+def test_a_path_that_has_to_be_named_from_another_folder(wk: wellkept.Wellkept) -> None:
+    w = Work(1)
+    error = f"{OUTSIDE.format('e2e')}\nFAIL\t./e2e/... [setup failed]\nFAIL"
+    take(
+        wk,
+        [
+            w.prompt("Check it"),
+            w.run("go vet ./e2e/...", error=f"Exit code 1\n{error}"),
+            w.run("cd e2e && go vet ./..."),
+            w.end(),
+        ],
+    )
+    # Another command of the program fails for the same folder; one elsewhere does not.
+    test = "go test -count=1 ./{}/..."
+    told = at_failure(wk, test.format("e2e/ui"), OUTSIDE.format("e2e/ui"))
+    assert "Worked here: `cd e2e && go vet ./...`" in told
+    assert at_failure(wk, test.format("agents"), OUTSIDE.format("agents")) == ""
+    assert at_failure(wk, "go vet ./...", "pattern ./...: cannot find main module") == ""

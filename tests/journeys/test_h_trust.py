@@ -84,10 +84,13 @@ def test_h3_a_session_leaves_what_to_look_at(here: Installation) -> None:
     here.wellkept("install", "claude-code", "--model", "none")
     for name, runs in (("review-memory", "review"), ("flag", "edit --action flag")):
         assert f"wellkept {runs}" in (person / f".claude/commands/{name}.md").read_text()
-    assert "To review: 1 (/review-memory)" in here.session("s-2").start()
+    # What was seen at work is told without a word; what somebody doubts waits for one.
+    assert "To review" not in here.session("s-2").start()
     here.wellkept("edit", waiting["memory"]["id"], "--verify", "--reviewed")
     assert here.wellkept("review", "--json").json["new"] == []
-    assert "To review" not in here.session("s-3").start()
+    doubted = here.listed("--type", "convention")[0]["id"]
+    here.wellkept("edit", doubted, "--action", "flag", "--reason", "no longer so")
+    assert "To review: 1 (/review-memory)" in here.session("s-3").start()
 
 
 @pytest.mark.feature("H4")

@@ -337,6 +337,8 @@ def _relevant(
             continue
         if row.unasked and is_cut(hit.memory):
             continue
+        if hit.memory.type in recipes and not set(request.named) & set(hit.memory.files):
+            continue
         is_for_plan = planning and hit.memory.type in _PLANNING
         least = TOLD_FROM if planning and not is_for_plan else row.least
         if hit.score >= least and (is_about is None or is_about(hit.memory)):

@@ -10,6 +10,7 @@ from wellkept.core.ids import is_full_id
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import record, replace
+from wellkept.core.text import content_words, stem
 from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
@@ -105,7 +106,7 @@ def file_memories(
     for memory in engine.store.get([hit.id for hit in hits]):
         path = next((f for f in memory.files if f in named), files[0])
         if TYPE_RULES[memory.type].warns:
-            if memory.confidence >= MIN_WARNING_CONFIDENCE:
+            if memory.confidence >= MIN_WARNING_CONFIDENCE and _says_what_was_tried(memory):
                 yield ContextCandidate(
                     memory, 3.0 + weight(memory), f"{memory.type.value} for {path}"
                 )
@@ -113,6 +114,20 @@ def file_memories(
             continue
         elif not warnings_only or memory.type in _STATED_TYPES or _is_from_person(memory):
             yield ContextCandidate(memory, 1.5 + weight(memory), f"about {path}")
+
+
+def _says_what_was_tried(memory: Memory) -> bool:
+    """Whether an approach that was undone is told in words that speak of its files: "5 seems fine"
+    does not say what was tried."""
+    from wellkept.core.payloads import DeadEnd
+
+    tried = memory.payload
+    if not isinstance(tried, DeadEnd) or "\n" not in memory.content:
+        return True
+    names = " ".join(path.rpartition("/")[2].partition(".")[0] for path in memory.files)
+    parts = re.findall(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}", names)
+    said = set(map(stem, content_words(tried.approach_tried)))
+    return not said.isdisjoint(stem(part.lower()) for part in parts)
 
 
 def patterns_of(path: str) -> tuple[str, ...]:

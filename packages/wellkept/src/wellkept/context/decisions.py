@@ -1,4 +1,5 @@
-"""The one decision that a prompt needs: agreed in conversation, or written in a commit.
+"""The one decision that a prompt needs, agreed in conversation or written in a commit; and the
+earlier work that a first prompt goes on from.
 
 Searched by the words of the whole exchange that led to it (`Decision.subject`), of a commit by its
 message. Told whole or not at all, so the gate asks for much: the record covers a good part of what
@@ -11,10 +12,13 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 from wellkept.context.candidates import ContextCandidate, is_cut
 from wellkept.context.moments import ContextRequest, Moment
+from wellkept.context.sections import Section, SectionLine, SectionLines
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, RetrieverHit
 from wellkept.core.records import record
@@ -22,7 +26,8 @@ from wellkept.core.text import content_words, estimate_tokens, identifiers, shor
 from wellkept.core.types import MemoryType, RelationType
 from wellkept.memory.engine import Engine
 
-TOLD_TOKENS = 250
+TOLD_TOKENS, RELATED_TOKENS = 250, 95
+_SUMMARIES = ("session-summary",)
 HEARD_SHARE = 0.35
 """Of a prompt's word weight, from which on something heard in passing is about it."""
 MAX_TERMS = 60
@@ -56,13 +61,14 @@ _ORDERS = re.compile(
 _COMMON = frozenset(
     map(
         stem,
-        """add also app apply bug build call change check code come comment comments commit context
-        create current do does done error fail feature file find first fix follow get give go help
-        implement issue keep know let line like list look make merge need new next now ok one open
-        page part phase plan please point pr problem project pull push put read ready request result
-        review run say see seem set should show start state step still sure take task tell test
-        thing think time todo try turn type update use user valid want way well work write wrong
-        yeah yes""".split(),
+        """add also app apply branch bug build call change check checkout code come comment
+        comments commit context create current do does done error fail feature file find
+        first fix follow get give go help implement issue keep know latest let like line
+        list look main make master merge need new next now ok one open page part phase plan
+        please point pr problem project pull push put read ready rebase remote request
+        result review rid run say see seem set should show start stash state step still
+        sure take task tell test thing think time todo try turn type uncommitted unstaged
+        update use user valid want way well work write wrong yeah yes""".split(),
     )
 )
 _OF_ANY_BUG = frozenset(
@@ -172,6 +178,32 @@ def decision_for(engine: Engine, request: ContextRequest) -> tuple[ContextCandid
         reason = f"decided {memory.valid_from:%Y-%m-%d}"
         return (ContextCandidate(memory, 4.0, reason, text=told, whole=True),)
     return ()
+
+
+def related_work(engine: Engine, request: ContextRequest, *, root: Path) -> Iterator[SectionLines]:
+    """The digest of the earlier session that the first prompt of one goes on from, behind the same
+    gate; not where the start told it."""
+    own = (request.session or "").partition("/")[0]
+    mine = engine.store.get_session(own) if own else None
+    if not own or request.quiet or (mine is not None and mine.prompt_count > 1):
+        return
+    where = Filter(project=request.project, types=(MemoryType.TIMELINE,), tags=_SUMMARIES)
+    words = PromptWords.of(engine, request.project, request.query)
+    match = best_match(engine, where, words, request.query)
+    if match is None or not match.is_clear or match.memory.session_id in (None, own):
+        return
+    from wellkept.context.start.last_work import digest_line, title_of
+    from wellkept.context.start.session_start import digest_now
+    from wellkept.project.rule_targets import not_there
+
+    session = engine.store.get_session(match.memory.session_id or "")
+    digest = digest_now(engine, session) if session is not None else None
+    if digest is None or not digest.outcome:
+        return
+    text = digest_line(digest, unknown=partial(not_there, root), tokens=RELATED_TOKENS)
+    line = SectionLine.of(Section.EARLIER, text, reason="work on the same", name=digest.session)
+    title = title_of(digest, first="Earlier work")
+    yield SectionLines(Section.EARLIER, (line,) if text else (), title=title)
 
 
 @record

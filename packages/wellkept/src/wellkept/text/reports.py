@@ -79,6 +79,8 @@ def cut(said: Sequence[str], *, tokens: int, count: Callable[[str], int] = estim
         if count(" ".join((*kept, one, "…", last))) > tokens:
             break
         kept.append(one)
+    while len(kept) > 1 and kept[-1].endswith((":", "：")):
+        kept.pop()  # what it introduces is missing
     if not kept:
         return shorten(said[0], limit=4 * tokens)
     return " ".join((*kept, "…", *([last] if last and last not in kept else [])))

@@ -208,9 +208,11 @@ class ContextMethods:
 
             mine = foreign_files(self.engine, request, root=self.root, read_tree=read_tree_now)
             return open_failures(self.engine, request), tuple(mine)
-        from wellkept.context.decisions import decision_for
+        from wellkept.context.decisions import decision_for, related_work
 
-        return decision_for(self.engine, request), ()
+        if decided := decision_for(self.engine, request):
+            return decided, ()
+        return (), tuple(related_work(self.engine, request, root=self.root))
 
     def handoff(self, branch: str | None = None) -> Handoff:
         """What the next person's agent needs to go on with the work on a branch; the default is

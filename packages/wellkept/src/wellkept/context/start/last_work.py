@@ -17,7 +17,7 @@ from wellkept.observe.session.digest import SessionDigest, edited
 from wellkept.observe.session.state import load_state
 from wellkept.text.reports import cut
 
-DIGEST_TOKENS = 100
+DIGEST_TOKENS = 90
 _EARLIER_TOKENS = 40
 _HERE_WITHIN = timedelta(days=3)
 _TEAM_WITHIN = timedelta(minutes=3)
@@ -83,25 +83,25 @@ def is_team_starting(sessions: Sequence[SessionRecord], *, at: Situation) -> boo
     )
 
 
-def title_of(digest: SessionDigest, *, branch: str | None) -> str:
+def title_of(digest: SessionDigest, *, branch: str | None = None, first: str = "Last work") -> str:
     """Who said it, when, and on which branch."""
     where = f", branch {digest.branch}" if digest.branch and digest.branch != branch else ""
     said = {"records": "what was done", "model": "a model's account"}.get(
         digest.source, "in the agent's words"
     )
-    return f"Last work ({_when(digest)}, {digest.client}{where}), {said}"
+    return f"{first} ({_when(digest)}, {digest.client}{where}), {said}"
 
 
-def digest_line(digest: SessionDigest, *, unknown: Unknown) -> str:
+def digest_line(digest: SessionDigest, *, unknown: Unknown, tokens: int = DIGEST_TOKENS) -> str:
     """The digest on one line; without any words its commits, else its files."""
     # A command that is said to pass ran like that from the project's root, and passed in the end.
     passed = {one.typed for one in digest.checks if one.ok and one.began == ""}
     proved = [one for one in digest.outcome if passed.issuperset(_PASSES.findall(one))]
     if said := standing(proved, unknown=unknown):
-        return cut(said, tokens=DIGEST_TOKENS)
+        return cut(said, tokens=tokens)
     made = [f"{one.sha or ''} {one.subject}".strip() for one in digest.commits]
     if made := standing(made, unknown=unknown):
-        return f"Committed: {cut(made[::-1], tokens=DIGEST_TOKENS)}"
+        return f"Committed: {cut(made[::-1], tokens=tokens)}"
     left = unknown((), digest.files)
     files = [one for one in digest.files if one not in left]
     return f"Edited: {listed(files[::-1])}" if files else ""

@@ -160,11 +160,9 @@ def _told(
         return
     last, line = first
     earlier = list(islice(digests, options.sessions - 1))
-    yield SectionLines(
-        Section.LEFT_OFF,
-        _lines(Section.LEFT_OFF, [line]),
-        title=title_of(last, branch=here.branch),
-    )
+    told = SectionLine.of(Section.LEFT_OFF, line, reason="session", name=last.session)
+    title = title_of(last, branch=here.branch)
+    yield SectionLines(Section.LEFT_OFF, (told,), title=title)
     yield SectionLines(
         Section.EARLIER,
         _lines(Section.EARLIER, _earlier(engine, known[0].project, earlier, options=options)),
@@ -189,13 +187,16 @@ def _failing(engine: Engine, known: Sequence[SessionRecord]) -> Iterator[Section
 
 
 def _waiting(engine: Engine, known: Sequence[SessionRecord]) -> Iterator[SectionLine]:
-    """How many memories wait for a person's review and the command that shows them, where some
-    began to wait since the latest session started: told at every start it would be a habit."""
+    """How many memories wait for a person's word and the command that shows them, where one began
+    to wait since the latest session started. What was only seen at work speaks without it, and
+    would be announced at every start."""
     from wellkept.core.query import Filter, Order
+    from wellkept.core.types import Source
 
-    where = Filter(project=known[0].project, needs_review=True)
-    page = engine.store.list(where, order=Order.EVENT_LATEST, limit=1)
-    if page.items and page.items[0].valid_from >= max(one.started_at for one in known):
+    said = (Source.USER_TAUGHT, Source.AGENT_EXPLICIT, Source.IMPORTED)
+    where = Filter(project=known[0].project, needs_review=True, sources=said)
+    page = engine.store.list(where, order=Order.UPDATED, limit=1)
+    if page.items and page.items[0].updated_at >= max(one.started_at for one in known):
         text = f"To review: {page.total} (/review-memory)"
         yield SectionLine.of(Section.KNOWN, text, reason="waits for review", name="to review")
 

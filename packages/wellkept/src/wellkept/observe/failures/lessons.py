@@ -357,10 +357,7 @@ def is_same_failure(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
             has_all = all(any(w.split("=")[0] == one for w in command.words) for one in taken)
             return same_program and same_cause and (has_all if taken else _fits(known, command))
         case Change.FOLDER:
-            same = plain_cause(cause, with_quoted=False) == plain_cause(
-                way_out.cause, with_quoted=False
-            )
-            return same and _subcommand(known) == _subcommand(command)
+            return _is_same_place(way_out, known, command, cause)
         case Change.SETUP | Change.ENVIRONMENT if way_out.cause:
             is_alike = known.purpose is command.purpose is not Purpose.OTHER
             return same_cause and (is_alike or _subcommand(known) == _subcommand(command))
@@ -368,6 +365,27 @@ def is_same_failure(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
             return is_nothing_ran(cause) and _calls(known) == _calls(command)
         case _:
             return _fits(known, command) and (same_cause or not way_out.cause)
+
+
+def _is_same_place(way_out: WayOut, known: ShellCommand, command: ShellCommand, cause: str) -> bool:
+    """Whether a command fails for its folder as the known one did: the same cause, whatever path
+    of the command it names. A path that is named has to lie in the folder in which it worked."""
+    before, place = _named_path(known, way_out.cause), _named_path(command, cause)
+    ours, theirs = (
+        plain_cause(text.replace(path, "") if path else text, with_quoted=False)
+        for text, path in ((way_out.cause, before), (cause, place))
+    )
+    if ours != theirs or (before is None) is not (place is None):
+        return False
+    if place is None:
+        return _subcommand(known) == _subcommand(command)
+    return known.words[0] == command.words[0] and f"{place}/".startswith(f"{way_out.new[0]}/")
+
+
+def _named_path(command: ShellCommand, cause: str) -> str | None:
+    """The path among a command's words that a cause names, without the marks of a pattern."""
+    bare = (word.removeprefix("./").removesuffix("...").strip("/") for word in command.words[1:])
+    return next((one for one in bare if re.search(r"\w\w", one) and f"/{one}" in cause), None)
 
 
 def is_same_form(way_out: WayOut, command: ShellCommand) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from posixpath import join, normpath
 
 from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
@@ -187,12 +188,22 @@ def _difference(
         gone = tuple(word for word in before.words if word not in after.words)
         come = tuple(word for word in after.words if word not in before.words)
         return (how, gone, come) if _names_option(cause, (*gone, *come)) else None
+    if how is Change.ARGUMENT and is_setup_cause(cause) and _is_same_place(failed, worked):
+        return Change.FOLDER, (failed.folder or ".",), (worked.folder or ".",)
     if how is Change.ARGUMENT:
         old_word, new_word = changed_word(before, after)
         is_named = names(cause, old_word) and not new_word.startswith(old_word)
         is_lasting = _is_lasting(old_word) and _is_lasting(new_word)
         return (how, (old_word,), (new_word,)) if is_named and is_lasting else None
     return (Change.COMMAND, (), ()) if is_setup_cause(cause) or is_moved(cause) else None
+
+
+def _is_same_place(failed: Attempt, worked: Attempt) -> bool:
+    """Whether the one path that differs is the same one, named from another folder."""
+    if failed.folder is None or worked.folder is None or failed.folder == worked.folder:
+        return False
+    before, after = changed_word(failed.command, worked.command)
+    return normpath(join(failed.folder, before)) == normpath(join(worked.folder, after))
 
 
 def _other_program(before: ShellCommand, after: ShellCommand, cause: str) -> _Difference | None:

@@ -24,7 +24,7 @@ from wellkept.observe import thresholds as t
 from wellkept.observe.signals.dead_ends import AbandonedApproach
 from wellkept.observe.signals.work import Task, Work
 from wellkept.text.events.failure_cause import prints_others
-from wellkept.text.shell.purpose import changes_git_state
+from wellkept.text.shell.purpose import Purpose, changes_git_state
 from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
 from wellkept.text.shell.results import error_signature, is_informative
 
@@ -161,7 +161,10 @@ def _taken(task: Task) -> Iterator[tuple[str, str, str]]:
             folder, suffix = PurePosixPath(one.what).parent, PurePosixPath(one.what).suffix
             yield "edit", f"*{suffix}" if str(folder) == "." else f"{folder}/*{suffix}", one.what
         elif command is not None and one.ok:
-            yield "run", command.subject, one.what
+            # As it was typed, or it could not be run again; what is committed differs each time.
+            line = one.what if command.purpose is Purpose.COMMIT else one.from_root
+            if line is not None:
+                yield "run", command.subject, line
 
 
 # -- Errors and returns ---------------------------------------------------------------------------

@@ -41,7 +41,7 @@ _NOISE = re.compile(
     | ran\ \d+\ tests?\b.* | [\d\s]+[|│].* | [✓✔»>$].*
     | <tool_use_error>.* | undefined | raise\ .* | throw\ .* | return\ .*
     | failed:?\s*\d* | error:?\s* | \[?error\]?:?\ process\ completed\ with\ exit\ code.*
-    | \*\*.* | \#\ .* | \S*test-failed-\d+\.png
+    | \*\*.* | \#\ .* | \S*test-failed-\d+\.png | fail(?:\s+\S+\s+\[(?:setup|build)\ failed\])?
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -65,7 +65,8 @@ _SETUP_CAUSE = re.compile(
     | address\ already\ in\ use | eaddrinuse | port\ .*\ (?:in\ use|is\ taken)
     | unable\ to\ create | file\ exists | already\ exists | is\ locked
     | no\ tests?\ (?:found|ran|files|to\ run) | collected\ 0\ items | no\ test\ files
-    | does\ not\ exist | unsupported | requires\ .*\ version
+    | does\ not\ exist | does\ not\ contain\ (?:main\ )?(?:module|package)
+    | unsupported | requires\ .*\ version
     | unexpected\ store | out\ of\ memory | no\ space\ left | lockfile | frozen
     """,
     re.IGNORECASE | re.VERBOSE,
@@ -91,7 +92,7 @@ _SETUP_HINTS = (
     *("permitted", "authori", "authent", "credentials", "logged in", "login", "required"),
     *("not set", "not defined", "must", "configur", "in use", "is taken", "unable to create"),
     *("exist", "locked", "no test", "0 items", "unsupported", "version", "lockfile", "frozen"),
-    *("out of memory", "no space"),
+    *("out of memory", "no space", "not contain"),
 )
 _ABSENT_TOOL = re.compile(
     r"command not found: ([\w@./+-]+)|([\w@./+-]+): (?:command )?not found\s*$"
