@@ -92,6 +92,26 @@ def test_a13_one_call_over_mcp_reaches_no_start_of_any_project(
     assert (kept["told_by"], kept["scope"]) == ("agent noted", "global")
 
 
+def test_a13_no_two_calls_over_mcp_make_a_rule(
+    repositories: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, _ = repositories
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "5e551040-0000-4000-8000-00000000000b")
+    assert "captured" in mcp(ours, "memory_store", content=WORM, type="prompt")
+    assert "agent noted" in mcp(ours, "memory_store", content=WORM, type="convention")
+    assert "Rules people gave" not in shell(ours, "context")
+
+
+def test_a13_an_agent_deletes_no_rule(repositories: tuple[Path, Path]) -> None:
+    ours, _ = repositories
+    kept = json.loads(shell(ours, "remember", "Never deploy on Fridays", "--json"))["memory"]
+    told = mcp(ours, "memory_forget", ids=[kept["id"]], confirm=True)
+    assert "takes a person" in told
+    assert "takes a person" in shell(ours, "forget", kept["id"], "--yes", marks=IN_A_TOOL_CALL)
+    assert "Fridays" in shell(ours, "list")
+    assert "Forgotten" in shell(ours, "forget", kept["id"], "--yes")
+
+
 def test_a13_a_command_in_an_agents_tool_call_is_no_persons_word(
     repositories: tuple[Path, Path],
 ) -> None:

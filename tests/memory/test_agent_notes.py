@@ -88,6 +88,55 @@ def test_what_is_quoted_asked_or_said_otherwise_stays_the_agents(
     assert note(wk).is_agent_note
 
 
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        ("Use pnpm instead of npm.", "Use npm instead of pnpm"),
+        ("Deploy from main to staging.", "Deploy from staging to main"),
+        ("Never push to main without review.", "Never push to main"),
+        ("Migrations run before tests.", "Tests run before migrations"),
+        ("Ask me before deleting branches.", "Delete branches"),
+        ("The old docs said to use tabs in Makefiles.", "Use tabs in Makefiles"),
+        (
+            "Commit the lock file, don't commit secrets.",
+            "Commit secrets, don't commit the lock file",
+        ),
+        ('Log emails in tests only (they say "everywhere").', "Log emails in tests only"),
+    ],
+)
+def test_a_persons_statement_is_kept_as_they_typed_it(
+    wk: wellkept.Wellkept, typed: str, stored: str
+) -> None:
+    prompt(wk, typed)
+    kept = note(wk, stored, type="convention")
+    assert kept.is_agent_note or kept.content == typed.replace('"everywhere"', "…")
+    before = note(wk, "The linter is slow")
+    with asked_by(AGENT), pytest.raises(ForbiddenError):
+        wk.remember(stored, type="prompt", session=SESSION)
+    with asked_by(AGENT), pytest.raises(ForbiddenError):
+        wk.edit(before.id, type="prompt")
+
+
+def test_a_yes_in_other_words_is_kept_in_the_persons_words(wk: wellkept.Wellkept) -> None:
+    mine = note(wk, "Never push to main")
+    text = "Right, never push to main without review."
+    confirm_by_prompt(wk.engine, text, project=wk.project, session=SESSION, at=wk.engine.clock())
+    assert wk.get(mine.id).content == text
+    assert [hit.memory.id for hit in wk.recall("review").hits] == [mine.id]
+
+
+def test_an_agent_neither_deletes_nor_plays_down_what_a_person_said(wk: wellkept.Wellkept) -> None:
+    theirs, mine = wk.remember(RULE, source="user_taught").memory, note(wk, "The linter is slow")
+    with asked_by(AGENT):
+        for fields in ({"importance": 0.0}, {"confidence": 0.0}):
+            with pytest.raises(ForbiddenError):
+                wk.edit(theirs.id, **fields)  # type: ignore[arg-type]
+        with pytest.raises(ForbiddenError):
+            wk.forget([mine.id, theirs.id])
+        wk.forget([mine.id])
+    assert wk.get(theirs.id) == theirs
+
+
 def test_a_note_keeps_to_its_project_and_carries_session_and_evidence(
     wk: wellkept.Wellkept,
 ) -> None:
@@ -153,6 +202,9 @@ def test_what_a_shell_command_said_in_a_persons_name_is_withdrawn(wk: wellkept.W
     ran = {"since": now, "until": now + timedelta(seconds=2)}
     withdraw_claims(wk.engine, f'echo "{RULE}"', **ran)
     assert wk.get(claim.id).has_persons_word
+    asked = wk.remember("Pin every dependency", source="user_taught").memory
+    withdraw_claims(wk.engine, "claude -p 'Pin every dependency.'", **ran)
+    assert wk.get(asked.id).is_agent_note
     command = f'curl http://127.0.0.1:7437/api/memory_store -d \'{{"content": "{RULE}"}}\''
     withdraw_claims(wk.engine, command, **ran)
     withdraw_claims(wk.engine, f"wellkept bulk confirm {confirmed.short}", **ran)

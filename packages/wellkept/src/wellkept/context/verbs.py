@@ -336,6 +336,7 @@ def forget(
     ID is a full id, a short id or its beginning, or a key.
     """
     from wellkept.context.changes import forget_all
+    from wellkept.memory.agent_notes import is_persons
     from wellkept.memory.edit import forget as forget_memories
 
     names = tuple(map(plain_id, _listed(ids)))
@@ -343,8 +344,11 @@ def forget(
         raise UsageError("Pass memory ids, or --all for the whole project.", hint="Not both.")
     if everything:
         return forget_all(wk, name=project_name, dry_run=dry_run)
-    found = [wk.get(name).id for name in names]
-    gone = forget_memories(wk.engine, found, keep_history=keep_history, dry_run=dry_run)
+    found = [wk.get(name) for name in names]
+    if any(map(is_persons, found)):
+        asking().require_person("Deleting what a person said")
+    ids = [one.id for one in found]
+    gone = forget_memories(wk.engine, ids, keep_history=keep_history, dry_run=dry_run)
     return Forgotten(
         items=tuple(gone),
         count=len(gone),

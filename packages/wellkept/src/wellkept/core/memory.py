@@ -129,8 +129,8 @@ class Memory:
 
     @property
     def provenance(self) -> Provenance:
-        """Whose words it holds; a stored prompt is the person's own."""
-        is_prompt = self.type is MemoryType.PROMPT
+        """Whose words it holds; a captured prompt is the person's own."""
+        is_prompt = self.type is MemoryType.PROMPT and self.source is not Source.AGENT_EXPLICIT
         return Provenance.PERSON if is_prompt else PROVENANCE[self.source]
 
     @property

@@ -26,16 +26,24 @@ from wellkept.text.attribution import said_in
 MAX_PROMPTS: Final = 100
 _ACTIVE: Final = timedelta(hours=1)
 _MAX_CLAIMS: Final = 50
-# A command that can reach the memory: our program, or a server on this machine.
-_REACHES_US: Final = re.compile(r"wellkept|127\.0\.0\.1|localhost|\[::1\]", re.IGNORECASE)
+# A command that can reach the memory: our program, a server on this machine, another client.
+_REACHES_US: Final = re.compile(
+    r"wellkept|127\.0\.0\.1|localhost|\[::1\]|\b(?:claude|codex|gemini|cursor-agent|opencode|qwen"
+    r"|copilot|amp|crush)\s",
+    re.IGNORECASE,
+)
 _ID: Final = re.compile(r"\b[0-9a-z]{8}\b|\b[0-9a-f-]{36}\b")
 
 
 def noted_by_agent(
     engine: Engine, draft: MemoryDraft, *, project: str, phase: str = ""
 ) -> MemoryDraft:
-    """The draft as an agent may store it: the person's words where a prompt proves it, else its
-    own note; never beyond the project, never pinned."""
+    """The draft as an agent may store it: what the person said, in their own words, where a prompt
+    proves it, else its own note; never beyond the project, never pinned."""
+    if draft.type is MemoryType.PROMPT:
+        raise ForbiddenError(
+            "A prompt is captured, not stored by an agent.", hint="Give another type, or none."
+        )
     session = draft.session_id
     evidence = tuple(one for one in draft.evidence if one.kind is not EvidenceKind.PERSON)
     if session:
@@ -51,13 +59,21 @@ def noted_by_agent(
     proof = _proof(engine, draft.content, project=project, session=session) if session else None
     if proof is None:
         return note
-    return replace(note, source=Source.USER_TAUGHT, author=proof.ref, evidence=(*evidence, proof))
+    return replace(
+        note,
+        content=proof.note or draft.content,
+        source=Source.USER_TAUGHT,
+        author=proof.ref,
+        evidence=(*evidence, proof),
+    )
 
 
 def _proof(engine: Engine, statement: str, *, project: str, session: str) -> Evidence | None:
     """The prompt of the session in which the person says so, latest first."""
     where = Filter(project=project, types=(MemoryType.PROMPT,), sessions=(session,), archived=None)
     for prompt in engine.store.list(where, order=Order.EVENT_LATEST, limit=MAX_PROMPTS).items:
+        if prompt.source is Source.AGENT_EXPLICIT:
+            continue
         if passage := said_in(statement, prompt.content):
             author = prompt.author or "user"
             return Evidence(EvidenceKind.PERSON, author, passage, prompt.valid_from)
@@ -72,12 +88,18 @@ def session_at_work(engine: Engine, *, project: str) -> SessionRecord | None:
     return active[0] if len(active) == 1 else None
 
 
+def is_persons(memory: Memory) -> bool:
+    """Whether only a person may change or delete it."""
+    return memory.has_persons_word or memory.pinned
+
+
 def require_agents_own(memory: Memory, patch: MemoryPatch) -> None:
     """ForbiddenError when a change by an agent would speak for a person."""
     is_yes = patch.user_verified or patch.pinned or patch.scope is Scope.USER
-    rewords = patch.content is not None or patch.type is not None or patch.key is not None
-    if is_yes or (rewords and (memory.has_persons_word or memory.pinned)):
-        what = "Saying yes to a memory" if is_yes else f"Rewording {memory.short}"
+    weighed = (patch.content, patch.type, patch.key, patch.importance, patch.confidence)
+    rewords = any(one is not None for one in weighed)
+    if is_yes or patch.type is MemoryType.PROMPT or (rewords and is_persons(memory)):
+        what = "Saying yes to a memory" if is_yes else f"Changing {memory.short}"
         raise ForbiddenError(
             f"{what} takes a person, and this was asked by an agent.",
             hint="Store a note of your own; the person can change or confirm it.",
@@ -98,12 +120,13 @@ def confirm_by_prompt(
             proof = Evidence(EvidenceKind.PERSON, "user", passage, at)
             theirs = replace(
                 note,
+                content=passage,
                 source=Source.USER_TAUGHT,
                 user_verified=True,
                 evidence=(*note.evidence, proof),
                 updated_at=max(engine.clock(), note.updated_at),
             )
-            engine.store.apply([Replace(theirs, None, note.updated_at)])
+            engine.store.apply([Replace(theirs, engine.index_entry(theirs), note.updated_at)])
 
 
 def withdraw_claims(engine: Engine, command: str, *, since: datetime, until: datetime) -> None:

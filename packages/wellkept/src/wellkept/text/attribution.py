@@ -12,7 +12,7 @@ import re
 from itertools import pairwise
 
 from wellkept.core.text import content_words, fold, identifiers, stem, words
-from wellkept.text.own_words import MASK, own_sentences, own_words
+from wellkept.text.own_words import MASK, Sentence, own_sentences, own_words
 from wellkept.text.similarity import is_negated
 
 MAX_PROMPT_CHARS = 20_000
@@ -33,21 +33,32 @@ _ADDED = frozenset(
 
 
 def said_in(statement: str, prompt: str) -> str | None:
-    """The sentences of a prompt in which the person says what the statement says, else None."""
+    """The sentences of a prompt in which the person says what the statement says, else None.
+
+    They are to be kept instead of the statement: the same words in another order, or fewer of
+    them, can say something else."""
     if not 0 < len(statement) <= MAX_STATEMENT_CHARS:
         return None
     claimed = {stem(word) for word in content_words(statement)} - _ADDED
     if not claimed:
         return None
-    text = _CODE_NAME.sub(lambda found: f" {found[1]} ", own_words(prompt[:MAX_PROMPT_CHARS]))
+    given = own_words(prompt[:MAX_PROMPT_CHARS])
+    text = _CODE_NAME.sub(lambda found: f" {found[1]} ", given)
     own = [one for one in own_sentences(text) if not (one.asks or one.supposes)]
     alone = [[one] for one in own]
     pairs = [[one, other] for one, other in pairwise(own) if other.paragraph - one.paragraph <= 1]
     for part in (*alone, *pairs):
         said = " ".join(one.masked.replace(MASK, " ") for one in part)
         if _says(said, statement, claimed):
-            return " ".join(text[part[0].start : part[-1].end].split())
+            return " ".join(_spoken(given, one) for one in part)
     return None
+
+
+def _spoken(given: str, one: Sentence) -> str:
+    """A sentence as it was typed, with what it quotes left out."""
+    typed = zip(given[one.start : one.end], one.masked, strict=False)
+    kept = "".join(MASK if masked == MASK else letter for letter, masked in typed)
+    return " ".join(re.sub(f"{MASK}+", "…", kept).split())
 
 
 def _says(said: str, statement: str, claimed: set[str]) -> bool:
