@@ -49,8 +49,9 @@ LIMITS = {
     "asked_before": 1.8,
 }
 NAMES = ("zephyr", "harrow", "quillon", "brindle", "tansy")
-ANSWERED = ("alone_prompt", "asked_prompt")
-"""Each prompt is about a decision that is stored: silence there would measure nothing."""
+ANSWERED = ("alone_session", "alone_prompt", "asked_session", "asked_prompt")
+"""A rule is told at each start, and each prompt is about a decision that is stored: silence there
+would measure nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,9 @@ def set_stage(folder: Path, memories: int) -> Stage:
         settings=Settings(),
         environment=environment,
     ) as memory:
+        memory.remember(
+            "Never push to main directly.", type="convention", importance=0.9, source="user_taught"
+        )
         for name in NAMES:
             memory.remember(
                 f"Deploys of {name} go through staging first.",

@@ -65,7 +65,8 @@ def _needs_payload(kind: MemoryType) -> bool:
 
 def timed_ms(work: Callable[[], object], *, times: int = 7) -> float:
     """The median time of a call, after one to warm up."""
-    work()
+    if not work():
+        raise RuntimeError("nothing was answered: that measures silence")
     found: list[float] = []
     for _ in range(times):
         started = perf_counter()

@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
@@ -84,20 +84,32 @@ def timed_each(
     budget_s: float = float("inf"),
     warm_up: int = 0,
 ) -> Timing:
-    """Time the action on each item, after some untimed ones; stop when the budget is used up."""
+    """Time the action on each item, after some untimed ones; stop when the budget is used up.
+
+    Fails when most of the answers that could be counted are empty: silence is quick."""
     seconds: list[float] = []
     cpu_seconds: list[float] = []
+    answered: list[bool] = []
     started = perf_counter()
     for number, item in enumerate(items):
         cpu_before, before = process_time(), perf_counter()
-        action(item)
+        answer = action(item)
         after, cpu_after = perf_counter(), process_time()
+        if isinstance(answer, Sized):
+            answered.append(len(answer) > 0)
         if number >= warm_up:
             seconds.append(after - before)
             cpu_seconds.append(cpu_after - cpu_before)
         if after - started > budget_s:
             break
+    require_answers(sum(answered), len(answered))
     return Timing.of(seconds, cpu_seconds=cpu_seconds)
+
+
+def require_answers(answered: int, asked: int) -> None:
+    """Fail when fewer than half of the questions were answered."""
+    if 2 * answered < asked:
+        raise RuntimeError(f"{answered} of {asked} were answered: that measures silence")
 
 
 def timed(action: Callable[[], object]) -> float:

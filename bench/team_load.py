@@ -29,7 +29,7 @@ import psycopg
 
 import wellkept
 from bench.corpus import PROJECT, PROJECT_NAME, Corpus, Query
-from bench.report import finish, machine, parser, percentile, say, table
+from bench.report import finish, machine, parser, percentile, require_answers, say, table
 from bench.team import new_database, server
 from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.codec import Json
@@ -123,6 +123,7 @@ class Counts:
 
     recalls: list[float] = field(default_factory=list[float])
     writes: list[float] = field(default_factory=list[float])
+    answered: int = 0
     errors: dict[str, int] = field(default_factory=dict[str, int])
 
     def error(self, what: str) -> None:
@@ -159,6 +160,7 @@ async def client(number: int, at: Serving, asked: Sequence[Query], until: float,
                 c.error(str(answer.status_code))
                 continue
             (c.writes if is_write else c.recalls).append(time.perf_counter() - before)
+            c.answered += not is_write and bool(answer.json()["hits"])
 
 
 async def _all(at: Serving, asked: Sequence[Query], clients: int, seconds: float) -> Counts:
@@ -172,6 +174,7 @@ def measured(at: Serving, asked: Sequence[Query], *, clients: int, seconds: floa
     before = at.process.cpu_times()
     counts = asyncio.run(_all(at, asked, clients, seconds))
     after = at.process.cpu_times()
+    require_answers(counts.answered, max(len(counts.recalls), 1))
     done = len(counts.recalls) + len(counts.writes)
     cpu_s = (after.user + after.system) - (before.user + before.system)
     return {

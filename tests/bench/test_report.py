@@ -28,6 +28,13 @@ def test_warm_up_runs_are_not_counted_and_a_budget_ends_the_series() -> None:
     assert report.timed_each(str, range(10), budget_s=-1.0).count == 1
 
 
+def test_a_benchmark_of_silence_fails() -> None:
+    assert report.timed_each(lambda n: [n] * (n % 2), range(10)).count == 10
+    with pytest.raises(RuntimeError, match="4 of 10 were answered"):
+        report.timed_each(lambda n: [n] * (n < 4), range(10))
+    assert report.timed_each(lambda _: None, range(10)).count == 10
+
+
 @pytest.mark.parametrize(
     ("target", "verdict"),
     [
