@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -33,11 +32,7 @@ _MIGRATION = re.compile(
 def opposes(old: str, new: str) -> bool:
     """Whether the new rule contradicts the old one about the same subject."""
     old, new = old[:_MAX_CHARS], new[:_MAX_CHARS]
-    old_words, new_words = _words(old), _words(new)
-    denied = [_words(what) for what in _denied(new)]
-    return _denies(old, old_words, new_words, denied) or _takes_another(
-        _affirmed(old, old_words), _affirmed(new, new_words), is_change=bool(_MIGRATION.search(new))
-    )
+    return _denies(old, new) or _takes_another(old, new)
 
 
 def related_terms(statement: str) -> list[str]:
@@ -49,12 +44,10 @@ def related_terms(statement: str) -> list[str]:
     return list(dict.fromkeys([*denied, *family]))
 
 
-def _denies(
-    old: str, old_words: Sequence[str], new_words: Sequence[str], denied: Sequence[Sequence[str]]
-) -> bool:
+def _denies(old: str, new: str) -> bool:
     """Whether the new rule denies what the old one says, and nothing else is in the old one."""
-    said = _affirmed(old, old_words)
-    for what in denied:
+    said = _affirmed(old)
+    for what in map(_words, _denied(new)):
         for part in (what, what[:1]):
             if not {*what[len(part) :]} <= {*said, *generic_words(), *_topics()}:
                 continue
@@ -65,7 +58,7 @@ def _denies(
             left = Counter(affirmed) - Counter(wanted)
             rest = {word for word in left if word not in generic_words()}
             rest -= _topics() if any(set(wanted) <= members for members in _families()) else set()
-            others = Counter(new_words) - Counter(wanted)
+            others = Counter(_words(new)) - Counter(wanted)
             if rest <= set(others):
                 return True
     return False
@@ -77,12 +70,12 @@ def _short_name(word: str, denied: list[str]) -> str:
     return head if dot and head in denied else word
 
 
-def _takes_another(old: list[str], new: list[str], *, is_change: bool) -> bool:
+def _takes_another(old: str, new: str) -> bool:
     """Whether both name one of a family, and not the same one, of the same subject."""
-    old_set, new_set = set(old), set(new)
-    for members in _families():
-        if members.isdisjoint(old_set):
-            continue
+    old_set, new_set = set(_affirmed(old)), set(_affirmed(new))
+    named = {number for word in old_set for number in _families_of().get(word, ())}
+    is_change = bool(named) and _MIGRATION.search(new) is not None
+    for members in (_families()[number] for number in named):
         one, other = members & old_set, members & new_set
         if len(one) == 1 and len(other) == 1 and one != other:
             rest_old = old_set - members - generic_words()
@@ -92,15 +85,16 @@ def _takes_another(old: list[str], new: list[str], *, is_change: bool) -> bool:
     return False
 
 
-def _affirmed(text: str, words: Sequence[str]) -> list[str]:
+# A new rule is compared with many old ones: both are read once.
+@lru_cache(maxsize=256)
+def _affirmed(text: str) -> tuple[str, ...]:
     """The words of a rule without those that it denies."""
-    left = Counter(words)
+    left = Counter(_words(text))
     for what in _denied(text):
         left -= Counter(_words(what)[:1])
-    return list(left.elements())
+    return tuple(left.elements())
 
 
-# A new rule is compared with many old ones: both are read once.
 @lru_cache(maxsize=256)
 def _denied(text: str) -> tuple[str, ...]:
     return tuple(found["what"] for pattern in _denials() for found in pattern.finditer(text))
@@ -124,6 +118,16 @@ def _raw() -> dict[str, Any]:
 @cache
 def _families() -> tuple[frozenset[str], ...]:
     return tuple(frozenset(map(stem, names.split())) for names in _raw()["families"])
+
+
+@cache
+def _families_of() -> dict[str, list[int]]:
+    """The families of each word, by number."""
+    found: dict[str, list[int]] = {}
+    for number, members in enumerate(_families()):
+        for word in members:
+            found.setdefault(word, []).append(number)
+    return found
 
 
 @cache

@@ -59,11 +59,11 @@ _FORMS = {
 }
 _IRREGULAR = {form: verb for verb, forms in _FORMS.items() for form in (verb, *forms.split())}
 _SPELLINGS = (
-    (re.compile(r"\b(we|they|you|i)'ve\b"), r"\1 have"),
-    (re.compile(r"\b(we|they|you)'re\b"), r"\1 are"),
-    (re.compile(r"\b(it|that)'s\b"), r"\1 is"),
-    (re.compile(r"\b(is|are) to be\b"), r"\1"),
-    (re.compile(r" :?= (?=[^=])"), " : "),
+    ("'ve", re.compile(r"\b(we|they|you|i)'ve\b"), r"\1 have"),
+    ("'re", re.compile(r"\b(we|they|you)'re\b"), r"\1 are"),
+    ("'s", re.compile(r"\b(it|that)'s\b"), r"\1 is"),
+    (" to be", re.compile(r"\b(is|are) to be\b"), r"\1"),
+    ("= ", re.compile(r" :?= (?=[^=])"), " : "),
 )
 _LEADING = ("always", "never", "don't")
 _BETWEEN = ("not", "now", "only")
@@ -104,8 +104,9 @@ def lemma(word: str) -> str:
 def spelled_out(text: str) -> str:
     """Folded text in one spelling: "we've" is "we have", and "size = 20" is "size: 20"."""
     folded = fold(text).replace("’", "'")
-    for mark, spelling in _SPELLINGS:
-        folded = mark.sub(spelling, folded)
+    for literal, mark, spelling in _SPELLINGS:
+        if literal in folded:
+            folded = mark.sub(spelling, folded)
     return folded
 
 
@@ -162,14 +163,18 @@ def main_clause(text: str) -> str:
 
 def content(found: list[str]) -> tuple[str, ...]:
     """The words that carry meaning, without numbers and verbs that only place a thing."""
-    skipped = _skipped()
-    return tuple(
-        lemma(token)
-        for token in found
-        if token not in skipped and not is_number(token) and not _NO_WORD.fullmatch(token)
-    )
+    return tuple(filter(None, map(_carried, found)))
 
 
+@lru_cache(maxsize=4096)
+def _carried(token: str) -> str:
+    """A word that carries meaning, as it is compared; nothing for another token."""
+    if token in _skipped() or is_number(token) or _NO_WORD.fullmatch(token):
+        return ""
+    return lemma(token)
+
+
+@lru_cache(maxsize=4096)
 def is_number(token: str) -> bool:
     """Whether a token is a number, a version or a time of day."""
     return bool(_NUMBER.fullmatch(token))
