@@ -120,7 +120,7 @@ def test_kept_terms_inside_a_small_project_equal_a_full_search(
                 where,
                 limit=limit,
                 effort=effort,
-                term_cache=kept,
+                term_cache=lambda: kept,
                 passing=vectors.passing_rows,
             )
             assert ids(found) == ids(expected)

@@ -170,7 +170,12 @@ class KeptWords:
         self._db.execute("BEGIN")
         try:
             return search_fulltext(
-                self._db, WORDS, where, limit=50, term_cache=self._frequent, effort=NEVER_SMALL
+                self._db,
+                WORDS,
+                where,
+                limit=50,
+                term_cache=lambda: self._frequent,
+                effort=NEVER_SMALL,
             )
         finally:
             self._db.execute("ROLLBACK")

@@ -57,7 +57,7 @@ def filled(units: Floats, *, parts: int = 1, homes: int = 1) -> VectorIndex:
     for part in np.array_split(np.arange(len(units)), parts):
         names = [f"home{n % homes}" for n in part]
         rows = part.astype(np.int64) + 1
-        index.append(rows, rows, scales[part], codes[part], homes=names)
+        index.append(rows, scales[part], codes[part], homes=names, last_seq=int(rows[-1]))
     return index
 
 
@@ -114,7 +114,6 @@ def _arrays(
     snapshot: VectorSnapshot,
 ) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]:
     return (
-        snapshot.seqs,
         snapshot.rows,
         snapshot.scales,
         snapshot.codes,
@@ -130,9 +129,9 @@ def test_a_view_does_not_change_while_the_index_grows() -> None:
     before = [array.copy() for array in _arrays(snapshot)]
     scales, codes = coded(units[200:])
     rows = np.arange(201, 301)
-    index.append(rows, rows, scales, codes, homes=["x"] * 100)
+    index.append(rows, scales, codes, homes=["x"] * 100, last_seq=300)
     assert all(np.array_equal(a, b) for a, b in zip(before, _arrays(snapshot), strict=True))
-    assert (len(snapshot.seqs), len(index.snapshot().seqs), index.last_seq) == (200, 300, 300)
+    assert (len(snapshot.rows), len(index.snapshot().rows), index.last_seq) == (200, 300, 300)
 
 
 @pytest.mark.parametrize(("homes", "dimension"), [(2, 100), (2, 300), (20, 256)])

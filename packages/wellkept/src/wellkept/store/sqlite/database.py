@@ -391,6 +391,12 @@ class Component:
         self._database = database
         self._clock = clock
 
+    def let_go(self) -> None:
+        """Drop what searches and counts have kept in memory."""
+        for name in ("_term_cache", "_vector_search", "_facet_counts"):
+            if name in self.__dict__:
+                getattr(self, name).clear()
+
 
 def install_functions(connection: Connection) -> None:
     """Add the SQL functions that queries use."""

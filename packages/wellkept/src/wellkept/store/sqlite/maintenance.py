@@ -20,7 +20,6 @@ from wellkept.store.sqlite.schema import FRAGMENTS_TABLE, WORDS_TABLE
 if TYPE_CHECKING:
     from wellkept.core.query import Finding
     from wellkept.core.types import Progress
-    from wellkept.store.sqlite.search.vectors import VectorSearch
 
 
 def _drop_orphans(db: Connection) -> None:
@@ -88,8 +87,6 @@ REPAIRS: tuple[Callable[[Connection], None], ...] = (
 class SqliteMaintenance(Component):
     """Maintenance of one file."""
 
-    _vector_search: VectorSearch
-
     def check(self, *, deep: bool = False) -> list[Finding]:
         from wellkept.store.sqlite import checks
         from wellkept.store.sqlite.restore import unfinished
@@ -113,7 +110,7 @@ class SqliteMaintenance(Component):
                 progress(done, len(REPAIRS))
             with self._database.writing() as db:
                 run(db)
-        self._vector_search.clear()
+        self.let_go()
         remove_unfinished(self._database.path.parent)
         if progress is not None:
             progress(len(REPAIRS), len(REPAIRS))

@@ -11,19 +11,22 @@ from wellkept.store.queries import AccessBuffer
 from wellkept.store.sqlite.database import Component, Database
 from wellkept.store.sqlite.opening import open_file
 from wellkept.store.sqlite.search.fulltext import SqliteSearch
-from wellkept.store.sqlite.search.term_cache import TermCache
-from wellkept.store.sqlite.search.vectors import VectorSearch
 from wellkept.store.sqlite.tables.key_values import SqliteKeyValues
-from wellkept.store.sqlite.tables.memories import SqliteMemories, SqliteProjects, SqliteVectors
-from wellkept.store.sqlite.tables.reports import FacetCounts, KeptCounts, SqliteReports
+from wellkept.store.sqlite.tables.memories import SqliteMemories, SqliteProjects
 
 LATER: Final = {
     "maintenance:SqliteMaintenance": (
         "check repair continue_upgrade backup compact_storage size_bytes describe"
     ),
+    "search.vectors:SqliteVectors": (
+        "vector_models memories_without_vector put_index_entries vectors drop_vectors"
+    ),
     "tables.activity:SqliteActivityLog": "activity activity_range",
     "tables.injections:SqliteInjections": (
         "injections line_uses line_outcomes injection_totals silent_lines prune_injections"
+    ),
+    "tables.reports:SqliteReports": (
+        "replaced_by memory_groups label_counts memories_by_day lines_by_day count_by_files"
     ),
     "tables.scratchpads:SqliteScratchpads": (
         "scratchpad scratchpads signals count_signals explanations latest_explanations"
@@ -49,8 +52,10 @@ LATER: Final = {
 
 if TYPE_CHECKING:
     from wellkept.store.sqlite.maintenance import SqliteMaintenance
+    from wellkept.store.sqlite.search.vectors import SqliteVectors
     from wellkept.store.sqlite.tables.activity import SqliteActivityLog
     from wellkept.store.sqlite.tables.injections import SqliteInjections
+    from wellkept.store.sqlite.tables.reports import FacetCounts, SqliteReports
     from wellkept.store.sqlite.tables.scratchpads import SqliteScratchpads
     from wellkept.store.sqlite.tables.sessions import SqliteSessions
     from wellkept.store.sqlite.tables.shared_records import SqliteSharedRecords
@@ -59,6 +64,8 @@ if TYPE_CHECKING:
 
     class _LaterParts(
         SqliteMaintenance,
+        SqliteReports,
+        SqliteVectors,
         SqliteActivityLog,
         SqliteInjections,
         SqliteScratchpads,
@@ -89,8 +96,6 @@ class SqliteStore(
     SqliteSearch,
     SqliteProjects,
     SqliteKeyValues,
-    SqliteReports,
-    SqliteVectors,
     _LaterParts,
 ):
     """A `Store` in one SQLite file."""
@@ -104,10 +109,7 @@ class SqliteStore(
     ) -> None:
         super().__init__(database, clock=clock)
         self._accesses = AccessBuffer()
-        self._term_cache = TermCache()
-        self._vector_search = VectorSearch()
-        self._kept_counts = KeptCounts()
-        self._facet_counts = facet_counts or FacetCounts()
+        self._given_facet_counts = facet_counts
 
     @classmethod
     def open(
@@ -134,6 +136,4 @@ class SqliteStore(
             if not self._database.was_replaced:
                 self.flush()
             self._database.close()
-            self._term_cache.clear()
-            self._vector_search.clear()
-            self._facet_counts.clear()
+            self.let_go()

@@ -70,16 +70,19 @@ class RowLengths:
         return self._words
 
     def _read(self, db: Connection, condition: str) -> None:
-        found = db.execute(f"SELECT id, sz FROM words_docsize WHERE {condition}").fetchall()
-        rows = np.array([row for row, _ in found], dtype=np.int64)
-        packed = [sizes for _, sizes in found]
-        sizes = np.fromiter(map(len, packed), dtype=np.int64, count=len(packed))
-        starts = (np.cumsum(sizes) - sizes)[sizes == 2]  # both of two columns below 128 words
-        joined = np.frombuffer(b"".join(packed), dtype=np.uint8).astype(np.int32)
-        lengths = np.empty(len(packed), dtype=np.int32)
+        # One long value for each column: a Python object for each number takes twice the time.
+        ids, lengths_of, packed = db.execute(
+            "SELECT group_concat(id), group_concat(length(sz)), CAST(group_concat(sz, '') AS BLOB)"
+            f" FROM (SELECT id, sz FROM words_docsize WHERE {condition})"
+        ).fetchone()
+        rows, sizes = (np.fromstring(one or "", np.int64, sep=",") for one in (ids, lengths_of))
+        ends = np.cumsum(sizes)
+        starts = (ends - sizes)[sizes == 2]  # both of two columns below 128 words
+        joined = np.frombuffer(packed or b"", dtype=np.uint8).astype(np.int32)
+        lengths = np.empty(len(rows), dtype=np.int32)
         lengths[sizes == 2] = joined[starts] + joined[starts + 1]
         for number in np.flatnonzero(sizes != 2):
-            lengths[number] = sum(_numbers(packed[number]))
+            lengths[number] = sum(_numbers(packed[ends[number] - sizes[number] : ends[number]]))
         if len(rows) and rows.max() >= len(self._words):
             self._words = np.pad(self._words, (0, int(rows.max()) + 1 - len(self._words)))
         self._words[rows] = lengths

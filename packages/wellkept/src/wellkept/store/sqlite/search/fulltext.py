@@ -11,7 +11,9 @@ name has a meaning.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from wellkept.core.errors import UsageError
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from wellkept.store.sqlite.search.vectors import VectorSearch
 
 _Name = TypeVar("_Name")
+# Importing numpy only for what is kept of words pays off in a large store with many queries.
+LOAD_NUMPY_MIN_ROWS = 20_000
 
 
 class _FtsQuery(NamedTuple):
@@ -52,7 +56,7 @@ def search_fulltext(
     where: Filter,
     *,
     limit: int,
-    term_cache: TermCache | None = None,
+    term_cache: Callable[[], TermCache] | None = None,
     passing: Callable[[], PassingRows] | None = None,
     effort: SearchEffort = DEFAULT_EFFORT,
 ) -> list[RetrieverHit]:
@@ -70,7 +74,10 @@ def search_fulltext(
     few = few_rows(db, where)
     if few is not None:
         return _within(search, _any_of(wanted), rowid="rowid") if few else []
-    exact = _exactly(search, wanted, term_cache, passing) if term_cache and passing else None
+    if term_cache and passing and ("numpy" in sys.modules or newest >= LOAD_NUMPY_MIN_ROWS):
+        exact = _exactly(search, wanted, term_cache(), passing)
+    else:
+        exact = None
     if exact is not None:
         return exact
     # For a project that is most of the store the first pass costs half as much.
@@ -293,8 +300,20 @@ def _expression(db: Connection, fragment: str) -> str | None:
 class SqliteSearch(Component):
     """Finds memories by words, fragments, vectors and links."""
 
-    _term_cache: TermCache
-    _vector_search: VectorSearch
+    @cached_property
+    def _term_cache(self) -> TermCache:
+        from wellkept.store.sqlite.search.term_cache import TermCache
+
+        return TermCache()
+
+    def _passing_rows(self) -> PassingRows:
+        return self._vector_search.passing_rows()
+
+    @cached_property
+    def _vector_search(self) -> VectorSearch:
+        from wellkept.store.sqlite.search.vectors import VectorSearch
+
+        return VectorSearch()
 
     def search_fulltext(
         self, terms: Sequence[str], where: Filter, *, limit: int
@@ -306,8 +325,8 @@ class SqliteSearch(Component):
                 terms,
                 where,
                 limit=limit,
-                term_cache=self._term_cache,
-                passing=self._vector_search.passing_rows,
+                term_cache=lambda: self._term_cache,
+                passing=self._passing_rows,
             )
 
     def search_substrings(

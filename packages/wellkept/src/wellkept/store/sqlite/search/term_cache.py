@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from wellkept.store.sqlite.database import Connection
 from wellkept.store.sqlite.search.candidates import history_id
+from wellkept.store.sqlite.search.fulltext import LOAD_NUMPY_MIN_ROWS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 # Below this FTS5 alone takes one or two milliseconds.
 _MIN_ROWS = 6_000
-# Importing numpy only for this pays off in a large store with many queries.
-_LOAD_NUMPY_MIN_ROWS = 20_000
 _MIN_QUERIES = 8
 _TERM_BYTES = 500
 _BUDGET_BYTES = 112 * 2**20
@@ -97,7 +96,7 @@ class TermCache:
         self._lock = threading.Lock()
         self._reading: tuple[Tokenizer, RowLengths, NewWords] | None = None
         self._lengths: tuple[_State, NDArray[np.int32]] | None = None
-        self._reading_lock = threading.Lock()
+        self._reading_lock = threading.RLock()
 
     def best(
         self, db: Connection, quoted: Sequence[str], *, limit: int, mask: Mask | None = None
@@ -108,11 +107,13 @@ class TermCache:
         """
         (last_row,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
         self._queries += 1
-        pays = self._queries > _MIN_QUERIES and last_row >= _LOAD_NUMPY_MIN_ROWS
+        pays = self._queries > _MIN_QUERIES and last_row >= LOAD_NUMPY_MIN_ROWS
         if last_row < self._min_rows or not (pays or "numpy" in sys.modules):
             return None
         state = _state(db, last_row)
         self._let_go_if_outdated(state.texts)
+        if len(quoted) > 1:
+            self._tools()[0].learn(quoted)
         terms = [self._term(db, term, state) for term in quoted]
         return _summed(terms, limit=limit, mask=mask)
 
@@ -150,14 +151,10 @@ class TermCache:
 
     def _read(self, db: Connection, quoted: str, cached: _Term | None, state: _State) -> _Term:
         """Read a term: new rows and phrases through FTS5, a single word from its postings."""
-        from wellkept.store.sqlite.search.bm25 import NewWords, RowLengths, Scale, read_counts
-        from wellkept.store.tokenizer import Tokenizer
+        from wellkept.store.sqlite.search.bm25 import Scale, read_counts
 
         with self._reading_lock:
-            if self._reading is None:
-                tokenizer = Tokenizer()
-                self._reading = tokenizer, RowLengths(), NewWords(tokenizer)
-            tokenizer, row_lengths, new_words = self._reading
+            tokenizer, row_lengths, new_words = self._tools()
             if self._lengths is None or self._lengths[0] != state:
                 self._lengths = state, row_lengths.update(db, last_row=state.last_row)
             lengths = self._lengths[1]
@@ -173,6 +170,17 @@ class TermCache:
                 rows, counts = _read_by_rank(db, quoted, cached, lengths, state.totals)
             scores = Scale(lengths, state.totals, len(rows)).scores(rows, counts)
         return _Term(rows, counts, scores, state.totals, state.last_row)
+
+    def _tools(self) -> tuple[Tokenizer, RowLengths, NewWords]:
+        """What terms are read with."""
+        from wellkept.store.sqlite.search.bm25 import NewWords, RowLengths
+        from wellkept.store.tokenizer import Tokenizer
+
+        with self._reading_lock:
+            if self._reading is None:
+                tokenizer = Tokenizer()
+                self._reading = tokenizer, RowLengths(), NewWords(tokenizer)
+            return self._reading
 
     def _keep(self, quoted: str, term: _Term, state: _State) -> None:
         with self._lock:

@@ -41,7 +41,6 @@ NO_POSITION = -1
 
 Floats: TypeAlias = NDArray[np.float32]
 Codes: TypeAlias = NDArray[np.int8]
-Seqs: TypeAlias = NDArray[np.int64]
 Rows: TypeAlias = NDArray[np.int64]
 Homes: TypeAlias = NDArray[np.int32]
 Bits: TypeAlias = NDArray[np.uint64]
@@ -54,7 +53,6 @@ Distances: TypeAlias = NDArray[np.unsignedinteger[Any]]
 class VectorSnapshot:
     """The vectors at one moment, by seq."""
 
-    seqs: Seqs
     rows: Rows
     scales: Floats
     codes: Codes
@@ -77,7 +75,7 @@ class VectorSnapshot:
 
     def nearest(self, query: Floats, *, mask: Mask, limit: int) -> tuple[Positions, Floats]:
         """Positions and cosines of the nearest vectors inside the mask, best first."""
-        few = max(EXACT_BELOW, int(_FEW * len(self.seqs)))
+        few = max(EXACT_BELOW, int(_FEW * len(self.rows)))
         # Scanning all is faster than gathering more than a small part of the columns.
         among = np.flatnonzero(mask) if np.count_nonzero(mask) <= few else None
         kept = max(limit, RESCORED)
@@ -117,9 +115,10 @@ class VectorIndex:
 
     def __init__(self, dimension: int) -> None:
         self.last_change = 0
+        self.last_seq = 0
+        """The newest loaded seq; 0 when empty."""
         self._count = 0
         self._dead = 0
-        self._seqs: Seqs = np.empty(0, dtype=np.int64)
         self._rows: Rows = np.empty(0, dtype=np.int64)
         self._scales: Floats = np.empty(0, dtype=np.float32)
         self._homes: Homes = np.empty(0, dtype=np.int32)
@@ -130,18 +129,13 @@ class VectorIndex:
         self._masks: dict[tuple[str, ...], Mask] = {}
 
     @property
-    def last_seq(self) -> int:
-        """The newest loaded seq; 0 when empty."""
-        return int(self._seqs[self._count - 1]) if self._count else 0
-
-    @property
     def needs_rebuild(self) -> bool:
         """Whether so many vectors are deleted that reloading pays off."""
         return self._dead > _DEAD_SHARE * self._count
 
     def reserve(self, count: int) -> None:
         """Allocate space for `count` vectors."""
-        if count > len(self._seqs):
+        if count > len(self._rows):
             self._grow(count)
 
     def mask_for(self, homes: tuple[str, ...]) -> Mask:
@@ -160,14 +154,14 @@ class VectorIndex:
         return self._home_numbers.setdefault(name, len(self._home_numbers))
 
     def append(
-        self, seqs: Seqs, rows: Rows, scales: Floats, codes: Codes, *, homes: Sequence[str]
+        self, rows: Rows, scales: Floats, codes: Codes, *, homes: Sequence[str], last_seq: int
     ) -> None:
         """Add vectors with larger seqs than any before; each replaces its row's previous one."""
-        start, end = self._count, self._count + len(seqs)
-        if end > len(self._seqs):
+        start, end = self._count, self._count + len(rows)
+        if end > len(self._rows):
             self._grow(int(end * _SPARE))
         self.remove(rows)
-        self._seqs[start:end] = seqs
+        self.last_seq = last_seq
         self._rows[start:end] = rows
         self._scales[start:end] = scales
         numbers = {name: self._home_number(name) for name in set(homes)}
@@ -195,7 +189,6 @@ class VectorIndex:
         """The current vectors."""
         n = self._count
         return VectorSnapshot(
-            self._seqs[:n],
             self._rows[:n],
             self._scales[:n],
             self._codes[:n],
@@ -205,8 +198,7 @@ class VectorIndex:
 
     def _grow(self, capacity: int) -> None:
         # New arrays, so that earlier snapshots keep the old ones.
-        spare = capacity - len(self._seqs)
-        self._seqs = np.pad(self._seqs, (0, spare))
+        spare = capacity - len(self._rows)
         self._rows = np.pad(self._rows, (0, spare))
         self._scales = np.pad(self._scales, (0, spare))
         self._homes = np.pad(self._homes, (0, spare))
@@ -216,9 +208,8 @@ class VectorIndex:
 
 def sign_bits(vectors: Floats | Codes) -> Bits:
     """Sign bits of each vector, 64 to a word, one column per vector."""
-    count, dimension = vectors.shape
-    padded = np.zeros((count, -(-dimension // 64) * 64), dtype=bool)
-    padded[:, :dimension] = vectors > 0
+    positive, missing = vectors > 0, -vectors.shape[1] % 64
+    padded = np.pad(positive, ((0, 0), (0, missing))) if missing else positive
     packed = np.packbits(padded, axis=1).view(np.uint64)
     return np.ascontiguousarray(packed.T)
 

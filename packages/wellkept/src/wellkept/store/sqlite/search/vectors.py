@@ -12,18 +12,23 @@ import sys
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import compress
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from wellkept.core.query import Filter, RetrieverHit
-from wellkept.store.memory_rows import BY_IDS, as_list
+from wellkept.core.query import Filter, RetrieverHit, VectorModelCount
+from wellkept.store import quantization
+from wellkept.store.memory_rows import BY_IDS, SELECTED, as_list, to_memory
 from wellkept.store.quantization import codes, require_dimension, require_packed
-from wellkept.store.sqlite.database import Connection
+from wellkept.store.queries import require_limit
+from wellkept.store.sqlite.database import Component, Connection, placeholders
 from wellkept.store.sqlite.search.candidates import few_rows, first_passing
+from wellkept.store.sqlite.tables.filters import condition
 
 if TYPE_CHECKING:
+    from wellkept.core.changes import IndexEntry
+    from wellkept.core.memory import Memory
     from wellkept.core.ports.models import Vector
     from wellkept.store.sqlite.search.candidates import RowChanges, Scored
     from wellkept.store.sqlite.search.vector_index import (
@@ -217,20 +222,24 @@ def _update(db: Connection, model: StoredModel, index: VectorIndex) -> None:
 def _load_new(db: Connection, model: StoredModel, index: VectorIndex) -> None:
     import numpy as np
 
-    cursor = db.execute(
-        "SELECT seq, memory, scale, home, codes FROM vectors WHERE seq > ? AND model = ?"
-        " ORDER BY seq",
-        (index.last_seq, model.number),
-    )
-    while found := cursor.fetchmany(_LOADED_ROWS):
-        seqs, rows, scales, homes, packed = zip(*found, strict=True)
-        index.append(
-            np.array(seqs, np.int64),
-            np.array(rows, np.int64),
-            np.array(scales, np.float32),
-            np.frombuffer(b"".join(packed), dtype=np.int8).reshape(len(found), -1),
-            homes=homes,
-        )
+    count = _LOADED_ROWS
+    while count == _LOADED_ROWS:
+        # One long value for each column: a Python object for each number takes twice the time.
+        count, last, rows, scales, homes, packed = db.execute(
+            "SELECT count(*), max(seq), group_concat(memory), group_concat(scale),"
+            " group_concat(home, char(0)), CAST(group_concat(codes, '') AS BLOB)"
+            " FROM (SELECT seq, memory, scale, home, codes FROM vectors"
+            " WHERE seq > ? AND model = ? ORDER BY seq LIMIT ?)",
+            (index.last_seq, model.number, _LOADED_ROWS),
+        ).fetchone()
+        if count:
+            index.append(
+                np.fromstring(rows, np.int64, sep=","),
+                np.fromstring(scales, np.float64, sep=",").astype(np.float32),
+                np.frombuffer(packed, dtype=np.int8).reshape(count, -1),
+                homes=homes.split("\0"),
+                last_seq=last,
+            )
 
 
 def _remove_deleted(
@@ -260,3 +269,72 @@ def _query(vector: Vector) -> Floats:
 
     query = np.frombuffer(vector, dtype="<f4").astype(np.float32)
     return query / np.float32(np.linalg.norm(query))
+
+
+_STREAM_VECTORS = 1_000
+
+
+class SqliteVectors(Component):
+    """The `VectorStore` port."""
+
+    def vector_models(self) -> list[VectorModelCount]:
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT d.model_id, d.dimension, count(*) AS n FROM models d"
+                " JOIN vectors v ON v.model = d.model GROUP BY d.model ORDER BY n DESC, d.model_id"
+            ).fetchall()
+        return [VectorModelCount(*row) for row in rows]
+
+    def memories_without_vector(
+        self, *, model_id: str, skip_types: Sequence[str], after: str | None, limit: int
+    ) -> list[Memory]:
+        require_limit(limit)
+        with self._database.reading() as db:
+            rows = db.execute(
+                f"SELECT {SELECTED} FROM memories m WHERE m.id > ? AND m.valid_to_ms IS NULL"
+                f" AND m.type NOT IN ({placeholders(skip_types)}) AND NOT EXISTS"
+                " (SELECT 1 FROM vectors v JOIN models d ON d.model = v.model"
+                "  WHERE v.memory = m.row AND d.model_id = ?) ORDER BY m.id LIMIT ?",
+                (after or "", *map(str, skip_types), model_id, limit),
+            ).fetchall()
+        return list(map(to_memory, rows))
+
+    def put_index_entries(self, entries: Sequence[tuple[str, IndexEntry]]) -> None:
+        from wellkept.store.sqlite.tables.apply_changes import put_index_entry
+
+        with self._database.writing() as db:
+            for full_id, entry in entries:
+                found = db.execute("SELECT row FROM memories WHERE id = ?", (full_id,)).fetchone()
+                if found is not None:
+                    put_index_entry(db, found[0], entry)
+
+    def vectors(self, *, model_id: str, where: Filter) -> Iterator[tuple[str, Vector]]:
+        filter_sql = condition(where)
+        after = 0
+        while True:
+            with self._database.reading() as db:
+                model = find_model(db, model_id)
+                if model is None:
+                    return
+                rows = db.execute(
+                    "SELECT v.seq, m.id, v.scale, v.codes FROM vectors v"
+                    " CROSS JOIN memories m ON m.row = v.memory"
+                    f" WHERE v.seq > ? AND v.model = ? AND {filter_sql.sql} ORDER BY v.seq LIMIT ?",
+                    (after, model.number, *filter_sql.params, _STREAM_VECTORS),
+                ).fetchall()
+            if rows:
+                after = rows[-1][0]
+                vectors = quantization.unpack_many([row[2:] for row in rows])
+                yield from zip([row[1] for row in rows], vectors, strict=True)
+            if len(rows) < _STREAM_VECTORS:
+                return
+
+    def drop_vectors(self, *, model_id: str) -> int:
+        with self._database.writing() as db:
+            model = find_model(db, model_id)
+            if model is None:
+                return 0
+            dropped = db.execute("DELETE FROM vectors WHERE model = ?", (model.number,)).rowcount
+            # New vectors under this id may have another dimension.
+            db.execute("DELETE FROM models WHERE model = ?", (model.number,))
+        return dropped

@@ -17,20 +17,17 @@ from wellkept.core.errors import (
 )
 from wellkept.core.ids import is_full_id, normalise_short
 from wellkept.core.memory import Memory
-from wellkept.core.query import Filter, Order, Page, Stats, VectorModelCount
-from wellkept.store import quantization
+from wellkept.core.query import Filter, Order, Page, Stats
 from wellkept.store import queries as paging
 from wellkept.store.memory_rows import BY_IDS, SELECTED, as_list, to_memory
 from wellkept.store.queries import AccessBuffer, AccessCount, require_limit
 from wellkept.store.rows import DAMAGE, damaged
-from wellkept.store.sqlite.database import Component, Connection, SqlValue, placeholders
-from wellkept.store.sqlite.search.vectors import find_model
+from wellkept.store.sqlite.database import Component, Connection, SqlValue
 from wellkept.store.sqlite.tables.filters import condition, fetch
 
 if TYPE_CHECKING:
-    from wellkept.core.changes import Change, IndexEntry
+    from wellkept.core.changes import Change
     from wellkept.core.memory import Memory
-    from wellkept.core.ports.models import Vector
 
 
 def write_accesses(db: Connection, accesses: dict[str, AccessCount]) -> None:
@@ -291,72 +288,3 @@ def _move_file_links(db: Connection, alias: str, target: str) -> None:
         (target, alias),
     )
     db.execute("DELETE FROM file_links WHERE project = ?", (alias,))
-
-
-_STREAM_VECTORS = 1_000
-
-
-class SqliteVectors(Component):
-    """The `VectorStore` port."""
-
-    def vector_models(self) -> list[VectorModelCount]:
-        with self._database.reading() as db:
-            rows = db.execute(
-                "SELECT d.model_id, d.dimension, count(*) AS n FROM models d"
-                " JOIN vectors v ON v.model = d.model GROUP BY d.model ORDER BY n DESC, d.model_id"
-            ).fetchall()
-        return [VectorModelCount(*row) for row in rows]
-
-    def memories_without_vector(
-        self, *, model_id: str, skip_types: Sequence[str], after: str | None, limit: int
-    ) -> list[Memory]:
-        require_limit(limit)
-        with self._database.reading() as db:
-            rows = db.execute(
-                f"SELECT {SELECTED} FROM memories m WHERE m.id > ? AND m.valid_to_ms IS NULL"
-                f" AND m.type NOT IN ({placeholders(skip_types)}) AND NOT EXISTS"
-                " (SELECT 1 FROM vectors v JOIN models d ON d.model = v.model"
-                "  WHERE v.memory = m.row AND d.model_id = ?) ORDER BY m.id LIMIT ?",
-                (after or "", *map(str, skip_types), model_id, limit),
-            ).fetchall()
-        return list(map(to_memory, rows))
-
-    def put_index_entries(self, entries: Sequence[tuple[str, IndexEntry]]) -> None:
-        from wellkept.store.sqlite.tables.apply_changes import put_index_entry
-
-        with self._database.writing() as db:
-            for full_id, entry in entries:
-                found = db.execute("SELECT row FROM memories WHERE id = ?", (full_id,)).fetchone()
-                if found is not None:
-                    put_index_entry(db, found[0], entry)
-
-    def vectors(self, *, model_id: str, where: Filter) -> Iterator[tuple[str, Vector]]:
-        filter_sql = condition(where)
-        after = 0
-        while True:
-            with self._database.reading() as db:
-                model = find_model(db, model_id)
-                if model is None:
-                    return
-                rows = db.execute(
-                    "SELECT v.seq, m.id, v.scale, v.codes FROM vectors v"
-                    " CROSS JOIN memories m ON m.row = v.memory"
-                    f" WHERE v.seq > ? AND v.model = ? AND {filter_sql.sql} ORDER BY v.seq LIMIT ?",
-                    (after, model.number, *filter_sql.params, _STREAM_VECTORS),
-                ).fetchall()
-            if rows:
-                after = rows[-1][0]
-                vectors = quantization.unpack_many([row[2:] for row in rows])
-                yield from zip([row[1] for row in rows], vectors, strict=True)
-            if len(rows) < _STREAM_VECTORS:
-                return
-
-    def drop_vectors(self, *, model_id: str) -> int:
-        with self._database.writing() as db:
-            model = find_model(db, model_id)
-            if model is None:
-                return 0
-            dropped = db.execute("DELETE FROM vectors WHERE model = ?", (model.number,)).rowcount
-            # New vectors under this id may have another dimension.
-            db.execute("DELETE FROM models WHERE model = ?", (model.number,))
-        return dropped

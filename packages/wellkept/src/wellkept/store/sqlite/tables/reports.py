@@ -9,6 +9,7 @@ in a large store keeps the facets of all rows in memory (`FacetRows`).
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
@@ -59,8 +60,15 @@ MIN_ROWS, MAX_ROWS = 6_000, 250_000
 class SqliteReports(Component):
     """The `ReportStore` port."""
 
-    _kept_counts: KeptCounts
-    _facet_counts: FacetCounts
+    _given_facet_counts: FacetCounts | None
+
+    @cached_property
+    def _kept_counts(self) -> KeptCounts:
+        return KeptCounts()
+
+    @cached_property
+    def _facet_counts(self) -> FacetCounts:
+        return self._given_facet_counts or FacetCounts()
 
     def replaced_by(self, memory_id: str) -> list[Memory]:
         with self._database.reading() as db:
