@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from wellkept.clients.answers import bytecode_bundle
 from wellkept.clients.answers.injection_spool import ShownItems
 from wellkept.clients.answers.responder import MAX_OUTPUT_CHARS, context_request
-from wellkept.clients.answers.startup import LazyPattern
+from wellkept.core import startup
 from wellkept.core.session.events import (
     Event,
     Origin,
@@ -30,6 +30,7 @@ from wellkept.core.session.events import (
     ToolCalled,
     ToolKind,
 )
+from wellkept.core.startup import LazyPattern
 
 pytestmark = pytest.mark.feature("C4")
 
@@ -135,13 +136,44 @@ class TestLazyPatterns:
         assert (lazy.search(text) is None) == (real.search(text) is None)
         assert (lazy.pattern, lazy.flags) == (real.pattern, real.flags)
 
+    @pytest.mark.parametrize("kept", [None, (), (0, [1, 2], 0, {}, (None,)), ("x",) * 5])
+    def test_what_is_kept_of_a_pattern_does_the_same_and_damage_does_not_matter(
+        self, kept: tuple[Any, ...] | None
+    ) -> None:
+        pattern, text = r"(?P<word>[a-z]+)=(?P<number>\d+)|x{2,}", "a=1 b=22 xxx"
+        startup.KNOWN.pop((pattern, 0), None)
+        first: Any = LazyPattern(pattern)
+        found = [one.groupdict() for one in first.finditer(text)]
+        assert found == [one.groupdict() for one in re.finditer(pattern, text)]
+        file = marshal.loads(marshal.dumps(startup.KNOWN))
+        startup.KNOWN.update(file if kept is None else {(pattern, 0): kept})
+        again: Any = LazyPattern(pattern)
+        assert [one.groupdict() for one in again.finditer(text)] == found
+        startup.KNOWN.pop((pattern, 0), None)
+
+    def test_patterns_of_our_modules_wait_and_what_a_function_asks_for_is_checked(self) -> None:
+        script = (
+            "import re\n"
+            "from wellkept.core import startup\n"
+            "startup.install()\n"
+            "from wellkept.core import text\n"
+            "print(type(re.compile('a')).__name__)\n"
+            "print(sum(type(one).__name__ == 'LazyPattern' for one in vars(text).values()) > 3)\n"
+            "exec('def f():\\n re.compile(chr(40))', scope := {'re': re, '__name__': 'wellkept.x'})\n"
+            "try:\n scope['f']()\n"
+            "except re.error:\n print('refused')\n"
+        )
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["Pattern", "True", "refused"]
+
 
 class TestLightModules:
     def test_the_stand_ins_do_what_the_modules_do(self) -> None:
         script = (
             "import sys\n"
-            "from wellkept.clients.answers import startup\n"
-            "startup.install()\n"
+            "from wellkept.core import startup\n"
+            "startup.install_for_one_answer()\n"
             "import datetime, pathlib, urllib.parse\n"
             "print('ipaddress' in sys.modules and len(vars(sys.modules['ipaddress'])) < 10)\n"
             "print(urllib.parse.urlsplit('http://[::1]:80/x').hostname)\n"
@@ -161,7 +193,7 @@ class TestBundle:
         "made = bundle.install(sys.argv[1])\n"
         "import mine\n"
         "print(mine.VALUE, mine.__file__, type(mine.__spec__.loader).__name__)\n"
-        "bundle.refresh(sys.argv[1], made)\n"
+        "bundle.refresh(sys.argv[1], made, {('a', 0): (1,)})\n"
     )
 
     def run(self, state: Path, modules: Path) -> list[str]:
@@ -189,8 +221,8 @@ class TestBundle:
         source.write_text("VALUE = 1\n")
         self.run(tmp_path, tmp_path)
         path = tmp_path / bytecode_bundle.FILE_NAME
-        key, entries = marshal.loads(path.read_bytes())
-        damaged: Any = (key, dict.fromkeys(entries, entry))
+        key, entries, patterns = marshal.loads(path.read_bytes())
+        damaged: Any = (key, dict.fromkeys(entries, entry), patterns)
         path.write_bytes(marshal.dumps(damaged))
         assert self.run(tmp_path, tmp_path) == ["1", str(source), "SourceFileLoader"]
         assert self.run(tmp_path, tmp_path) == ["1", str(source), "Bundle"]
@@ -200,8 +232,8 @@ class TestBundle:
         source.write_text("VALUE = 1\n")
         self.run(tmp_path, tmp_path)
         path = tmp_path / bytecode_bundle.FILE_NAME
-        key, entries = marshal.loads(path.read_bytes())
-        damaged: Any = (key, {name: (*e[:4], e[4][:20]) for name, e in entries.items()})
+        key, entries, patterns = marshal.loads(path.read_bytes())
+        damaged: Any = (key, {name: (*e[:4], e[4][:20]) for name, e in entries.items()}, patterns)
         path.write_bytes(marshal.dumps(damaged))
         assert self.run(tmp_path, tmp_path) == ["1", str(source), "SourceFileLoader"]
 

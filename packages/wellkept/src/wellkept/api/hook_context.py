@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.api.methods.context import ContextMethods
 from wellkept.context.moment import SKILL_TIMEOUT_S, silenced, tell
-from wellkept.context.moments import MOMENTS
 from wellkept.core.errors import WellkeptError
 from wellkept.core.session.hook_context import (
     SKILL_SUMMARIES,
@@ -67,15 +66,19 @@ class HookMemory(ContextMethods):
     ) -> tuple[ExtraLine, ...]:
         """The skills that are forced and the one that a prompt is the task of, by the summaries
         that the last drain kept: this process cannot read skill files."""
+        from wellkept.context.moments import MOMENTS
+
         if not MOMENTS[request.moment].skills or self.settings.context_skills == "off":
             return ()
-        from wellkept.context.skill_lines import forced_by_summary, named_by_summary
-
         store, always = self.engine.store, self.settings.skills_force.split(",")
         known = store.get_value(SKILL_SUMMARIES, self.project)
         here = store.get_value(forced_skills(self.project), request.session or "")
-        names = [*map(str.strip, always), *map(str, here if isinstance(here, list) else ())]
-        offered = {one.id: one for one in forced_by_summary(filter(None, names), known)}
+        forced = [*map(str.strip, always), *map(str, here if isinstance(here, list) else ())]
+        if not known and not any(forced):
+            return ()
+        from wellkept.context.skill_lines import forced_by_summary, named_by_summary
+
+        offered = {one.id: one for one in forced_by_summary(filter(None, forced), known)}
         if request.moment == "prompt" and known:
             found = named_by_summary(request.query, known)
             offered |= {found.id: found} if found is not None else {}

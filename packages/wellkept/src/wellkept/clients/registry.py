@@ -17,7 +17,6 @@ from wellkept.core.errors import UsageError
 from wellkept.core.records import replace
 from wellkept.core.session.events import ContextInjected, Event, Origin, SessionEnded, TurnEnded
 from wellkept.core.session.hook_context import ContextLine
-from wellkept.core.session.sessions import SpoolEntry
 from wellkept.core.text import clean
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from wellkept.context.sections import Section, SectionLines
-from wellkept.core.ids import is_full_id
+from wellkept.core.ids import blake2b_hex, is_full_id
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import record, replace
@@ -245,9 +245,7 @@ def _full_id(name: str) -> str:
     """A stable id in the form of a memory id."""
     if is_full_id(name):
         return name
-    from hashlib import blake2b
-
-    digest = blake2b(name.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    digest = blake2b_hex(name.encode("utf-8", "replace"), 16)
     return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
 
 

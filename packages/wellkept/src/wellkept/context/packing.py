@@ -24,11 +24,11 @@ from wellkept.core.records import record, replace
 from wellkept.core.session.injected_text import FRAME, quoted
 from wellkept.core.text import shorten
 from wellkept.core.types import TYPE_RULES
-from wellkept.core.verbs import Arg
 from wellkept.memory.engine import Engine
 
 if TYPE_CHECKING:
     from wellkept.context.start.recent_table import WorkRow
+    from wellkept.core.verbs import Arg
     from wellkept.memory.recall.asked import IndexRow
 
 ITEM_CHARS = 600

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from wellkept.core.ids import digest
 from wellkept.core.records import record
 
 
@@ -62,11 +63,8 @@ class SectionLine:
     ) -> SectionLine:
         """The line with an id made from its text, or from a name when parts of the text vary: it
         is then the same line in every section."""
-        from hashlib import blake2b
-
         about = f"{section.value}\0{text}" if name is None else name
-        digest = blake2b(about.encode("utf-8", "replace"), digest_size=8)
-        return cls(id=f"line:{digest.hexdigest()}", section=section, text=text, reason=reason)
+        return cls(id=f"line:{digest(about)}", section=section, text=text, reason=reason)
 
     @property
     def line(self) -> str:

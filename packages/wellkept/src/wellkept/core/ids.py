@@ -7,8 +7,11 @@ type it; a store resolves it, or a prefix, to the full id.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _HEX = frozenset("0123456789abcdef")
@@ -28,9 +31,27 @@ def normalise_short(text: str) -> str:
 
 def digest(*parts: str) -> str:
     """A short stable hash of some texts, for keys."""
-    from hashlib import blake2b
+    return blake2b_hex("\n".join(parts).encode("utf-8", "replace"))
 
-    return blake2b("\n".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+def blake2b_hex(raw: bytes, size: int = 8) -> str:
+    """A short BLAKE2b hash."""
+    return _own_hash("_blake2", "blake2b")(raw, digest_size=size).hexdigest()
+
+
+def sha256_hex(raw: bytes) -> str:
+    """A SHA-256 hash."""
+    module = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
+    return _own_hash(module, "sha256")(raw).hexdigest()
+
+
+def _own_hash(module: str, name: str) -> Any:
+    """The function of Python itself: `hashlib` loads OpenSSL first, which takes as long as a
+    query."""
+    try:
+        return getattr(import_module(module), name)
+    except ImportError:
+        return getattr(import_module("hashlib"), name)
 
 
 def is_full_id(text: str) -> bool:

@@ -294,18 +294,19 @@ class _Constructor(_Late):
 
     def _fill(self, instance: Any, /, *values: Any, **named: Any) -> None:
         given = {**dict(zip(self._owner.__match_args__, values, strict=False)), **named}
-        known: dict[str, Field] = self._owner.__record_fields__
-        fits = len(given) == len(values) + len(named) and known.keys() >= given.keys()
-        if not fits or any(one.required and name not in given for name, one in known.items()):
+        fits = len(given) == len(values) + len(named)
+        put = object.__setattr__
+        for name, one in self._owner.__record_fields__.items():
+            value = given.pop(name, one.default) if given else one.default
+            if value is MISSING:
+                if one.default_factory is MISSING:
+                    fits = False
+                    break
+                value = one.default_factory()
+            put(instance, name, value)
+        if given or not fits:
             self._made()(instance, *values, **named)
-            return
-        for name, one in known.items():
-            if name in given:
-                value = given[name]
-            else:
-                value = one.default if one.default is not MISSING else one.default_factory()
-            object.__setattr__(instance, name, value)
-        if hasattr(instance, "__post_init__"):
+        elif hasattr(instance, "__post_init__"):
             instance.__post_init__()
 
 

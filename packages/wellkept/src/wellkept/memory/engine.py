@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from wellkept.core.clock import Clock, system_clock, to_ms
 from wellkept.core.errors import ProviderError
 from wellkept.core.ids import IdSource
-from wellkept.core.ports.key_values import KeyValueStore
 from wellkept.core.records import field, record
 from wellkept.core.text import estimate_tokens
 from wellkept.core.types import TYPE_RULES, Source
@@ -20,6 +19,7 @@ from wellkept.core.types import TYPE_RULES, Source
 if TYPE_CHECKING:
     from wellkept.core.changes import IndexEntry
     from wellkept.core.memory import Memory
+    from wellkept.core.ports.key_values import KeyValueStore
     from wellkept.core.ports.models import Embedder, Reranker, TextModel, Vector
     from wellkept.core.ports.store import Store
 

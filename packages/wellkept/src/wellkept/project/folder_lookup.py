@@ -9,11 +9,11 @@ process reads places and decides nothing.
 from __future__ import annotations
 
 import os
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from wellkept.core.git.repository import BrokenRepository, Repository
+from wellkept.core.ids import sha256_hex
 from wellkept.core.records import record
 from wellkept.core.text import clean
 from wellkept.project.resolver import (
@@ -131,7 +131,7 @@ def _remotes(repository: Repository) -> str:
     if not urls and not config.has_includes:
         return ""
     text = repr((sorted(urls.items()), config.has_includes))
-    return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return sha256_hex(text.encode("utf-8", "replace"))[:16]
 
 
 def refs_stamp(start: Path) -> str:
@@ -145,7 +145,7 @@ def refs_stamp(start: Path) -> str:
             times.append((found.common_dir / name).stat().st_mtime_ns)
         except OSError:
             times.append(0)
-    return sha256(repr(times).encode()).hexdigest()[:16]
+    return sha256_hex(repr(times).encode())[:16]
 
 
 # -- The store ------------------------------------------------------------------------------------

@@ -33,6 +33,9 @@ def main() -> None:
     gc.set_threshold(50_000)
     # One thread is enough, and starting more slows down the import of numpy.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from wellkept.core import startup
+
+    startup.install()
     from wellkept.api.cli.root import run
 
     _exit(run(sys.argv[1:]))

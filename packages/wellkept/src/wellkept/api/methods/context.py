@@ -124,7 +124,7 @@ class ContextMethods:
             project=self.project,
             moment=at,
             query=f"{query}\n{output[-_MAX_OUTPUT_CHARS:]}" if output else query,
-            files=self._services.requests.files(files),
+            files=self._services.requests.files(files) if files else (),
             phase=self.phase(phase),
             budget_tokens=self.settings.context_budget_tokens if room is None else room,
             max_chars=max_chars,

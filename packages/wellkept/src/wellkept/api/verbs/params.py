@@ -116,7 +116,7 @@ def _evaluated(hint: Any, function: Callable[..., Any]) -> Any:
     if not isinstance(hint, str):
         return hint
     try:
-        return eval(hint, function.__globals__)
+        return eval(hint, function.__globals__, {"Arg": Arg})
     except NameError:
         return eval(hint, names_of(function.__module__))
 

@@ -25,7 +25,6 @@ from wellkept.core.ids import IdSource
 from wellkept.core.records import replace
 from wellkept.core.settings import paths
 from wellkept.memory.engine import Engine, Thresholds
-from wellkept.memory.request_builder import RequestBuilder
 
 if TYPE_CHECKING:
     from wellkept.api.views.client_setup import ClientSetup
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from wellkept.core.settings.model import Settings
     from wellkept.core.team.records import TeamPolicy
     from wellkept.core.types import MemoryType
+    from wellkept.memory.request_builder import RequestBuilder
     from wellkept.models.chat.text import ChatChoice
     from wellkept.models.embedders.settings import EmbeddingChoice
     from wellkept.project.resolver import ProjectIdentity
@@ -257,6 +257,8 @@ class Services:
     @cached_property
     def root(self) -> Path:
         """The folder that file paths start at. Reads files only."""
+        if self._project is None and "identity" in self.__dict__:
+            return self.identity.root
         from wellkept.project.folder_lookup import locate
         from wellkept.project.resolver import identity_kind
 
@@ -290,6 +292,8 @@ class Services:
     @property
     def requests(self) -> RequestBuilder:
         """Parses the arguments of a caller, as of now."""
+        from wellkept.memory.request_builder import RequestBuilder
+
         return RequestBuilder(
             self.project,
             self.root,

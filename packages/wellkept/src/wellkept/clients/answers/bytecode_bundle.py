@@ -1,4 +1,4 @@
-"""One file with the bytecode of all modules that an in-process answer loads.
+"""One file with the bytecode of all modules that an in-process answer loads, and its patterns.
 
 Finding over a hundred modules one by one takes a seventh of an answer's time. The bundle is a cache
 like `__pycache__`: written after an answer that lacked it, checked against each source's time and
@@ -29,8 +29,9 @@ _ABANDONED_AFTER_S = 60.0
 class Bundle:
     """Import hook that loads modules from the bundle and leaves others to Python."""
 
-    def __init__(self, entries: "dict[str, Entry]") -> None:
+    def __init__(self, entries: "dict[str, Entry]", patterns: "dict[Any, Any]") -> None:
         self.entries = entries
+        self.patterns = patterns
 
     def find_spec(
         self, name: str, _path: "Sequence[str] | None" = None, _target: object = None
@@ -60,21 +61,23 @@ class Bundle:
 
 def install(state: str) -> Bundle:
     """Load modules from the bundle for the rest of the process."""
-    bundle = Bundle(_read(f"{state}/{FILE_NAME}"))
+    bundle = Bundle(*_read(f"{state}/{FILE_NAME}"))
     sys.meta_path.insert(0, bundle)  # type: ignore[arg-type]
     return bundle
 
 
-def refresh(state: str, bundle: Bundle) -> None:
-    """Rewrite the bundle if this process loaded modules that were not in it."""
+def refresh(state: str, bundle: Bundle, patterns: "dict[Any, Any]") -> None:
+    """Rewrite the bundle if this process loaded or compiled what was not in it."""
     fresh = {
         name: entry
         for name, module in list(sys.modules.items())
         if name not in bundle.entries and (entry := _entry(name, module)) is not None
     }
-    if not fresh:
+    patterns = {**bundle.patterns, **patterns}
+    if not fresh and len(patterns) == len(bundle.patterns):
         return
-    _replace(f"{state}/{FILE_NAME}", marshal.dumps((_key(), {**bundle.entries, **fresh})))
+    entries = {**bundle.entries, **fresh}
+    _replace(f"{state}/{FILE_NAME}", marshal.dumps((_key(), entries, patterns)))
 
 
 def _replace(path: str, raw: bytes) -> None:
@@ -96,13 +99,13 @@ def _replace(path: str, raw: bytes) -> None:
         os.unlink(partial)
 
 
-def _read(path: str) -> "dict[str, Entry]":
+def _read(path: str) -> "tuple[dict[str, Entry], dict[Any, Any]]":
     try:
         with open(path, "rb") as file:
-            key, entries = marshal.loads(file.read())
+            key, entries, patterns = marshal.loads(file.read())
     except (OSError, ValueError, EOFError, TypeError):
-        return {}
-    return entries if key == _key() else {}
+        return {}, {}
+    return (entries, patterns) if key == _key() else ({}, {})
 
 
 def _key() -> "Any":

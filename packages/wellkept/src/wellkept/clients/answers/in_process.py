@@ -14,7 +14,7 @@ from __future__ import annotations
 import gc
 import os
 
-from wellkept.clients.answers import bytecode_bundle, startup
+from wellkept.clients.answers import bytecode_bundle
 from wellkept.store.spool import REDACT_NAME
 
 TYPE_CHECKING = False
@@ -30,14 +30,17 @@ def answer_in_process(
     """Write the response to an event. Call it only in a process that exits right after."""
     gc.disable()
     bundle = bytecode_bundle.install(state)
+    from wellkept.core import startup
+
+    startup.KNOWN.update(bundle.patterns)
     write(_respond(state, client, event, payload))
-    bytecode_bundle.refresh(state, bundle)
+    bytecode_bundle.refresh(state, bundle, startup.KNOWN)
 
 
 def _respond(state: str, client: str, event: str, payload: bytes) -> bytes:
-    from wellkept.clients.answers import startup
+    from wellkept.core import startup
 
-    startup.install()
+    startup.install_for_one_answer()
     from pathlib import Path
 
     from wellkept.api.hook_context import HookContextProvider, open_existing
@@ -58,7 +61,9 @@ def _respond(state: str, client: str, event: str, payload: bytes) -> bytes:
 
 def redacted(state: str, payload: bytes) -> bytes:
     """The payload without its secrets. Raises when that fails: then nothing may be written."""
-    startup.install()
+    from wellkept.core import startup
+
+    startup.install_for_one_answer()
     from wellkept.text.secrets.known_values import read_known, use_known
     from wellkept.text.secrets.redaction import redact_payload
 

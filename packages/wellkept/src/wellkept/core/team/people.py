@@ -7,19 +7,18 @@ file is its administrator. Roles are a ladder: each may do what those below it m
 from __future__ import annotations
 
 import re
-import secrets
 from enum import Enum
-from hashlib import sha256
 from typing import Final
 
 from wellkept.core.errors import ForbiddenError, UsageError
+from wellkept.core.ids import sha256_hex
 from wellkept.core.records import field, record
 
 PREFIX: Final = "wkt_"
 _PURPOSE: Final = b"wellkept session\0"
 _SECRET_BYTES: Final = 32
-_TENANT: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
-_TOKEN: Final = re.compile(rf"{PREFIX}({_TENANT.pattern})\.([0-9a-f]{{12}})\.([A-Za-z0-9_-]{{43}})")
+_TENANT: Final = r"[a-z0-9][a-z0-9-]{0,39}"
+_TOKEN: Final = rf"{PREFIX}({_TENANT})\.([0-9a-f]{{12}})\.([A-Za-z0-9_-]{{43}})"
 
 
 @record(kw_only=True)
@@ -43,15 +42,17 @@ class Token:
     @property
     def hash(self) -> str:
         """What the database keeps."""
-        return sha256(self._key.encode()).hexdigest()
+        return sha256_hex(self._key.encode())
 
     @property
     def _key(self) -> str:
-        return sha256(_PURPOSE + self.secret.encode()).hexdigest()
+        return sha256_hex(_PURPOSE + self.secret.encode())
 
 
 def new_token(tenant: str) -> Token:
     """A token that nobody had before."""
+    import secrets
+
     return Token(
         tenant=require_tenant(tenant),
         id=secrets.token_hex(6),
@@ -61,13 +62,13 @@ def new_token(tenant: str) -> Token:
 
 def read_token(text: str) -> Token | None:
     """The parts of a token; None for a text that is none."""
-    found = _TOKEN.fullmatch(text.strip())
+    found = re.fullmatch(_TOKEN, text.strip())
     return Token(tenant=found[1], id=found[2], secret=found[3]) if found else None
 
 
 def require_tenant(name: str) -> str:
     """The name of an organisation; UsageError for one that cannot be used."""
-    if not _TENANT.fullmatch(name):
+    if not re.fullmatch(_TENANT, name):
         raise UsageError(
             f"{name!r} cannot name an organisation.",
             hint="Use 1 to 40 lower-case letters, digits and hyphens, such as acme-tools.",

@@ -52,7 +52,6 @@ from wellkept.memory.recall.retrievers import (
     plan_query,
     text_for,
 )
-from wellkept.memory.recall.time_filters import window_before_change
 from wellkept.text.dates import BEGINNING
 
 if TYPE_CHECKING:
@@ -64,6 +63,7 @@ MAX_LIMIT = 1_000
 MAX_OFFSET = 1_000_000
 _PATH = re.compile(r"(?<![\w/.:-])(?:[\w.@-]+/)*[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}(?![\w/])")
 _MAX_NAMED_FILES = 5
+_BEFORE = ("before", "prior to", "until", "vor ", "bis ", "avant", "jusqu", "antes", "hasta")
 _LAST_MOMENT = timedelta(milliseconds=1)
 
 
@@ -205,8 +205,11 @@ def _where(engine: Engine, request: RecallRequest) -> Filter | None:
 
 def _plan(engine: Engine, request: RecallRequest, where: Filter) -> QueryPlan:
     plan = plan_query(request.query, now=engine.clock(), read_dates=request.read_dates)
-    if plan.window is not None or not request.read_dates:
+    folded = plan.query.casefold()
+    if plan.window or not request.read_dates or not any(hint in folded for hint in _BEFORE):
         return plan
+    from wellkept.memory.recall.time_filters import window_before_change
+
     window = window_before_change(engine.store, plan.query, where=where)
     if window is None:
         return plan

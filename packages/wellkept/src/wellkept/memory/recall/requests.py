@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
@@ -13,7 +13,9 @@ from wellkept.core.records import record
 from wellkept.core.session.injected_text import quoted, quoted_lines
 from wellkept.core.text import first_line, shorten
 from wellkept.core.types import TYPE_RULES, Phase
-from wellkept.core.verbs import Arg
+
+if TYPE_CHECKING:
+    from wellkept.core.verbs import Arg
 
 DEFAULT_PROFILE = "default"
 DEFAULT_MIN_SCORE = 0.12

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _CERTAINTY = 0.7
 _LOOK_AT = 20
-_HINTS = ("before", "prior to", "until", "vor ", "bis ", "avant", "jusqu", "antes", "hasta")
 _NAME = r"[\w.+#-]*\w(?: (?-i:[A-Z0-9])[\w.+#-]*\w)*"
 _CHANGE = re.compile(
     r"\b(?:(?:before|prior to|until) (?:the |we |our )?"
@@ -46,9 +45,6 @@ _OF_THE_PAST = re.compile(
 def window_before_change(store: Store, query: str, *, where: Filter) -> DateWindow | None:
     """The time before the first memory that names what a change led to; `span_text` is the part of
     the query that says so."""
-    folded = query.casefold()
-    if not any(hint in folded for hint in _HINTS):
-        return None
     match = _CHANGE.search(query) or (_OF_THE_PAST.search(query) and _BARE.search(query))
     if not match:
         return None
