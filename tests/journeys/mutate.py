@@ -1,8 +1,8 @@
 """Breaks the product, one row at a time, and sees that its journey notices.
 
 `python -m tests.journeys.mutate [ROW ...]` reads mutations.toml. Each line says what to replace in
-which file and which journey must then fail. The change is made in a copy of the sources that comes
-first on PYTHONPATH; the checkout is never touched.
+which file and which journey must then fail. The change is made in a copy of the checkout, whose
+sources come first on PYTHONPATH; the checkout is never touched.
 """
 
 from __future__ import annotations
@@ -42,21 +42,35 @@ def mutations() -> list[Mutation]:
 
 @contextmanager
 def copied() -> Generator[Path]:
-    """A copy of the sources."""
+    """A copy of the checkout: what git knows, and the sources with the page that was built."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     with tempfile.TemporaryDirectory() as folder:
         ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
         for source in SOURCES:
             shutil.copytree(source, Path(folder, source.relative_to(ROOT)), ignore=ignore)
+        for name in filter(None, os.fsdecode(listed.stdout).split("\0")):
+            if (ROOT / name).is_file() and not (target := Path(folder, name)).exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, target)
         yield Path(folder)
 
 
 def passes(journey: str, copy: Path) -> bool:
-    """Whether a journey passes with the sources of a copy."""
+    """Whether a journey passes in a copy."""
     paths = [str(copy / source.relative_to(ROOT)) for source in SOURCES]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", str(FOLDER)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:xdist",
+        FOLDER.relative_to(ROOT),
+    ]
     done = subprocess.run(
         [*command, "-k", journey],
-        cwd=ROOT,
+        cwd=copy,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,

@@ -264,6 +264,15 @@ def test_a11_memory_goes_through_a_file_and_back(here: Installation) -> None:
         (back,) = here.listed()
         fields = ("content", "type", "tags", "source")
         assert [back[one] for one in fields] == [kept[one] for one in fields], name
+    # A folder of Markdown is reviewed in git: an edited file corrects its memory, a new one adds.
+    here.wellkept("admin", "export", "kept")
+    (file,) = (here.repository / "kept/convention").iterdir()
+    file.write_text(file.read_text().replace("through staging", "through the canary"))
+    here.file("kept/lunch.md", "Lunch is at noon on Fridays\n")
+    here.wellkept("admin", "import", "--here", "kept")
+    assert here.texts() == {"Deploys go through the canary", "Lunch is at noon on Fridays"}
+    here.wellkept("admin", "import", "--here", "kept")
+    assert len(here.listed()) == 2
 
 
 @pytest.mark.feature("A12")

@@ -352,7 +352,17 @@ def test_d9_a_change_of_methodology_keeps_every_memory(here: Installation) -> No
         (m["id"], m["work_unit"]) for m in before
     ]
     here.wellkept("config", "set", "--methodology", "bmad")
-    assert "phases" in here.wellkept("status", "--methodology", "--json").json
+    assert here.wellkept("status", "--methodology", "--json").json["phases"]["qa"] == "validate"
+    story = ("--work-unit", "bmad:epic-1/story-2", "--scope", "work_unit")
+    here.remember("The login wants a captcha", "--type", "decision", *story)
+    here.remember("The login page caches itself", "--type", "gotcha", *story)
+    # What a stage passes on is what the next one asks for.
+    told = here.wellkept("session", "handoff", "--relay", "dev").out
+    assert "captcha" in told
+    assert "caches itself" in told
+    told = here.wellkept("session", "handoff", "--relay", "sm").out
+    assert "captcha" in told
+    assert "caches itself" not in told
     assert here.refused("config", "set", "--methodology", "nonsense").code == 3
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.product import CLI, Installation
+from tests.journeys.test_g_agent import run as agent
+from wellkept.testing.scripted_model import call, calls
 
 DEPLOY = """---
 name: deploy-service
@@ -182,20 +184,40 @@ def test_f7_a_changed_file_is_read_anew_and_use_is_counted(here: Installation) -
 
 @pytest.mark.feature("F8")
 def test_f8_hooks_of_a_skill_run_only_when_trusted(here: Installation) -> None:
-    mark = here.repository / "ran.txt"
-    hooks = f'hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: "echo ran >> {mark}"\n          once: true\n'
-    skill(here, "deploy-service", DEPLOY.replace("detect:", f"{hooks}detect:"))
-    (row,) = here.wellkept("skill", "hooks", "--json").json["items"]
-    assert row["state"] != "trusted"
+    mark = here.file("ran.txt", "")
+    hooks = f"""hooks:
+  PreToolUse:
+    - matcher: Bash
+      hooks:
+        - type: command
+          command: "echo first >> {mark}"
+          once: true
+        - type: command
+          command: "echo each >> {mark}"
+"""
+    text = DEPLOY.replace("detect:", f"{hooks}detect:").replace("Bash\n", "Bash, Glob\n", 1)
+    path = skill(here, "deploy-service", text)
+
+    def states() -> set[object]:
+        return {one["state"] for one in here.wellkept("skill", "hooks", "--json").json["items"]}
+
+    def ran() -> list[str]:
+        """What hooks of the skill did while an agent used it."""
+        mark.write_text("")
+        use = calls(call("Skill", skill="deploy-service", args="1"))
+        work = [calls(call("Bash", command="true")), calls(call("Glob", pattern="*.md"))]
+        agent(here, [use, *work, *work, "Done."], "Deploy the service", "--mode", "bypass")
+        return mark.read_text().split()
+
+    assert "trusted" not in states()
+    assert ran() == []
     here.wellkept("skill", "trust", "deploy-service", "--yes")
-    (row,) = here.wellkept("skill", "hooks", "--json").json["items"]
-    assert row["state"] == "trusted"
+    assert states() == {"trusted"}
+    assert ran() == ["first", "each", "each"]
     # Another text needs another yes.
-    path = here.repository / ".skills/deploy-service/SKILL.md"
-    path.write_text(path.read_text().replace("echo ran", "echo other"))
-    (row,) = here.wellkept("skill", "hooks", "--json").json["items"]
-    assert row["state"] != "trusted"
-    assert not mark.exists()
+    path.write_text(text.replace("echo each", "echo other"))
+    assert "trusted" not in states()
+    assert ran() == []
 
 
 def add_a_route(here: Installation, number: int) -> None:

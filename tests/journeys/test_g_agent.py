@@ -136,7 +136,12 @@ def test_g2_every_tool_is_there_when_it_is_asked_for(here: Installation) -> None
     here.environment["WELLKEPT_AGENT_TOOLS"] = "all"
     _, (first,) = run(here, ["Hello."], "Hello")
     names = {one["name"] for one in first["tools"]}
-    assert {"NotebookEdit", "WebFetch", "LS", "Analyze", "get_dependencies", "Task"} <= names
+    assert names >= {
+        *("Read", "Write", "Edit", "NotebookEdit", "Bash", "Glob", "Grep", "LS", "Cwd"),
+        *("Analyze", "CodebaseSearch", "Task", "TodoWrite", "WebFetch", "Skill", "EnterPlanMode"),
+        *("memory_store", "memory_recall", "memory_forget", "remember_this"),
+        *("analyze_impact", "get_dependencies", "get_workflow_recipe"),
+    }
 
 
 @pytest.mark.feature("G3")
@@ -213,6 +218,25 @@ def test_g5_old_results_go_to_disk_before_a_call(here: Installation) -> None:
     here.environment["DISABLE_MICROCOMPACT"] = "1"
     _, bodies = run(here, reading(here, "abcdefgh", lines=600), "Read the logs")
     assert "Old tool result content cleared" not in json.dumps(bodies[-1])
+
+
+@pytest.mark.feature("G5")
+def test_g5_a_window_of_200_thousand_is_compacted_13_thousand_before_its_end(
+    here: Installation,
+) -> None:
+    here.environment.update(WELLKEPT_AGENT_SESSION_MEMORY="false", DISABLE_MICROCOMPACT="1")
+
+    def used_at_most() -> float:
+        """Tokens of the last call before the conversation is summarised, with the margin of 1.33."""
+        script = reading(here, "abcdefghijklmnopqrstuvwxyz", lines=660)
+        _, bodies = run(here, script, "Read the logs")
+        asked = next(number for number, one in enumerate(bodies) if "Facts" in last(one))
+        return estimate_tokens(json.dumps(bodies[asked - 1])) * 4 / 3
+
+    assert used_at_most() == pytest.approx(187_000 - 5_000, abs=7_000)
+    # A person may want it earlier.
+    here.environment["CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"] = "50"
+    assert used_at_most() == pytest.approx(100_000 - 5_000, abs=7_000)
 
 
 @pytest.mark.feature("G6")

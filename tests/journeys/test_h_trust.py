@@ -105,8 +105,8 @@ def test_h4_map_recipes_chat_and_timeline_have_their_data(here: Installation) ->
     session.read("src/pay.py")
     session.end("Looked at pay.")
     with here.serving() as web:
-        modules = web.get("/api/module_map").json()["modules"]
-        assert "src" in str(modules)
+        (module,) = web.get("/api/module_map").json()["modules"]
+        assert (module["name"], module["paths"], module["lines"]) == ("src", ["src/pay.py"], 2)
         answer = web.post("/api/ask", json={"question": "How are invoices numbered?"}).json()
         assert "per country" in answer["answer"]
         assert answer["citations"]
@@ -122,6 +122,10 @@ def test_h5_a_skill_is_made_switched_edited_and_deleted(here: Installation) -> N
         assert (here.repository / ".skills/tidy/SKILL.md").exists()
         off = web.post("/api/skill/disable", json={"names": ["tidy"]})
         assert off.status_code == 200, off.text
+        assert [one["enabled"] for one in off.json()["items"]] == [False]
+        assert "tidy" not in here.wellkept("skill", "list", "--commands").out
+        web.post("/api/skill/enable", json={"names": ["tidy"]}).raise_for_status()
+        assert "tidy" in here.wellkept("skill", "list", "--commands").out
         shown = web.get("/api/skill/show", params={"name": "tidy"}).json()
         assert "Sweep." in str(shown)
         web.post("/api/skill/edit", json={"name": "tidy", "body": "Mop."}).raise_for_status()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scripts.features import read_rows
 from tests.journeys.mutate import FOLDER, ROOT, caught, copied, mutations
 
 pytestmark = pytest.mark.repository
@@ -15,6 +16,10 @@ def test_each_line_names_text_that_is_there_once_and_a_journey() -> None:
         text = (ROOT / one.file).read_text("utf-8")
         assert text.count(one.old) == 1, one.row
         assert f"def {one.journey}" in journeys, one.row
+
+
+def test_each_row_has_a_line() -> None:
+    assert {row.id for row in read_rows()} == {one.row for one in mutations()}
 
 
 @pytest.mark.parametrize("row", ["A9", "D11", "F10"])
