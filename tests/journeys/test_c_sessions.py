@@ -249,7 +249,7 @@ def test_c9_recent_work_is_a_table_by_date_on_request(here: Installation) -> Non
     assert re.search(economics, table, re.MULTILINE)
 
     def asked(**given: object) -> str:
-        return str(here.told("inject_context", format="table", **given))
+        return str(here.told("inject_context", **given))
 
     # For one request: how many, which kinds, which concepts.
     assert "cents" in asked(observation_types=["decision"])

@@ -97,6 +97,29 @@ def test_e4_the_first_look_gives_modules_and_what_they_are(shop: Installation) -
     assert "tax" in modules()["billing"]["summary"]
 
 
+@pytest.mark.feature("E4", "E3")
+def test_e4_code_is_read_at_the_first_session_unless_a_person_left_it_out(
+    shop: Installation,
+) -> None:
+    def work(name: str) -> str:
+        session = shop.session(name)
+        session.start()
+        told = session.prompt("Round the sums in src/pay.py to cents")
+        session.end("Looked at the sums.")
+        return told
+
+    used = "used by src/cart.py; tests: tests/test_pay.py"
+    assert used not in work("s-1")
+    assert used in work("s-2")
+    assert "src/cart.py" in shop.told("analyze_impact", target="src/pay.py")
+    shop.wellkept("forget", "--all", "--yes")
+    for path in shop.home.glob("*graph.db*"):
+        path.unlink()
+    shop.wellkept("init", "--no-graph")
+    assert used not in work("s-3")
+    assert used not in work("s-4")
+
+
 @pytest.mark.feature("E5")
 def test_e5_code_is_found_by_what_it_does(shop: Installation) -> None:
     found = shop.wellkept("graph", "search", "where does the customer check out", "--json").json

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from wellkept.core.session.sessions import SessionRecord
     from wellkept.skills.library.api import Skills
 
+_MOST_FILES = 5_000
+"""A code graph of more files is built only when a person asks for it."""
+
 
 def drain_and_learn(
     wk: Wellkept, *, translate: Translate, environment: Mapping[str, str] | None = None
@@ -72,19 +75,37 @@ def learn_more(
 def _refreshed(
     wk: Wellkept, session_ids: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[str]:
-    """Bring the code graph of each project up to date that has one, and keep the summaries of its
-    skills for hooks that answer alone; yields what went wrong."""
+    """Bring the code graph of each project up to date, and keep the summaries of its skills for
+    hooks that answer alone; yields what went wrong."""
     from wellkept.skills.library.select import keep_summaries
 
     found = map(wk.engine.store.get_session, session_ids)
     for session in {one.project: one for one in found if one is not None}.values():
         try:
             with _home_of(wk, session, environment) as home:
-                if home.code_graph.is_built and not home.services.read_only:
-                    home.code_graph.build()
+                if _reads_code(home):
+                    home.code_graph.build(workers=1)
                 keep_summaries(home.engine.store, home.project, home.skills.index())
         except WellkeptError as error:
             yield f"The code graph of {session.project} was not refreshed: {error.message}"
+
+
+def _reads_code(home: Wellkept) -> bool:
+    """Whether the code graph is kept up to date: where there is one, and from the first session on
+    in a repository of usual size, unless a person began with `init`, which builds it or not."""
+    if home.services.read_only or home.code_graph.is_built:
+        return not home.services.read_only
+    from wellkept.graph.index.source_files import list_files
+    from wellkept.observe.imports.notes import CLIENT_NOTES, Intake
+    from wellkept.project.resolver import repository_of
+
+    marks = Intake.of(home.engine, home.project).marks
+    return (
+        home.has_own_folder
+        and all(key.startswith(CLIENT_NOTES) for key in marks)
+        and repository_of(home.root) is not None
+        and len(list_files(home.root)) <= _MOST_FILES
+    )
 
 
 @contextmanager

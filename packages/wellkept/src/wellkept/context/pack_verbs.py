@@ -101,8 +101,12 @@ def context(
     failure: then the query is the command line and `output` what it printed; `reading` when a file
     is only read. With `quiet`, only what is at stake in this session is told; `skills_within_s`
     limits the time to find skills; with `branch`, that branch is taken in place of the one checked
-    out; what `client` loads by itself is left out; what is not told is added to `trace`.
+    out; what `client` loads by itself is left out; what is not told is added to `trace`. Who asks
+    at a start for so many records of work, or for some kinds or concepts, gets the table.
     """
+    at_start = not query.strip() and not files and moment in (None, "session")
+    if at_start and session_limit is None and (observation_limit or observation_types or concepts):
+        format = format or "table"
     return wk.pack(
         query,
         moment=moment,
