@@ -56,6 +56,7 @@ PARTS = (
     Part("completion", quick=("--rounds", "2")),
     Part("page", quick=("--rows", "3000", "--queries", "2")),
     Part("growth", quick=("--rows", "3000", "--queries", "40")),
+    Part("documents_latency"),
     Part("upkeep", quick=("--rows", "2000")),
     Part("projects", quick=("--rows", "2000", "--queries", "30")),
     Part("session_growth", quick=("--sessions", "4", "--events", "60")),

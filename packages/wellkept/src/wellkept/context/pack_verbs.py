@@ -105,8 +105,7 @@ def context(
     at a start for so many records of work, or for some kinds or concepts, gets the table.
     """
     at_start = not query.strip() and not files and moment in (None, "session")
-    if at_start and session_limit is None and (observation_limit or observation_types or concepts):
-        format = format or "table"
+    names_work = session_limit is None and (observation_limit or observation_types or concepts)
     return wk.pack(
         query,
         moment=moment,
@@ -128,7 +127,7 @@ def context(
         complexity=complexity,
         observation_types=observation_types or None,
         concepts=concepts,
-        format=format,
+        format=format or ("table" if at_start and names_work else None),
         trace=trace,
     )
 
