@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from tests.server.http_serving import TOKEN, Served, served_in
+from wellkept.api.server import peer_process
 from wellkept.api.server.peer_process import peer_environment
 from wellkept.api.server.token_file import agent_token
 
@@ -51,6 +52,30 @@ def test_the_machines_token_in_a_tool_call_is_the_agents(tmp_path: Path) -> None
 
 def test_a_process_that_nobody_knows_has_no_marks() -> None:
     assert peer_environment(1, 2) == {}
+
+
+def test_one_connection_is_looked_at_once_and_another_from_its_port_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[int, int]] = []
+    marks: dict[str, str] = {}
+
+    def found(client_port: int, server_port: int) -> dict[str, str]:
+        asked.append((client_port, server_port))
+        return dict(marks)
+
+    monkeypatch.setattr(peer_process, "peer_environment", found)
+    peers, ours = peer_process.Peers(), ("127.0.0.1", 80)
+    # Two connections from one port: equal, and not the same.
+    first, second = ((".".join(["127", "0", "0", "1"]), 5000) for _ in range(2))
+    assert peers.environment(first, ours) == {}
+    marks["GEMINI_CLI"] = "1"
+    assert peers.environment(first, ours) == marks, "what is not known is looked for again"
+    assert peers.environment(first, ours) == marks
+    assert asked == [(5000, 80)] * 2
+    marks.clear()
+    assert peers.environment(second, ours) == {}
+    assert len(asked) == 3
 
 
 def test_an_agents_token_keeps_to_the_project_and_to_its_own_word(tmp_path: Path) -> None:

@@ -200,6 +200,8 @@ def command_warnings(engine: Engine, project: str, command: str) -> Iterator[Con
 
 def is_way_out(memory: Memory) -> bool:
     """Whether a memory is the way out of a failed command: it is offered at that failure only."""
+    if memory.payload is None:
+        return False
     from wellkept.core.payloads import ErrorPattern
 
     return isinstance(memory.payload, ErrorPattern) and memory.payload.worked is not None

@@ -23,13 +23,13 @@ import anyio.to_thread
 from wellkept.api.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem, problem_of
 from wellkept.api.server.limits import BODY_LIMIT_S, SEND_LIMIT_S, ClientLimits
 from wellkept.api.server.page_session import has_session, is_own_page, set_cookie, token_in
-from wellkept.api.server.peer_process import peer_environment
+from wellkept.api.server.peer_process import Peers
 from wellkept.api.server.token_file import TOKEN_NAME, agent_token
 from wellkept.api.telemetry.requests import LOGGER, FinishedRequest, OnFinished, log_request
 from wellkept.api.verbs.as_json import encoded
 from wellkept.clients.known import agent_of
 from wellkept.core.errors import WellkeptError
-from wellkept.core.records import record, replace
+from wellkept.core.records import field, record, replace
 from wellkept.core.team.caller import PRINCIPAL
 from wellkept.core.team.people import AGENT, LOCAL, Principal
 
@@ -67,6 +67,7 @@ class AccessPolicy:
     max_body_bytes: int = MAX_BODY_BYTES
     body_limit_s: float = BODY_LIMIT_S
     send_limit_s: float = SEND_LIMIT_S
+    peers: Peers = field(default_factory=Peers, compare=False, repr=False)
 
     def refusal(self, scope: Scope) -> Problem | None:
         """Why a request is rejected, from its headers alone; None when it is allowed."""
@@ -122,8 +123,8 @@ class AccessPolicy:
             return LOCAL
         if scope["method"] in ("GET", "HEAD"):
             return LOCAL
-        theirs, ours = ((scope.get(side) or ("", 0))[1] for side in ("client", "server"))
-        peer = await anyio.to_thread.run_sync(peer_environment, theirs, ours)
+        theirs, ours = (scope.get(side) or ("", 0) for side in ("client", "server"))
+        peer = await anyio.to_thread.run_sync(self.peers.environment, theirs, ours)
         return AGENT if agent_of(peer) else LOCAL
 
     def first_visit(self, scope: Scope) -> str | None:
