@@ -54,7 +54,7 @@ from bench.ranking_sources import (
 from bench.report import finish, parser, table
 from wellkept.core.codec import Json
 from wellkept.memory.recall.features import WEIGHTS_FILE, Feature, load_rankings, word_counts
-from wellkept.memory.recall.ranking import MOST_MARGIN, SUPPORT, WORD_VECTORS, margin, stems
+from wellkept.memory.recall.ranking import MOST_MARGIN, SUPPORT, margin, stems
 
 RIDGE = 3.0
 RIDGE_ANSWERS = 1.0
@@ -62,8 +62,7 @@ BEST = 5
 BY_HAND: dict[str, float] = {"fragments": 2.0, "links": 2.0, "causal": 1.0}
 NOTE_BY_HAND = {"date": 3.0, "speaker": 1.0, "fragments": 3.0}
 NOTE_MATCHES = {
-    "hybrid": {"meaning": 8.0, "covers_most": 6.0},
-    "word_vectors": {"meaning": 8.0, "covers_most": 2.0, "met": 4.0},
+    "hybrid": {"meaning": 8.0, "covers_most": 4.0},
     "words": {"words": 2.5, "covers_most": 6.0},
     "vectors": {"meaning": 8.0},
 }
@@ -96,21 +95,19 @@ Places = NDArray[np.intp]
 
 _BY_HAND = {Feature.FRAGMENTS, Feature.LINKS, Feature.CAUSAL}
 _OF_WORDS = {s for s in Feature if "words" in s.label or "covers" in s.label}
-_OF_MEANING = {s for s in Feature if "meaning" in s.label} | {Feature.MET}
+_OF_MEANING = {s for s in Feature if "meaning" in s.label}
 TURN = [s for s in Feature if s not in _BY_HAND | {Feature.NOTE, Feature.COVERS_MOST}]
 NOTE = [Feature.NOTE]
 _NOT_OF_CHATS = {Feature.COVERS_AROUND}  # the long answer of an assistant has most words
 _WITHOUT = {
-    "word_vectors": set[Feature](),
-    "hybrid": {Feature.MET},
+    "hybrid": set[Feature](),
     "words": _OF_MEANING,
-    "vectors": _OF_WORDS | {Feature.MET},
+    "vectors": _OF_WORDS,
 }
 _SUPPORT_WITHOUT = {
-    "word_vectors": set[str](),
-    "hybrid": {"met"},
-    "words": {"met", "lead", "asked_lead"},
-    "vectors": {"met"},
+    "hybrid": set[str](),
+    "words": {"lead", "asked_lead"},
+    "vectors": set[str](),
 }
 
 
@@ -129,7 +126,7 @@ class Fitted:
         return own
 
 
-def fit(data: Sequence[Example], name: str = WORD_VECTORS, *, ridge: float = RIDGE) -> Fitted:
+def fit(data: Sequence[Example], name: str = "hybrid", *, ridge: float = RIDGE) -> Fitted:
     """Weights for one set of retrievers that rank first what answers, beside those set by hand. As
     shipped where there are no conversations to learn from."""
     without = _WITHOUT[name]
@@ -324,7 +321,7 @@ def cross_validated(data: Sequence[Example]) -> dict[str, dict[str, float]]:
         left_out = set(groups[part::_PARTS])
         others = [e for e in data if e.group not in left_out]
         weights = fit(others)
-        answers = _answers(others, weights, WORD_VECTORS)
+        answers = _answers(others, weights, "hybrid")
         for example in (e for e in data if e.group in left_out):
             name = f"{example.source} {example.kind}".strip()
             found.setdefault(name, []).append(

@@ -38,7 +38,6 @@ from bench.report import say
 from wellkept import open as open_memory
 from wellkept.api import Wellkept
 from wellkept.core.memory import MemoryDraft
-from wellkept.core.ports.models import WordMatcher
 from wellkept.core.query import Filter
 from wellkept.core.text import content_words
 from wellkept.core.types import MemoryType
@@ -135,9 +134,6 @@ def collect(
     read = best_of(table.weighed(READ_FIRST), READ_TEXTS)
     texts = engine.store.contents(read)
     table.read_texts(texts)
-    if isinstance(embedder, WordMatcher):
-        matched = embedder.word_matches(plan.meaning, list(texts.values())) or [0.0] * len(texts)
-        table.read_matches(dict(zip(texts, matched, strict=True)))
     ids = [candidate.id for candidate in pool.candidates]
     rows = np.array([table[each] for each in ids]).reshape(-1, len(Feature))
     near = engine.thresholds().duplicate
@@ -147,8 +143,7 @@ def collect(
     place = {each: number for number, each in enumerate(ids)}
     for one in engine.store.get(read):
         number = place[one.id]
-        met = float(rows[number][Feature.MET])
-        support[number] = asked.support(one, met=met, margin=1.0)
+        support[number] = asked.support(one, margin=1.0)
         words[number] = frozenset(content_words(one.content[:READ_CHARS]))
     return Example(
         source,

@@ -46,7 +46,6 @@ class CorpusEmbedder:
 
     def __init__(self, real: StaticEmbedder) -> None:
         self._real = real
-        self.word_matches = real.word_matches
         self.next_vector: Vector = b""
 
     def embed_query(self, text: str) -> Vector:

@@ -64,8 +64,8 @@ def test_turns_and_notes_get_weights_of_their_own() -> None:
     found = fit(DATA)
     others = np.abs(np.delete(found.turn, [Feature.WORDS, Feature.FRAGMENTS, Feature.LINKS]))
     assert found.turn[Feature.WORDS] > 4 * np.delete(others, -1).max() > 0
-    assert found.note[Feature.MEANING] == NOTE_MATCHES["word_vectors"]["meaning"]
-    assert found.note[Feature.COVERS_MOST] == NOTE_MATCHES["word_vectors"]["covers_most"]
+    assert found.note[Feature.MEANING] == NOTE_MATCHES["hybrid"]["meaning"]
+    assert found.note[Feature.COVERS_MOST] == NOTE_MATCHES["hybrid"]["covers_most"]
     assert found.note[Feature.SESSION_WORDS] == 0.0
 
 

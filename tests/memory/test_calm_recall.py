@@ -123,7 +123,7 @@ def test_beside_an_answer_turns_have_a_lower_bar_unless_more_was_asked_for(engin
 
 
 @pytest.mark.feature("B10")
-@pytest.mark.parametrize("name", ["word_vectors", "hybrid", "words", "vectors"])
+@pytest.mark.parametrize("name", ["hybrid", "words", "vectors"])
 def test_support_makes_an_answer_likelier(name: str) -> None:
     learned = load_rankings()[name]
     for clearness in (learned.note, learned.turn):
@@ -137,7 +137,7 @@ def test_support_makes_an_answer_likelier(name: str) -> None:
 
 
 def _support(question: Question, memory_id: str, content: str) -> dict[str, float]:
-    values = question.support(memory(memory_id, content), met=0.5, margin=3.0)
+    values = question.support(memory(memory_id, content), margin=3.0)
     return dict(zip(SUPPORT, values, strict=True))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -255,7 +254,7 @@ def test_the_shipped_weights_name_only_known_features_and_kinds_of_support() -> 
         assert {*learned["turn"], *learned["chat"], *learned["note"]} <= labels
         for kind in ("turn_answers", "note_answers"):
             assert set(learned[kind]) <= {"constant", *SUPPORT}
-    assert {"word_vectors", "hybrid", "words", "vectors"} == set(shipped["sets"])
+    assert {"hybrid", "words", "vectors"} == set(shipped["sets"])
     assert len(load_rankings()["hybrid"].weights.note) == len(Feature)
 
 
@@ -282,34 +281,6 @@ def test_a_better_match_ranks_higher_whatever_arms_took_part(weight_set: str) ->
     texts = (memory("good", "the cache is in redis"), memory("bad", "a cache"))
     order = rank_by_weights(found, plan(), setting(*texts, weight_set=weight_set)).order
     assert [ranked.candidate.id for ranked in order] == ["good", "bad"]
-
-
-@pytest.mark.feature("B2")
-def test_words_that_meet_those_of_the_question_one_by_one_count() -> None:
-    met, other = candidate("met"), candidate("other")
-    found = pool(met, other, meaning={"met": 0.4, "other": 0.4})
-    texts = (memory("met", "stored in redis"), memory("other", "the theme is dark"))
-
-    def matches(query: str, texts: Sequence[str]) -> list[float]:
-        return [0.9 if "redis" in text else 0.1 for text in texts]
-
-    ranking = rank_by_weights(found, plan(), setting(*texts, weight_set="hybrid", matches=matches))
-    assert [ranked.candidate.id for ranked in ranking.order] == ["met", "other"]
-    parts = {part.name: part.value for part in ranking.parts("met")}
-    assert parts["met"] == 0.9
-
-
-def test_a_model_without_vectors_of_words_ranks_by_the_plain_weights() -> None:
-    rows = candidate("a"), candidate("b")
-    found = pool(*rows, words={"a": 2.0, "b": 1.0}, meaning={"a": 0.5, "b": 0.4})
-    texts = (memory("a", "the cache is in redis"), memory("b", "a cache"))
-    plain = rank_by_weights(found, plan(), setting(*texts, weight_set="hybrid"))
-
-    def unknown(query: str, texts: Sequence[str]) -> None:
-        return None
-
-    asked = setting(*texts, weight_set="hybrid", matches=unknown)
-    assert rank_by_weights(found, plan(), asked).order == plain.order
 
 
 def test_no_match_at_all_scores_nothing() -> None:

@@ -85,7 +85,7 @@ def download(
         name=known.name,
         kind=known.kind,
         folder=place,
-        files={path: _size_and_hash(place / path) for path in files},
+        files={path: ((place / path).stat().st_size, sha256_of(place / path)) for path in files},
         dimension=known.dimension,
     )
     _write_manifest(model, folder)
@@ -134,10 +134,6 @@ def remove(name: str, folder: Path) -> DownloadedModel | None:
 
 
 # -- Manifests ------------------------------------------------------------------------------------
-
-
-def _size_and_hash(path: Path) -> tuple[int, str]:
-    return path.stat().st_size, sha256_of(path)
 
 
 def _own_folder(name: str, folder: Path) -> Path:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import ProviderError
-from wellkept.core.ports.models import WordMatcher
 from wellkept.core.records import record
 from wellkept.models.embedders.settings import (
     AUTOMATIC,
@@ -127,11 +126,6 @@ class LazyEmbedder:
     def embed_query(self, text: str) -> Vector:
         """Embed a question to find texts with."""
         return self._embedder().embed_query(text)
-
-    def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
-        """How well the words of each text meet those of the query, if the model knows words."""
-        embedder = self._embedder()
-        return embedder.word_matches(query, texts) if isinstance(embedder, WordMatcher) else None
 
     def verify_weights(self) -> None:
         """Hash the files of a local model; ProviderError when they are damaged."""

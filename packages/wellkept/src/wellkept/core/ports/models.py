@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wellkept.core.records import record
 
@@ -29,16 +29,6 @@ class Embedder(Protocol):
 
 WORD_TABLE = "wellkept-256-"
 """Models with an id that begins so add up vectors of words; others read sentences."""
-
-
-@runtime_checkable
-class WordMatcher(Protocol):
-    """An embedder that also has a vector for each word."""
-
-    def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
-        """How well the words of each text meet those of the query, from 0 to 1; None when the
-        model at hand has no vectors of words."""
-        ...
 
 
 class TextModel(Protocol):

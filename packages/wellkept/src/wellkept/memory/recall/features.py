@@ -55,28 +55,22 @@ class Feature(IntEnum):
     WORDS_AFTER = 3
     WORDS_TWO_BEFORE = 4
     WORDS_TWO_AFTER = 5
-    MEANING_BEFORE = 6
-    MEANING_AFTER = 7
-    MEANING_TWO_BEFORE = 8
-    MEANING_TWO_AFTER = 9
-    SESSION_WORDS = 10
-    SESSION_MEANING = 11
-    SPEAKER = 12
-    DATE = 13
-    LENGTH = 14
-    OPENING = 15
-    ASKS = 16
-    ANSWERS_WORDS = 17
-    ANSWERS_MEANING = 18
-    TELLS_WHEN = 19
-    FRAGMENTS = 20
-    LINKS = 21
-    CAUSAL = 22
-    COVERS = 23
-    NOTE = 24
-    COVERS_MOST = 25
-    MET = 26
-    COVERS_AROUND = 27
+    SESSION_WORDS = 6
+    SESSION_MEANING = 7
+    SPEAKER = 8
+    DATE = 9
+    LENGTH = 10
+    OPENING = 11
+    ASKS = 12
+    ANSWERS_WORDS = 13
+    TELLS_WHEN = 14
+    FRAGMENTS = 15
+    LINKS = 16
+    CAUSAL = 17
+    COVERS = 18
+    NOTE = 19
+    COVERS_MOST = 20
+    COVERS_AROUND = 21
 
     @property
     def label(self) -> str:
@@ -181,13 +175,8 @@ class FeatureTable:
         asking = {number for number, text in texts.items() if _asks(text)}
         answering = [n for n in texts if self._before[n] in asking]
         self._mark(Feature.ASKS, dict.fromkeys(asking, 1.0))
-        for answers, match in (
-            (Feature.ANSWERS_WORDS, Feature.WORDS),
-            (Feature.ANSWERS_MEANING, Feature.MEANING),
-        ):
-            matches = self._columns[match]
-            if matches is not None:
-                self._mark(answers, {n: matches[self._before[n]] for n in answering})
+        if (matches := self._columns[Feature.WORDS]) is not None:
+            self._mark(Feature.ANSWERS_WORDS, {n: matches[self._before[n]] for n in answering})
         held, rarity = _held_words(self._plan, texts)
         covered = {n: math.fsum(rarity[word] for word in own) for n, own in held.items() if own}
         self._mark(Feature.COVERS, covered)
@@ -207,10 +196,6 @@ class FeatureTable:
         nothing: Set[str] = frozenset()
         before, after = self._before[number], self._after[number]
         return held.get(before, nothing) | held.get(after, nothing)
-
-    def read_matches(self, matches: Mapping[str, float]) -> None:
-        """Add how well the words of some candidates meet those of the query."""
-        self._mark(Feature.MET, {self._index[each]: value for each, value in matches.items()})
 
     def _mark(self, signal: Feature, values: Mapping[int, float]) -> None:
         if values:
@@ -245,9 +230,10 @@ class FeatureTable:
             return
         columns = self._columns
         columns[match] = column
-        beyond = [*column, 0.0]  # where a neighbour that is not there is looked up
-        for offset, signal in _AROUND[match].items():
-            columns[signal] = [beyond[place] for place in positions[offset]]
+        if match is Feature.WORDS:
+            beyond = [*column, 0.0]  # where a neighbour that is not there is looked up
+            for offset, signal in _AROUND.items():
+                columns[signal] = [beyond[place] for place in positions[offset]]
         best: dict[str, float] = {}
         for session, value in zip(self._sessions, column, strict=True):
             if value > best.get(session, 0.0):
@@ -274,20 +260,12 @@ class FeatureTable:
             columns[Feature.NOTE] = [1.0 if form is Form.NOTE else 0.0 for form in self._forms]
 
 
-# Features of the neighbours, by their offset in the session.
+# What the neighbours have of the words, by their offset in the session.
 _AROUND = {
-    Feature.WORDS: {
-        -1: Feature.WORDS_BEFORE,
-        1: Feature.WORDS_AFTER,
-        -2: Feature.WORDS_TWO_BEFORE,
-        2: Feature.WORDS_TWO_AFTER,
-    },
-    Feature.MEANING: {
-        -1: Feature.MEANING_BEFORE,
-        1: Feature.MEANING_AFTER,
-        -2: Feature.MEANING_TWO_BEFORE,
-        2: Feature.MEANING_TWO_AFTER,
-    },
+    -1: Feature.WORDS_BEFORE,
+    1: Feature.WORDS_AFTER,
+    -2: Feature.WORDS_TWO_BEFORE,
+    2: Feature.WORDS_TWO_AFTER,
 }
 _SESSION = {Feature.WORDS: Feature.SESSION_WORDS, Feature.MEANING: Feature.SESSION_MEANING}
 
@@ -308,7 +286,7 @@ def _neighbours(candidates: Sequence[Candidate]) -> dict[int, list[int]]:
             if c.seq in turns:
                 twins.append((turns[c.seq], number))
             turns[c.seq] = number
-    around = {offset: [_NOWHERE] * len(candidates) for offset in _AROUND[Feature.WORDS]}
+    around = {offset: [_NOWHERE] * len(candidates) for offset in _AROUND}
     for turns in sessions.values():
         if len(turns) > 1:
             _note_neighbours(turns, around)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from wellkept.core.memory import Memory
 from wellkept.core.query import Candidate
-from wellkept.core.records import record, replace
+from wellkept.core.records import record
 from wellkept.core.text import STOP_WORDS, content_words, identifiers, jaccard, stem, words
 from wellkept.core.types import Phase
 from wellkept.memory.recall.features import (
@@ -33,15 +33,15 @@ from wellkept.memory.recall.requests import CLEAR_SCORE, ScorePart
 from wellkept.memory.recall.retrievers import CandidateSet, QueryPlan
 
 SUPPORT = (
-    *("telling", "shared", "named", "met", "lead", "margin"),
+    *("telling", "shared", "named", "lead", "margin"),
     *("asked_share", "wordless", "asked_lead"),
 )
 """What `Question.support` gives, in order.
 
-How much the query's words tell, and those that the memory has too; names of both; how well the
-words meet one by one; the lead of the cosine over unrelated ones; the margin in the ranking; where
-somebody asks something, the share of its words that the memory has. A memory that shares no word
-and no name (`wordless`) has only its vector to show, which counts only where somebody asks.
+How much the query's words tell, and those that the memory has too; names of both; the lead of the
+cosine over unrelated ones; the margin in the ranking; where somebody asks something, the share of
+its words that the memory has. A memory that shares no word and no name (`wordless`) has only its
+vector to show, which counts only where somebody asks.
 """
 TELLING = 0.5
 """From here on a word by itself tells what a request is about."""
@@ -102,7 +102,7 @@ class Question:
             near=near,
         )
 
-    def support(self, memory: Memory, *, met: float, margin: float) -> tuple[float, ...]:
+    def support(self, memory: Memory, *, margin: float) -> tuple[float, ...]:
         """What speaks for a memory as an answer; `margin` is how far it is ahead of the next one
         that says something else, in the sums of the ranking."""
         text = " ".join(
@@ -120,7 +120,6 @@ class Question:
             min(self.telling, _MOST_WORDS) / _MOST_WORDS,
             min(shared, _MOST_WORDS) / _MOST_WORDS,
             min(named, _MOST_NAMES) / _MOST_NAMES,
-            met,
             *((0.0, 0.0) if wordless else beside),
             shared / self.telling if self.asks and shared else 0.0,
             float(wordless),
@@ -217,9 +216,6 @@ READ_FIRST = Weights(_CHOICE, _CHOICE, _CHOICE)
 
 Read = Callable[[Sequence[str]], list[Memory]]
 Contents = Callable[[Sequence[str]], Mapping[str, str]]
-Matches = Callable[[str, Sequence[str]], list[float] | None]
-WORD_VECTORS = "word_vectors"
-"""The weights for all retrievers and an embedder that has vectors of words."""
 
 
 @record(kw_only=True)
@@ -234,7 +230,6 @@ class RankingContext:
     past: bool = False
     unasked: bool = False
     weight_set: str = "hybrid"
-    matches: Matches | None = None
 
 
 class Ranked(NamedTuple):
@@ -262,10 +257,6 @@ def rank_by_weights(
     # A damaged index may lead to another memory than the one asked for.
     contents = {each: text for each, text in read.items() if each in first}
     table.read_texts(contents)
-    matched = setting.matches(plan.meaning, list(contents.values())) if setting.matches else None
-    if matched is not None:
-        table.read_matches(dict(zip(contents, matched, strict=True)))
-        setting = replace(setting, weight_set=WORD_VECTORS)
     learned = load_rankings()[setting.weight_set]
     sums = table.weighed(learned.weights)
     clarity = _clarity(table, plan, pool, setting, contents=contents, sums=sums)
@@ -312,9 +303,8 @@ def _clarity(
     ahead = margin([sums[each] for each in best], words)
     learned = load_rankings()[setting.weight_set]
     for memory in setting.read(best[:1]):
-        met = table[memory.id][Feature.MET]
         clearness = learned.note if table.form(memory.id) is Form.NOTE else learned.turn
-        support = question.support(memory, met=met, margin=ahead)
+        support = question.support(memory, margin=ahead)
         # No prompt of the training is a keyword: what has every word of one is listed.
         has_all = not setting.unasked and support[SUPPORT.index("asked_share")] == 1.0
         return max(probability(support, clearness), CLEAR_SCORE if has_all else 0.0)

@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.memory import Memory
-from wellkept.core.ports.models import WordMatcher
 from wellkept.core.query import RAW_TYPES, Filter, Order, SessionPosition, Validity
 from wellkept.core.records import field, record, replace
 from wellkept.memory.engine import Engine, is_zero_vector
 from wellkept.memory.recall.ranking import (
-    Matches,
     Ranked,
     RankedCandidates,
     RankingContext,
@@ -100,7 +98,6 @@ class _Search:
     plan: QueryPlan
     profile: Profile
     near: float
-    matches: Matches | None = None
 
     def run(self, embed: Embed) -> tuple[CandidateSet, RankedCandidates]:
         plan, pool = self._gather(embed, self.where)
@@ -153,7 +150,6 @@ class _Search:
             past=self.where.as_of is not None or bool(self.reopened),
             unasked=self.request.unasked,
             weight_set="hybrid" if hybrid else "vectors" if only_vectors else "words",
-            matches=self.matches if hybrid else None,
         )
 
 
@@ -175,8 +171,7 @@ def _recall(engine: Engine, request: RecallRequest) -> RecallResult:
     plan = _plan(engine, request, where)
     embedder = _embedder(engine, request)
     near = engine.thresholds().duplicate if embedder else 1.0
-    matches = embedder.word_matches if isinstance(embedder, WordMatcher) else None
-    search = _Search(engine, _Reader(engine.store), request, where, plan, profile, near, matches)
+    search = _Search(engine, _Reader(engine.store), request, where, plan, profile, near)
     embed = _once(lambda plan: _embedded(plan, embedder, request, notes))
     pool, ranking = _statements_first(search, embed)
     _note_other_model(engine, embedder, pool, notes)

@@ -27,7 +27,7 @@ CLEAR_SCORE = 0.25
 """From here on a memory counts as an answer, and raw records are not searched for another."""
 ANSWERS_FROM = 0.6
 """Below this recall says that nothing is known for sure, and gives what is nearest as guesses."""
-TOLD_FROM = 0.4
+TOLD_FROM = 0.35
 """From here on a memory is told at a prompt that did not ask for it."""
 NOTHING_KNOWN = "Nothing known about that."
 NOTHING_SURE = "Nothing known about that for sure."

@@ -252,7 +252,9 @@ def conversation(
 ) -> list[Block]:
     """All messages; `thinking` sends back what the model thought in the running turn."""
     given = list(messages)
-    running = _start_of_turn(given)
+    # Where the last prompt of a person stands: what was thought before it is not sent again.
+    prompts = (i for i, m in enumerate(given) if m.role is Role.USER and not m.kind)
+    running = max(prompts, default=-1)
     system = "\n\n".join(m.text for m in given if m.role is Role.SYSTEM and m.text.strip())
     made: list[Block] = [{"role": "system", "content": system}] if system else []
     for index, message in enumerate(given):
@@ -284,12 +286,6 @@ def tool_list(tools: Sequence[ToolDefinition], *, names: ToolNames) -> list[Bloc
         }
         for one in tools
     ]
-
-
-def _start_of_turn(messages: Sequence[Message]) -> int:
-    """Where the last prompt of a person stands: what was thought before it is not sent again."""
-    users = [i for i, m in enumerate(messages) if m.role is Role.USER and not m.kind]
-    return users[-1] if users else -1
 
 
 def _assistant(message: Message, names: ToolNames, *, thinking: bool) -> Block:

@@ -15,8 +15,6 @@ from contextlib import suppress
 from time import sleep
 from typing import TYPE_CHECKING
 
-from wellkept.core.ports.models import WordMatcher
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -114,11 +112,6 @@ class CachedEmbedder:
     @property
     def dimension(self) -> int:
         return self._inner.dimension
-
-    def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
-        """How well the words of each text meet those of the query, if the model knows words."""
-        inner = self._inner
-        return inner.word_matches(query, texts) if isinstance(inner, WordMatcher) else None
 
     def embed_query(self, text: str) -> Vector:
         """Embed a question, or look it up."""

@@ -2,8 +2,7 @@
 
 The table is our own (`scripts/train_embedder`), mapped from its file: int8 rows with a scale each.
 A text's vector is the sum of its words' rows; how much a word counts is its row's length, times the
-root of how often the text has it. Words can also be matched one by one, which tells more than two
-sums do.
+root of how often the text has it.
 Invariant: the same text gives the same bytes, alone or in a batch, as query or as document. Callers
 remove names and question words.
 """
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MAX_CHARS = 32_768
-_MATCHED_CHARS = 800
-_KEPT_TEXTS = 4_096
-_ONE_THREAD = 250_000
 _FEW_WORDS = 250
 """A text of so many words is added up faster than numpy is imported."""
 
@@ -44,7 +40,6 @@ class StaticEmbedder:
         self._tensors = map_safetensors(STATIC.weights.locate())
         self._codes = self._tensors["rows"].data.cast("b")
         self._lengths = self._tensors["scales"].data.cast("f")
-        self._ids_of_text: dict[str, npt.NDArray[np.intp]] = {}
 
     @cached_property
     def _rows(self) -> npt.NDArray[np.int8]:
@@ -85,64 +80,3 @@ class StaticEmbedder:
         # matrices: rows are added one after the other, as in `_plain_sum`.
         rows = self._rows.take(once, axis=0) * (self._scales.take(once) * often)[:, np.newaxis]
         return np.add.reduce(rows, axis=0)
-
-    def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
-        """For each text the mean over the query's words of the nearest word in it; a word counts by
-        its row's length. None for a query without words."""
-        import numpy as np
-
-        asked = self._distinct(query)
-        each = [self._distinct(text) for text in texts]
-        held = [number for number, ids in enumerate(each) if len(ids)]
-        if not len(asked) or not held:
-            return None
-        query_rows, query_lengths = self._long_rows(asked)
-        weights = query_lengths * self._scales.take(asked)
-        every = np.concatenate([each[n] for n in held])
-        ids = np.array(sorted(set(every.tolist())))  # `np.unique` would load `numpy.ma`
-        places = np.searchsorted(ids, every)
-        rows, lengths = self._long_rows(ids)
-        cosines = _products(query_rows, rows) / np.outer(query_lengths, lengths)
-        nearness = cosines.take(places, axis=1)
-        starts = np.cumsum([0, *(len(each[n]) for n in held[:-1])])
-        nearest = np.maximum.reduceat(nearness, starts, axis=1)
-        means = np.maximum(0.0, weights @ nearest / weights.sum())
-        found = dict(zip(held, means.tolist(), strict=True))
-        return [found.get(number, 0.0) for number in range(len(texts))]
-
-    def _distinct(self, text: str) -> npt.NDArray[np.intp]:
-        """The rows of the words of a text's beginning, each once; the last texts are kept."""
-        import numpy as np
-
-        start = text[:_MATCHED_CHARS]
-        known = self._ids_of_text.get(start)
-        if known is None:
-            known = np.array(list(dict.fromkeys(self._tokenizer.encode(start))), dtype=np.intp)
-            if len(self._ids_of_text) >= _KEPT_TEXTS:
-                self._ids_of_text.clear()
-            self._ids_of_text[start] = known
-        return known
-
-    def _long_rows(
-        self, ids: npt.NDArray[np.intp]
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Rows before scaling, and their lengths."""
-        import numpy as np
-
-        rows = self._rows.take(ids, axis=0).astype(np.float32)
-        return rows, np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.float32(1e-9))
-
-
-def _products(
-    left: npt.NDArray[np.float32], right: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float32]:
-    """`left @ right.T` in blocks so small that BLAS starts no threads.
-
-    On a busy machine they wait for each other for longer than one of them computes.
-    """
-    import numpy as np
-
-    step = max(1, _ONE_THREAD // left.size)
-    return np.concatenate(
-        [left @ right[at : at + step].T for at in range(0, len(right), step)], axis=1
-    )

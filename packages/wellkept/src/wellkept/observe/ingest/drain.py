@@ -256,7 +256,9 @@ class _Drain:
         if entry.at.year >= _NO_YEAR:
             raise UsageError("The time of the entry is out of range.")
         # A blanked entry was ingested before.
-        return self.translate(entry, _redacted) if entry.payload.strip() else ()
+        return (
+            self.translate(entry, lambda text: redact(text).text) if entry.payload.strip() else ()
+        )
 
     # -- Sessions that went quiet -----------------------------------------------------------------
 
@@ -274,10 +276,6 @@ class _Drain:
             except UsageError as error:
                 problem = f"Session {session.id} could not be summarised: {error}"
                 self.ingester.counts.problems.append(problem)
-
-
-def _redacted(text: str) -> str:
-    return redact(text).text
 
 
 def _batches(

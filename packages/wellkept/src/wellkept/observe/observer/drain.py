@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from wellkept.core.errors import ProviderError, StoreFullError
 from wellkept.core.git.run import ask_git
-from wellkept.core.ports.models import Embedder, Vector, WordMatcher
+from wellkept.core.ports.models import Embedder, Vector
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
 from wellkept.core.session.events import Event
@@ -303,12 +303,6 @@ class DeadlineEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         return self._within_limit(lambda: self._embedder.embed_query(text))
-
-    def word_matches(self, query: str, texts: Sequence[str]) -> list[float] | None:
-        embedder = self._embedder
-        if not isinstance(embedder, WordMatcher):
-            return None
-        return self._within_limit(lambda: embedder.word_matches(query, texts))
 
     def _within_limit(self, call: Callable[[], _Result]) -> _Result:
         began = monotonic()
