@@ -10,19 +10,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
 from wellkept.clients.payload_fields import Fields, as_fields, integer, nested, optional, text
-from wellkept.clients.tool_calls import (
-    ToolResult,
-    failed_result,
-    file_written,
-    result_text,
-    tool_kind,
-    tool_starting,
-)
-from wellkept.clients.tool_calls import tool_called as _tool_called
 from wellkept.core.session.events import (
     Compacted,
     Edit,
@@ -37,6 +28,9 @@ from wellkept.core.session.events import (
     TurnEnded,
 )
 from wellkept.core.session.injected_text import without_injected
+
+if TYPE_CHECKING:
+    from wellkept.clients.tool_calls import ToolResult
 
 CLIENT: Final = "claude-code"
 _CHANGING_TOOLS: Final = "Edit|MultiEdit|Write|NotebookEdit"
@@ -170,27 +164,33 @@ def session_ended(payload: Fields, origin: Origin) -> Event:
 
 def tool_is_starting(payload: Fields, origin: Origin) -> Event | None:
     """PreToolUse."""
+    from wellkept.clients.tool_calls import tool_starting
+
     name = text(payload, "tool_name")
     return tool_starting(origin, name, nested(payload, "tool_input")) if name else None
 
 
 def tool_called(payload: Fields, origin: Origin, result: ToolResult) -> Event | None:
     """PostToolUse, given its result."""
+    from wellkept.clients import tool_calls
+
     name = text(payload, "tool_name")
     if not name:
         return None
-    return _tool_called(
+    return tool_calls.tool_called(
         origin,
         name,
         nested(payload, "tool_input"),
         result,
         call_id=optional(payload, "tool_use_id"),
         duration_ms=integer(payload, "duration_ms"),
-        edits=_written(payload) if tool_kind(name) is ToolKind.WRITE else None,
+        edits=_written(payload) if tool_calls.tool_kind(name) is ToolKind.WRITE else None,
     )
 
 
 def _tool_succeeded(payload: Fields, origin: Origin) -> Event | None:
+    from wellkept.clients.tool_calls import ToolResult, result_text, tool_kind
+
     # The input of an edit has its changes; the response only repeats the file.
     changes = tool_kind(text(payload, "tool_name")) in (ToolKind.EDIT, ToolKind.WRITE)
     output = "" if changes else result_text(payload.get("tool_response"))
@@ -198,10 +198,14 @@ def _tool_succeeded(payload: Fields, origin: Origin) -> Event | None:
 
 
 def _tool_failed(payload: Fields, origin: Origin) -> Event | None:
+    from wellkept.clients.tool_calls import failed_result
+
     return tool_called(payload, origin, failed_result(text(payload, "error")))
 
 
 def _written(payload: Fields) -> tuple[Edit, ...] | None:
+    from wellkept.clients.tool_calls import file_written
+
     before = text(as_fields(payload.get("tool_response")), "originalFile")
     return file_written(nested(payload, "tool_input"), before=before)
 

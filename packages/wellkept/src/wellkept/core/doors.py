@@ -3,16 +3,16 @@
 A distribution has a module `plugin` whose functions are the doors. Who opens one annotates the
 answer with a Protocol of what it expects; `wellkept.api.plugins` joins these, and pyright checks
 each module against that.
-The module is looked for with `find_spec` (0.1 ms), not with entry points (`importlib.metadata`
+The module is looked for on the path (0.1 ms), not with entry points (`importlib.metadata`
 costs about 50 ms): those stay for packages of others, where plugins are loaded anyway. Nothing is
 imported until a door is used.
 """
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from wellkept.core.errors import UsageError
@@ -29,7 +29,8 @@ DISTRIBUTIONS = {
 def find_plugin(extra: str) -> Any | None:
     """The plugin of a distribution, or None where it is not installed."""
     package = DISTRIBUTIONS[extra]
-    return import_module(f"{package}.plugin") if find_spec(package) is not None else None
+    is_there = any(finder.find_spec(package, None) for finder in sys.meta_path)
+    return import_module(f"{package}.plugin") if is_there else None
 
 
 def require_plugin(extra: str) -> Any:

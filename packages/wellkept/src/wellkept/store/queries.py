@@ -3,8 +3,6 @@ which neighbours belong to it, how often a memory was read."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -125,21 +123,25 @@ def position_of(row: Row, *, order: Order) -> PagePosition:
 
 def encode(row: Row, *, order: Order) -> str:
     """The cursor that continues after a row."""
+    from base64 import urlsafe_b64encode
+
     position = position_of(row, order=order)
     text = json.dumps([order.value, position.value, position.id], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def decode(cursor: str, *, order: Order) -> PagePosition:
     """The position of a cursor; UsageError when it is damaged or from another order."""
+    from base64 import b64decode
+
     bad = UsageError(
         f"The cursor {cursor!r} does not belong to a listing in the order {order.value}.",
         hint="Start again without a cursor.",
     )
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        parts = cast("object", json.loads(base64.b64decode(padded, altchars=b"-_", validate=True)))
-    except (ValueError, binascii.Error, RecursionError):
+        parts = cast("object", json.loads(b64decode(padded, altchars=b"-_", validate=True)))
+    except (ValueError, RecursionError):
         raise bad from None
     match parts:
         case [str(name), int() | float() as value, str(id)] if name == order.value:

@@ -17,21 +17,34 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any
 
-    Entry = tuple[str, int, int, bool, bytes]
+    Entry = tuple[str, int, int, bool, int, int]
 else:
     # The same class, without importing the package.
     from _frozen_importlib import ModuleSpec
 
 FILE_NAME = "answer.bundle"
 _ABANDONED_AFTER_S = 60.0
+_HEAD_BYTES = 8
 
 
 class Bundle:
-    """Import hook that loads modules from the bundle and leaves others to Python."""
+    """Import hook that loads modules from the bundle and leaves others to Python.
 
-    def __init__(self, entries: "dict[str, Entry]", patterns: "dict[Any, Any]") -> None:
-        self.entries = entries
-        self.patterns = patterns
+    The file begins with the length of what stands before the code: key, entries, patterns. An
+    entry says where its code lies, so that a process reads no more than it runs.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.patterns: dict[Any, Any] = {}
+        try:
+            self._file = open(path, "rb", buffering=0)  # noqa: SIM115
+            length = int.from_bytes(self._file.read(_HEAD_BYTES), "little")
+            key, entries, patterns = marshal.loads(self._file.read(length))
+            if key == _key():
+                self._start, self.entries, self.patterns = _HEAD_BYTES + length, entries, patterns
+        except (OSError, ValueError, EOFError, TypeError, OverflowError, MemoryError):
+            return
 
     def find_spec(
         self, name: str, _path: "Sequence[str] | None" = None, _target: object = None
@@ -39,13 +52,12 @@ class Bundle:
         """The spec of a bundled module whose code is valid and source unchanged."""
         if name not in self.entries:
             return None
-        valid = _valid(self.entries[name])
+        valid = self._valid(self.entries[name])
         if valid is None:
             del self.entries[name]
             return None
         source, is_package, code = valid
         spec = ModuleSpec(name, self, origin=source, loader_state=code, is_package=is_package)  # type: ignore[arg-type]
-        spec.has_location = True
         if is_package:
             spec.submodule_search_locations = [os.path.dirname(source)]
         return spec
@@ -56,12 +68,29 @@ class Bundle:
     def exec_module(self, module: "ModuleType") -> None:
         """Run the module's code."""
         if module.__spec__ is not None:
+            # Not by the spec: it would also look for a place of byte code that nobody asks for.
+            module.__file__ = module.__spec__.origin
             exec(module.__spec__.loader_state, module.__dict__)
+
+    def code(self, offset: int, length: int) -> bytes:
+        """The code that lies at a place."""
+        self._file.seek(self._start + offset)
+        return self._file.read(length)
+
+    def _valid(self, entry: "Entry") -> "tuple[str, bool, CodeType] | None":
+        """Source path, whether it is a package, and code; None for an outdated or damaged entry."""
+        try:
+            source, modified_ns, size, is_package, offset, length = entry
+            if _stamp(source) != (modified_ns, size):
+                return None
+            return source, is_package, marshal.loads(self.code(offset, length))
+        except (OSError, ValueError, EOFError, TypeError):
+            return None
 
 
 def install(state: str) -> Bundle:
     """Load modules from the bundle for the rest of the process."""
-    bundle = Bundle(*_read(f"{state}/{FILE_NAME}"))
+    bundle = Bundle(f"{state}/{FILE_NAME}")
     sys.meta_path.insert(0, bundle)  # type: ignore[arg-type]
     return bundle
 
@@ -76,8 +105,17 @@ def refresh(state: str, bundle: Bundle, patterns: "dict[Any, Any]") -> None:
     patterns = {**bundle.patterns, **patterns}
     if not fresh and len(patterns) == len(bundle.patterns):
         return
-    entries = {**bundle.entries, **fresh}
-    _replace(f"{state}/{FILE_NAME}", marshal.dumps((_key(), entries, patterns)))
+    try:
+        kept = {name: (e[:4], bundle.code(*e[4:])) for name, e in bundle.entries.items()}
+    except (OSError, TypeError, ValueError):  # damaged
+        kept = {}
+    entries: dict[str, Entry] = {}
+    codes = bytearray()
+    for name, (about, code) in {**kept, **fresh}.items():
+        entries[name] = (*about, len(codes), len(code))
+        codes += code
+    head = marshal.dumps((_key(), entries, patterns))
+    _replace(f"{state}/{FILE_NAME}", len(head).to_bytes(_HEAD_BYTES, "little") + head + codes)
 
 
 def _replace(path: str, raw: bytes) -> None:
@@ -99,33 +137,13 @@ def _replace(path: str, raw: bytes) -> None:
         os.unlink(partial)
 
 
-def _read(path: str) -> "tuple[dict[str, Entry], dict[Any, Any]]":
-    try:
-        with open(path, "rb") as file:
-            key, entries, patterns = marshal.loads(file.read())
-    except (OSError, ValueError, EOFError, TypeError):
-        return {}, {}
-    return (entries, patterns) if key == _key() else ({}, {})
-
-
 def _key() -> "Any":
     """Interpreter and version that a bundle is valid for."""
     return (sys.version, sys.flags.optimize, __file__, _stamp(__file__))
 
 
-def _valid(entry: "Entry") -> "tuple[str, bool, CodeType] | None":
-    """Source path, whether it is a package, and code; None for an outdated or damaged entry."""
-    try:
-        source, modified_ns, size, is_package, raw = entry
-        if _stamp(source) != (modified_ns, size):
-            return None
-        return source, is_package, marshal.loads(raw)
-    except (ValueError, EOFError, TypeError):
-        return None
-
-
-def _entry(name: str, module: "ModuleType") -> "Entry | None":
-    """The bundle entry of a module; None when it was not loaded from a source file."""
+def _entry(name: str, module: "ModuleType") -> "tuple[tuple[str, int, int, bool], bytes] | None":
+    """What is known of a module and its code; None when it was not loaded from a source file."""
     spec: ModuleSpec | None = getattr(module, "__spec__", None)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return None
@@ -135,7 +153,7 @@ def _entry(name: str, module: "ModuleType") -> "Entry | None":
     code, stamp = get_code(name), _stamp(source)
     if code is None or stamp is None:
         return None
-    return (source, *stamp, hasattr(module, "__path__"), marshal.dumps(code))
+    return (source, *stamp, hasattr(module, "__path__")), marshal.dumps(code)
 
 
 def _stamp(source: str) -> tuple[int, int] | None:

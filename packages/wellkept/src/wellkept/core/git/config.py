@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote
 
 from wellkept.core.records import record
 
@@ -201,10 +200,13 @@ def _host(text: str) -> str:
 
 def _path_parts(path: str) -> list[str] | None:
     """The steps of a path, decoded, without `.git`; None when it climbs out or hides something."""
-    decoded = unquote(path)
-    if _HIDDEN.search(decoded):
+    if "%" in path:
+        from urllib.parse import unquote
+
+        path = unquote(path)
+    if _HIDDEN.search(path):
         return None
-    parts = [part for part in decoded.split("/") if part not in ("", ".")]
+    parts = [part for part in path.split("/") if part not in ("", ".")]
     if not parts or ".." in parts:
         return None
     parts[-1] = parts[-1].removesuffix(".git") or parts[-1]

@@ -400,6 +400,7 @@ class LearnedRanking:
     turn: Clearness
 
 
+@cache
 def _raw() -> Mapping[str, Any]:
     return json.loads(WEIGHTS_FILE.read_text("utf-8"))
 
