@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.text.secrets.known_values import KnownValues, read_known, use_known, write_known
+from wellkept.text.secrets.known_values import (
+    KnownValues,
+    know_later,
+    read_known,
+    use_known,
+    write_known,
+)
 from wellkept.text.secrets.redaction import redact
 
 pytestmark = pytest.mark.feature("A10")
@@ -38,6 +44,12 @@ def test_a_known_value_is_found_between_any_marks(value: str, frame: str) -> Non
 @pytest.mark.parametrize("text", ["river-4712", "xriver-4711x", "river 4711", "correct horse"])
 def test_what_only_resembles_a_known_value_stays(text: str) -> None:
     assert redact(text).text == text
+
+
+def test_what_another_project_was_to_find_later_does_not_replace_them() -> None:
+    know_later(lambda: use_known(None))
+    use_known(KnownValues.of(SALT, [KnownValues(SALT).hashed("quartz-2207")]))
+    assert redact("quartz-2207").text == "[redacted:known-value]"
 
 
 def test_names_redacted_before_are_looked_at_again_when_more_is_known() -> None:

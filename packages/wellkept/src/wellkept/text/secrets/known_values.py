@@ -61,7 +61,8 @@ class _InUse:
 
 
 def use_known(known: KnownValues | None) -> None:
-    """Recognise these values from now on."""
+    """Recognise these values from now on, whatever was to be found later."""
+    _InUse.later = []
     if known != _InUse.known:
         _InUse.known = known
         _InUse.generation += 1
@@ -73,8 +74,9 @@ def know_later(load: Callable[[], None]) -> None:
 
 
 def _load() -> None:
-    while _InUse.later:
-        _InUse.later.pop(0)()
+    waiting, _InUse.later = _InUse.later, []
+    for load in waiting:
+        load()
 
 
 def generation() -> int:
