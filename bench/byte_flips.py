@@ -351,8 +351,8 @@ def _contents(path: Path) -> Counter[tuple[object, ...]]:
             "SELECT id, content, tags, files, key, payload FROM memories",
             "SELECT id, title, work FROM sessions",
             "SELECT session_id, body FROM scratchpads",
-            "SELECT space, key, value FROM shelf",
-            "SELECT name, text FROM skill_library",
+            "SELECT space, key, value FROM key_values",
+            "SELECT name, text FROM skills",
         ):
             try:
                 found.update((query, *row) for row in db.execute(query))

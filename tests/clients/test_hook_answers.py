@@ -54,7 +54,7 @@ def step_back(path: Path) -> None:
     older.close()
     with closing(sqlite3.connect(path)) as db:
         db.execute("ATTACH ? AS newer", (str(newer),))
-        for table in ("memories", "labels", "shelf"):
+        for table in ("memories", "labels", "key_values"):
             names = [row[1] for row in db.execute(f"PRAGMA main.table_info ({table})")]
             columns = ", ".join(names)
             db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM newer.{table}")

@@ -55,7 +55,7 @@ def test_a_flipped_byte_is_harmless_found_or_ends_in_a_clear_error(
 
 def test_no_damaged_column_ends_in_a_traceback(flipper: Flipper, healthy: Path) -> None:
     known = columns(healthy)
-    assert {"memories", "sessions", "scratchpads", "shelf"} <= {table for table, _, _ in known}
+    assert {"memories", "sessions", "scratchpads", "key_values"} <= {table for table, _, _ in known}
     # Each column once here; `bench.byte_flips` tries everything that damage can leave.
     for number, (table, column, kind) in enumerate(known):
         value, verb = GARBAGE[kind][number % len(GARBAGE[kind])], VERBS[number % len(VERBS)]

@@ -33,11 +33,11 @@ TEXTS = {
     "memories": "content",
     "sessions": "title",
     "scratchpads": "body",
-    "sightings": "subject",
+    "signals": "subject",
     "explanations": "body",
-    "skill_library": "text",
-    "skill_editions": "text",
-    "shelf": "value",
+    "skills": "text",
+    "skill_versions": "text",
+    "key_values": "value",
 }
 
 
@@ -249,7 +249,7 @@ def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         listed = ", ".join(columns)
         db.execute(f"INSERT INTO memories ({listed}) SELECT {listed} FROM newer.memories")
         db.execute(
-            "INSERT INTO shelf (space, key, value) SELECT space, key, value FROM newer.shelf"
+            "INSERT INTO shelf (space, key, value) SELECT space, key, value FROM newer.key_values"
         )
         for index in ("words", "fragments"):
             db.execute(f"INSERT INTO {index} ({index}) VALUES ('rebuild')")
@@ -265,7 +265,7 @@ def test_an_older_file_gets_its_checksums_in_bounded_steps(older: Path) -> None:
             ((left,),) = execute(
                 older,
                 "SELECT (SELECT count(*) FROM memories WHERE checksum IS NULL)"
-                " + (SELECT count(*) FROM shelf WHERE checksum IS NULL)",
+                " + (SELECT count(*) FROM key_values WHERE checksum IS NULL)",
             )
             assert isinstance(left, int)
             missing.append(left)

@@ -16,12 +16,12 @@ from tests.support.samples import START, Samples
 from wellkept.core.query import RetrieverHit
 from wellkept.core.types import MemoryType
 from wellkept.store.queries import SearchEffort
+from wellkept.store.sqlite.apply_changes import apply_changes
 from wellkept.store.sqlite.database import Connection, Database
 from wellkept.store.sqlite.migrations import migrate
 from wellkept.store.sqlite.search.fulltext import search_fulltext, search_substrings
 from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.search.vectors import VectorSearch
-from wellkept.store.sqlite.tables.apply_changes import apply_changes
 
 pytestmark = pytest.mark.feature("B1")
 

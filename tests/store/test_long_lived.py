@@ -42,10 +42,10 @@ from wellkept.store.memory_rows import COLUMNS, to_row
 from wellkept.store.queries import SearchEffort
 from wellkept.store.sqlite.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
+from wellkept.store.sqlite.reports import FacetCounts
 from wellkept.store.sqlite.search.fulltext import search_fulltext
 from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.store import SqliteStore
-from wellkept.store.sqlite.tables.reports import FacetCounts
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("B1", "B4", "B5", "H2")

@@ -9,9 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.store.every_record import SKILL, fill
 from tests.support.conformance.fixtures import EVERYTHING
+from tests.support.conformance.injections import injection, line
+from tests.support.conformance.sessions import session
 from tests.support.samples import START, Samples
+from wellkept.core.changes import PutInjection, PutSession, PutSilence, SaveReadPosition
 from wellkept.core.errors import StoreError, StoreVersionError
+from wellkept.core.generated_skills import SkillRun
+from wellkept.core.ports.injections import SilentLine
+from wellkept.core.query import FileLink
+from wellkept.core.session.sessions import ReadPosition
 from wellkept.store import open_store
 from wellkept.store.sqlite.database import Connection, Database, require_sqlite
 from wellkept.store.sqlite.migrations import STEPS, Migration, migrate, pending, schema_version
@@ -149,6 +157,66 @@ def test_an_older_file_that_cannot_be_written_says_what_to_do(
     with pytest.raises(StoreError, match="reading only"):
         migrate(readable, clock=lambda: START, steps=LONGER)
     readable.close()
+
+
+FORMER = {
+    "key_values": "shelf", "activity": "news", "signals": "sightings", "skills": "skill_library",
+    "skill_versions": "skill_editions", "processed_events": "taken_events",
+    "read_positions": "reading_marks",
+}  # fmt: skip
+KEPT = (
+    "models", "memories", "labels", "vectors", "project_aliases", "file_links", "sessions",
+    "skill_runs", "skill_uses", "silent_lines", "scratchpads", "explanations", "injections", "injected_lines",
+    "undo_steps", "shared_records", *FORMER,
+)  # fmt: skip
+
+
+def test_a_file_of_version_15_keeps_every_record_under_the_new_names(
+    path: Path, database: Database, tmp_path: Path
+) -> None:
+    with closing(open_store(tmp_path / "newer.db")) as store:
+        fill(store)
+        store.merge_projects("renamed", into="example")
+        store.put_file_links("example", [FileLink("a.py", "b.py", 0.5)])
+        store.record_skill_use("user:release", project="example", at=START)
+        run = SkillRun(skill_id=SKILL.id, session_id="session-1", used_by="one", at=START)
+        store.put_skill_run(run)
+        store.apply(
+            [
+                PutSession(session("session-9"), ("e1", "e2")),
+                SaveReadPosition(ReadPosition("a.jsonl", "head", 5)),
+                PutInjection(injection(1, line("l1"))),
+                PutSilence("example", "l1", SilentLine("l1", START, "wrong")),
+            ]
+        )
+    migrate(database, clock=lambda: START, steps=STEPS[:15])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ATTACH ? AS newer", (str(tmp_path / "newer.db"),))
+        for table in KEPT:
+            named = [row[1] for row in db.execute(f"PRAGMA newer.table_info({table})")]
+            given = ", ".join(f'"{name}"' for name in named)
+            former = given
+            if table == "project_aliases":
+                former = given.replace("project", "alias")
+            db.execute(
+                f"INSERT OR REPLACE INTO main.{FORMER.get(table, table)} ({former})"
+                f" SELECT {given} FROM newer.{table}"
+            )
+        for index in ("words", "fragments"):
+            db.execute(f"INSERT INTO main.{index} ({index}) VALUES ('rebuild')")
+        db.commit()
+    with closing(open_store(path)) as store:
+        assert store.check(deep=True) == []
+        assert store.canonical_project("renamed") == "example"
+    assert [one.name for one in path.parent.glob("*.before-*")] == ["store.db.before-v16"]
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ATTACH ? AS newer", (str(tmp_path / "newer.db"),))
+        for table in KEPT:
+            rows = db.execute(f"SELECT * FROM newer.{table}").fetchall()
+            assert sorted(db.execute(f"SELECT * FROM main.{table}"), key=repr) == sorted(
+                rows, key=repr
+            ), table
+            assert rows or table in ("shared_records", "undo_steps"), table
 
 
 def test_an_sqlite_that_is_too_old_is_named() -> None:

@@ -48,7 +48,7 @@ def test_events_go_with_their_session(tmp_path: Path) -> None:
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("DELETE FROM sessions WHERE id = 'a'")
         db.commit()
-        assert db.execute("SELECT event_id FROM taken_events").fetchall() == [("e3",)]
+        assert db.execute("SELECT event_id FROM processed_events").fetchall() == [("e3",)]
 
 
 def test_a_session_without_an_id_or_with_work_that_is_no_json_is_refused(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.feature("B1")
 def test_the_table_names_every_public_method_of_the_parts() -> None:
     for part, methods in LATER.items():
         module, _, kind = part.partition(":")
-        whole = import_module(f"wellkept.store.sqlite.{module}")
+        whole = import_module(f"wellkept.store.{module}")
         found = cast("dict[str, object]", vars(getattr(whole, kind)))
         public = {name for name, one in found.items() if name[0] != "_" and callable(one)}
         assert public == set(methods.split()), part

@@ -80,14 +80,12 @@ class SqliteSide:
         places = [table.columns.index(name) for name in stored]
         picked = [tuple(_plain(row[place]) for place in places) for row in rows]
         names = list(stored)
-        if table.name == "project_aliases":
-            names[0] = "alias"
         with self._database.writing() as db:
             if table.name == UNDO:
                 picked = [(*row[:-1], to_sqlite(db, row[-1])) for row in picked]
             if table.name == "processed_events":
                 db.executemany(
-                    "INSERT OR REPLACE INTO taken_events (event_id, session)"
+                    "INSERT OR REPLACE INTO processed_events (event_id, session)"
                     " SELECT ?, row FROM sessions WHERE id = ?",
                     [(row[1], row[2]) for row in rows],
                 )
@@ -99,7 +97,7 @@ class SqliteSide:
             listed = ", ".join(map(_quoted, names))
             marks = ", ".join("?" * len(names))
             db.executemany(
-                f"INSERT OR REPLACE INTO {table.sqlite_table} ({listed}) VALUES ({marks})", picked
+                f"INSERT OR REPLACE INTO {table.name} ({listed}) VALUES ({marks})", picked
             )
 
     def count(self, table: MovedTable) -> int:
@@ -108,7 +106,7 @@ class SqliteSide:
 
     def clear(self, table: MovedTable) -> None:
         with self._database.writing() as db:
-            db.execute(f"DELETE FROM {table.sqlite_table}")
+            db.execute(f"DELETE FROM {table.name}")
 
     def require_owner(self, person: str) -> None:
         raise UsageError(

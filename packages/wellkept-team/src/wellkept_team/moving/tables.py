@@ -31,7 +31,6 @@ class MovedTable:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     sqlite: str
-    sqlite_table: str
     sqlite_columns: tuple[str, ...] = ()
     """Columns that SQLite stores, where they are not the same."""
     flags: tuple[str, ...] = ()
@@ -44,7 +43,6 @@ def _plain(
     columns: str,
     key: str,
     *,
-    table: str = "",
     flags: tuple[str, ...] = (),
     summed: SummedTable | None = None,
 ) -> MovedTable:
@@ -53,15 +51,14 @@ def _plain(
         name=name,
         columns=names,
         key=tuple(key.split()),
-        sqlite=f"SELECT {', '.join(names)} FROM {table or name}",
-        sqlite_table=table or name,
+        sqlite=f"SELECT {', '.join(names)} FROM {name}",
         flags=flags,
         summed=summed,
     )
 
 
 def _with_project(
-    name: str, columns: str, key: str, *, table: str, via: str, summed: SummedTable | None = None
+    name: str, columns: str, key: str, *, via: str, summed: SummedTable | None = None
 ) -> MovedTable:
     """A table that has a project in PostgreSQL and finds it through another one in SQLite."""
     names = tuple(columns.split())
@@ -70,27 +67,19 @@ def _with_project(
         name=name,
         columns=("project", *names),
         key=tuple(key.split()),
-        sqlite=f"SELECT p.project AS project, {listed} FROM {table} t JOIN {via}",
-        sqlite_table=table,
+        sqlite=f"SELECT p.project AS project, {listed} FROM {name} t JOIN {via}",
         sqlite_columns=names,
         summed=summed,
     )
 
 
 TABLES: Final = (
-    MovedTable(
-        name="project_aliases",
-        columns=("project", "canonical"),
-        key=("project",),
-        sqlite="SELECT alias AS project, canonical FROM project_aliases",
-        sqlite_table="project_aliases",
-    ),
+    _plain("project_aliases", "project canonical", "project"),
     MovedTable(
         name="key_values",
         columns=("project", "space", "key", "value"),
         key=("space", "key"),
-        sqlite="SELECT '' AS project, space, key, value FROM shelf WHERE space <> 'move'",
-        sqlite_table="shelf",
+        sqlite="SELECT '' AS project, space, key, value FROM key_values WHERE space <> 'move'",
         sqlite_columns=("space", "key", "value"),
         summed=KEY_VALUES,
     ),
@@ -109,15 +98,13 @@ TABLES: Final = (
         columns=("project", "event_id", "session_id"),
         key=("event_id",),
         sqlite="SELECT s.project AS project, t.event_id AS event_id, s.id AS session_id"
-        " FROM taken_events t JOIN sessions s ON s.row = t.session",
-        sqlite_table="taken_events",
+        " FROM processed_events t JOIN sessions s ON s.row = t.session",
     ),
     MovedTable(
         name="read_positions",
         columns=("project", "source", "head", "offset"),
         key=("source",),
-        sqlite="SELECT '' AS project, source, head, \"offset\" FROM reading_marks",
-        sqlite_table="reading_marks",
+        sqlite="SELECT '' AS project, source, head, \"offset\" FROM read_positions",
         sqlite_columns=("source", "head", "offset"),
     ),
     _plain(
@@ -130,7 +117,6 @@ TABLES: Final = (
         "signals",
         "project kind subject session_id at_ms count module detail",
         "project kind subject session_id",
-        table="sightings",
         summed=SIGNALS,
     ),
     _plain("explanations", "project memory_id at_ms body", "memory_id", summed=EXPLANATIONS),
@@ -140,23 +126,20 @@ TABLES: Final = (
         "project id name text created_ms updated_ms origin made_by review reviewed_ms enabled note"
         " session_ids observation_ids commit_sha revision",
         "id",
-        table="skill_library",
         summed=SKILLS,
     ),
     _with_project(
         "skill_versions",
         "skill revision text made_by until_ms",
         "skill revision",
-        table="skill_editions",
-        via="skill_library p ON p.id = t.skill",
+        via="skills p ON p.id = t.skill",
         summed=SKILL_VERSIONS,
     ),
     _with_project(
         "skill_runs",
         "skill session_id used_by at_ms succeeded",
         "skill session_id",
-        table="skill_runs",
-        via="skill_library p ON p.id = t.skill",
+        via="skills p ON p.id = t.skill",
     ),
     _plain(
         "injections",
@@ -168,7 +151,6 @@ TABLES: Final = (
         "injection number line_id memory_id kind text reason tokens work_tokens outcome outcome_by"
         " outcome_ms score",
         "injection number",
-        table="injected_lines",
         via="injections p ON p.id = t.injection",
     ),
     _plain("silent_lines", "project line_id at_ms reason", "project line_id"),
@@ -184,7 +166,6 @@ TABLES: Final = (
         "activity",
         "project number at_ms kind everywhere memory_id session_id subject",
         "number",
-        table="news",
         flags=("everywhere",),
     ),
 )

@@ -7,6 +7,10 @@ from time import monotonic
 
 from wellkept.core.clock import Clock
 from wellkept.store.queries import AccessBuffer
+from wellkept.store.tables.key_values import KeyValues
+from wellkept.store.tables.scratchpads import Scratchpads
+from wellkept.store.tables.sessions import Sessions
+from wellkept.store.tables.shared_records import SharedRecords
 from wellkept_team.postgres.connection.database import DEFAULT_TENANT, Component, Database
 from wellkept_team.postgres.maintenance.maintenance import PostgresMaintenance
 from wellkept_team.postgres.migrations import migrate
@@ -15,14 +19,10 @@ from wellkept_team.postgres.search.index import PostgresSearch
 from wellkept_team.postgres.search.vector_index import LARGE_PROJECT
 from wellkept_team.postgres.tables.activity import CHANNEL, PostgresActivityLog
 from wellkept_team.postgres.tables.injections import PostgresInjections
-from wellkept_team.postgres.tables.key_values import PostgresKeyValues
 from wellkept_team.postgres.tables.memories import PostgresMemories
 from wellkept_team.postgres.tables.project_of_id import KnownHomes
-from wellkept_team.postgres.tables.projects import PostgresProjects
+from wellkept_team.postgres.tables.projects import PostgresProjectMerge
 from wellkept_team.postgres.tables.reports import PostgresReports
-from wellkept_team.postgres.tables.scratchpads import PostgresScratchpads
-from wellkept_team.postgres.tables.sessions import PostgresSessions
-from wellkept_team.postgres.tables.shared_records import PostgresSharedRecords
 from wellkept_team.postgres.tables.skills import PostgresGeneratedSkills, PostgresSkillUses
 from wellkept_team.postgres.tables.undo import PostgresUndo
 from wellkept_team.postgres.tables.vectors import PostgresVectors
@@ -54,17 +54,17 @@ class PostgresStore(
     PostgresMemories,
     PostgresSearch,
     PostgresVectors,
-    PostgresProjects,
-    PostgresKeyValues,
-    PostgresSessions,
+    PostgresProjectMerge,
+    KeyValues,
+    Sessions,
     PostgresActivityLog,
     PostgresListener,
     PostgresSkillUses,
-    PostgresScratchpads,
+    Scratchpads,
     PostgresInjections,
     PostgresReports,
     PostgresUndo,
-    PostgresSharedRecords,
+    SharedRecords,
     PostgresGeneratedSkills,
     PostgresMaintenance,
 ):

@@ -344,13 +344,14 @@ def require_unsaid(record: SharedRecord, said: set[str], written: Sequence[Share
         )
 
 
-def link_row(project: str, link: FileLink) -> tuple[str, str, str, float, int]:
+def link_row(project: str, link: FileLink) -> dict[str, object]:
     """The row of a pair; UsageError for one that cannot be stored."""
     if link.file_a == link.file_b:
         raise UsageError(f"The file {link.file_a!r} cannot be linked to itself.")
     require_unit("weight", link.weight)
     first, second = sorted((link.file_a, link.file_b))
-    return project, first, second, link.weight, link.count
+    pair = {"project": project, "file_a": first, "file_b": second}
+    return {**pair, "weight": link.weight, "count": link.count}
 
 
 def archived_subject(step_id: str, count: int) -> str:

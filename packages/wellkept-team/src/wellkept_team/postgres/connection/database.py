@@ -1,19 +1,23 @@
 """One tenant of one PostgreSQL database, and `Component`.
 
-A statement is written with named parameters; `tenant` is always among them. Writes of a tenant
+A statement is written with named parameters, `%(name)s` or as in `store.tables`; `tenant` is always
+among them. Writes of a tenant
 queue on one advisory lock, so that they behave as in SQLite: one after the other, numbered in the
 order of their commits. Readers never wait. Connections come from a pool (`pool`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, LiteralString, TypeAlias, cast
 
 from wellkept.core.clock import Clock
 from wellkept.core.errors import StoreError, StoreReadOnlyError, UsageError
 from wellkept.core.team.people import LOCAL_TENANT
+from wellkept.store import tables
 from wellkept_team.postgres.connection.pool import NAMESPACE, Pool, Raw, Row, Session, place_of
 
 if TYPE_CHECKING:
@@ -39,8 +43,32 @@ DEFAULT_TENANT = LOCAL_TENANT
 _PRIVATE_MARK = "\ufffd"
 
 
+# Choices that are kept as 0 or 1 everywhere else.
+_FLAGS = ("everywhere", "waiting")
+
+
+@lru_cache(maxsize=1024)
+def _own(sql: str) -> LiteralString:
+    """A statement of `store.tables` as psycopg takes it."""
+    sql = re.sub(r"\bNOT IN :(\w+)", r"<> ALL(:\1)", sql)
+    sql = re.sub(r"\bIN :(\w+)", r"= ANY(:\1)", sql)
+    return cast("LiteralString", re.sub(r"(?<![:\w]):([a-z]\w*)", r"%(\1)s", sql))
+
+
+def _asked(value: Value) -> Value:
+    """A value for a lookup."""
+    if isinstance(value, str):
+        return bindable(value)
+    if isinstance(value, (list, tuple)):
+        return [_asked(one) for one in cast("Sequence[Value]", value)]
+    return value
+
+
 class Connection:
     """A borrowed connection; adds the tenant to the parameters of every statement."""
+
+    session_key: tuple[str, str] = ("session_id", "id")
+    hanging: Sequence[str] = tables.HANGING
 
     def __init__(self, raw: Raw, tenant: str, *, is_guarded: bool = False) -> None:
         self.raw = raw
@@ -50,27 +78,61 @@ class Connection:
 
     def run(self, sql: str, **params: Value) -> psycopg.Cursor[Row]:
         """Execute one statement."""
-        return self.raw.execute(cast("LiteralString", sql), {"tenant": self.tenant, **params})
+        return self.raw.execute(_own(sql), {"tenant": self.tenant, **params})
 
     def rows(self, sql: str, **params: Value) -> list[Row]:
         """All rows of a query."""
-        return self.run(sql, **params).fetchall()
+        return self.run(sql, **{name: _asked(one) for name, one in params.items()}).fetchall()
 
     def row(self, sql: str, **params: Value) -> Row | None:
         """The first row of a query."""
-        return self.run(sql, **params).fetchone()
+        return self.run(sql, **{name: _asked(one) for name, one in params.items()}).fetchone()
 
     def value(self, sql: str, **params: Value) -> Any:
         """The first value of the first row; None without a row."""
         found = self.row(sql, **params)
         return None if found is None else found[0]
 
+    def write(self, sql: str, **params: Value) -> int:
+        """Execute one statement; returns how many rows it wrote."""
+        return self.run(sql, **params).rowcount
+
+    def put(
+        self, table: str, rows: Sequence[Mapping[str, Value]], *, key: Sequence[str] = ()
+    ) -> None:
+        """Insert rows; those that have the key already are overwritten. A row without a project
+        belongs to the whole tenant."""
+        if not rows:
+            return
+        whole = [
+            {"project": "", **row, **{name: bool(row[name]) for name in _FLAGS if name in row}}
+            for row in rows
+        ]
+        names = ("tenant", *whole[0])
+        listed, values = (", ".join(map(form.format, names)) for form in ('"{}"', "%({})s"))
+        if key and "project" in rows[0] and "project" not in key:
+            # The key of the table has the project in it, and that may be another one now.
+            sets = ", ".join(f'"{name}" = %({name})s' for name in whole[0] if name not in key)
+            own = " AND ".join(f"{name} = %({name})s" for name in ("tenant", *key))
+            update = f"UPDATE {table} SET {sets} WHERE {own}"
+            whole, key = [row for row in whole if not self.write(update, **row)], ()
+        same = ""
+        if key:
+            changed = (
+                f'"{name}" = excluded."{name}"'
+                for name in whole[0]
+                if name not in (*key, "project")
+            )
+            target = ", ".join(dict.fromkeys(("tenant", "project", *key)))
+            same = f" ON CONFLICT ({target}) DO UPDATE SET {', '.join(changed)}"
+        self.many(f"INSERT INTO {table} ({listed}) VALUES ({values}){same}", whole)
+
     def many(self, sql: str, params: Iterable[Mapping[str, Value]]) -> None:
         """Execute a statement once for each set of parameters, in one exchange."""
         rows = [{"tenant": self.tenant, **one} for one in params]
         if rows:
             with self.raw.cursor() as cursor:
-                cursor.executemany(cast("LiteralString", sql), rows)
+                cursor.executemany(_own(sql), rows)
 
 
 class Database:
@@ -171,11 +233,11 @@ def array_text(numbers: Iterable[int]) -> str:
     return f"{{{','.join(map(str, numbers))}}}"
 
 
-class Component:
+class Component(tables.Component):
     """Base of the engine's parts: one port over a shared database."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
-        self._database = database
+        self._tables = self._database = database
         self._clock = clock
 
 

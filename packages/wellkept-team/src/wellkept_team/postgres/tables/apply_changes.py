@@ -46,13 +46,13 @@ from wellkept.core.session.activity import ActivityKind
 from wellkept.core.text import comparison_key
 from wellkept.store.queries import AccessCount
 from wellkept.store.rows import mark_column, require_unit
+from wellkept.store.tables.scratchpads import put_learning_change
+from wellkept.store.tables.sessions import drop_sessions, put_read_position, put_session
 from wellkept_team.postgres.connection.database import Connection, Value
 from wellkept_team.postgres.tables.activity import activity_entries, write_activity
 from wellkept_team.postgres.tables.injections import forget_lines, put_injection_change
 from wellkept_team.postgres.tables.memories import write_accesses
 from wellkept_team.postgres.tables.memory_rows import WRITTEN, home_of, values_of
-from wellkept_team.postgres.tables.scratchpads import put_learning_change
-from wellkept_team.postgres.tables.sessions import drop_sessions, put_read_position, put_session
 from wellkept_team.postgres.tables.text_index import IndexWriter, Place
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ its checksum away. Text is read as bytes here, because damaged text may not be t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from wellkept.core.records import record
 
@@ -55,7 +55,7 @@ SCRATCHPADS: Final = SummedTable(
     ("session_id", "state", "updated_ms", "revision", "body"),
 )  # fmt: skip
 SIGNALS: Final = SummedTable(
-    "sightings", "signal of session", "session_id", ("project", "kind", "subject", "session_id"),
+    "signals", "signal of session", "session_id", ("project", "kind", "subject", "session_id"),
     ("kind", "subject", "session_id", "at_ms", "count", "module", "detail"),
 )  # fmt: skip
 EXPLANATIONS: Final = SummedTable(
@@ -63,7 +63,7 @@ EXPLANATIONS: Final = SummedTable(
     ("memory_id", "at_ms", "body"),
 )  # fmt: skip
 SKILLS: Final = SummedTable(
-    "skill_library", "skill", "name", ("id",),
+    "skills", "skill", "name", ("id",),
     (
         "id", "name", "text", "created_ms", "updated_ms", "origin", "made_by", "review",
         "reviewed_ms", "enabled", "note", "session_ids", "observation_ids", "commit_sha",
@@ -71,11 +71,11 @@ SKILLS: Final = SummedTable(
     ),
 )  # fmt: skip
 SKILL_VERSIONS: Final = SummedTable(
-    "skill_editions", "former version of skill", "skill", ("skill", "revision"),
+    "skill_versions", "former version of skill", "skill", ("skill", "revision"),
     ("skill", "revision", "text", "made_by", "until_ms"),
 )  # fmt: skip
 KEY_VALUES: Final = SummedTable(
-    "shelf", "value of", "space", ("space", "key"), ("space", "key", "value")
+    "key_values", "value of", "space", ("space", "key"), ("space", "key", "value")
 )
 TABLES: Final = (
     MEMORIES, SESSIONS, SCRATCHPADS, SIGNALS, EXPLANATIONS, SKILLS, SKILL_VERSIONS, KEY_VALUES,
@@ -103,6 +103,14 @@ def sum_of_bytes(data: bytes) -> int:
     return (adler32(data) << 32 | crc32(data)) & _MASK
 
 
+def with_checksum(table: str, row: Mapping[str, Any]) -> dict[str, SqlValue]:
+    """A whole row as it is stored: with a checksum where its table has them."""
+    summed = _BY_NAME.get(table)
+    if summed is None:
+        return dict(row)
+    return {**row, "checksum": checksum(row[name] for name in summed.columns)}
+
+
 def vector_checksum(scale: float, codes: bytes) -> int:
     """The checksum of a stored vector."""
     return checksum((repr(float(scale)), codes))
@@ -128,13 +136,22 @@ class Covered:
 # -- Migration 13 ---------------------------------------------------------------------------------
 
 
-def _guard(table: SummedTable) -> str:
+# The tables of this migration; the sixteenth gives some another name.
+_FORMER: Final = {
+    "signals": "sightings",
+    "skills": "skill_library",
+    "skill_versions": "skill_editions",
+    "key_values": "shelf",
+}
+
+
+def _guard(table: SummedTable, name: str) -> str:
     changed = " OR ".join(f"old.{name} IS NOT new.{name}" for name in table.columns)
     own = " AND ".join(f"{name} = new.{name}" for name in table.order)
-    return f"""CREATE TRIGGER {table.name}_drop_checksum
-    AFTER UPDATE OF {", ".join(table.columns)} ON {table.name}
+    return f"""CREATE TRIGGER {name}_drop_checksum
+    AFTER UPDATE OF {", ".join(table.columns)} ON {name}
     WHEN new.checksum IS old.checksum AND new.checksum IS NOT NULL AND ({changed}) BEGIN
-        UPDATE {table.name} SET checksum = NULL WHERE {own};
+        UPDATE {name} SET checksum = NULL WHERE {own};
     END"""
 
 
@@ -151,11 +168,12 @@ _NOTED: Final = (
 
 def add_checksums(db: Connection) -> None:
     """The migration. Existing records get their checksums later, in bounded steps."""
-    names = (*_BY_NAME, _VECTORS)
+    named = {_FORMER.get(table.name, table.name): table for table in TABLES}
+    names = (*named, _VECTORS)
     for name in names:
         db.execute(f"ALTER TABLE {name} ADD COLUMN checksum INTEGER")
-    for table in TABLES:
-        db.execute(_guard(table))
+    for name, table in named.items():
+        db.execute(_guard(table, name))
     db.execute("DROP TRIGGER memories_note_update")
     db.execute(
         f"""CREATE TRIGGER memories_note_update AFTER UPDATE OF {", ".join(_NOTED)} ON memories
@@ -182,6 +200,14 @@ def add_checksums(db: Connection) -> None:
         db.execute(
             f"INSERT INTO unsummed SELECT '{name}', '[]' WHERE EXISTS (SELECT 1 FROM {name})"
         )
+
+
+def rename_guards(db: Connection) -> None:
+    """What the sixteenth migration does about checksums, after it has renamed the tables."""
+    for name, former in _FORMER.items():
+        db.execute(f"DROP TRIGGER {former}_drop_checksum")
+        db.execute(_guard(_BY_NAME[name], name))
+        db.execute("UPDATE unsummed SET name = ? WHERE name = ?", (name, former))
 
 
 def backfill(db: Connection, *, limit: int = BACKFILL_ROWS) -> bool:

@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 LIMIT = 60
 _TIMEOUT_S = 0.2
 _MAX_TEXT = 200
-_PLACE = "SELECT json_extract(value, '$.project') FROM shelf WHERE space = 'places' AND key IN ({})"
+_PLACE = (
+    "SELECT json_extract(value, '$.project') FROM key_values WHERE space = 'places' AND key IN ({})"
+)
 QUERIES = {
     "memory": "SELECT short, substr(content, 1, ?) FROM memories WHERE (project = ? OR ? = '')"
     " AND valid_to_ms IS NULL AND type NOT IN ('observation', 'prompt', 'timeline')"
     " AND short >= ? AND short < ? ORDER BY row DESC LIMIT ?",
     "session": "SELECT id, substr(coalesce(title, client), 1, ?) FROM sessions"
     " WHERE (project = ? OR ? = '') AND id >= ? AND id < ? ORDER BY last_event_ms DESC LIMIT ?",
-    "skill": "SELECT name, substr(coalesce(note, ''), 1, ?) FROM skill_library"
+    "skill": "SELECT name, substr(coalesce(note, ''), 1, ?) FROM skills"
     " WHERE (project = ? OR ? = '') AND name >= ? AND name < ? ORDER BY name LIMIT ?",
 }
 
@@ -79,7 +81,7 @@ def _used_skills(
 
 def _projects(connection: sqlite3.Connection, prefix: str) -> list[tuple[str, str]]:
     rows = connection.execute(
-        "SELECT DISTINCT json_extract(value, '$.project') FROM shelf WHERE space = 'places'"
+        "SELECT DISTINCT json_extract(value, '$.project') FROM key_values WHERE space = 'places'"
         " UNION SELECT DISTINCT project FROM memories LIMIT 500"
     )
     names = sorted(str(name).removeprefix("name:") for (name,) in rows if name)

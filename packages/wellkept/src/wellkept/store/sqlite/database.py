@@ -12,14 +12,17 @@ Durability: in WAL mode with synchronous FULL a commit survives a power cut.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sqlite3
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from wellkept.core.clock import Clock
 from wellkept.core.errors import (
@@ -31,6 +34,7 @@ from wellkept.core.errors import (
     UsageError,
 )
 from wellkept.core.ids import is_full_id, short_id
+from wellkept.store import tables
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 # SQLite makes the file that readers share in steps of 32 KiB.
@@ -138,6 +142,75 @@ def readable_index(path: Path) -> Generator[None, None, None]:
 
 SqlValue: TypeAlias = str | int | float | bytes | None
 Connection: TypeAlias = sqlite3.Connection
+_ABSENT = r"(?:\w+\.)?(?:tenant = (?::|\w+\.)tenant|project = (?:''|\w+\.project))"
+
+
+@lru_cache(maxsize=512)
+def _own(sql: str) -> str:
+    """A statement of `store.tables` as SQLite takes it: without a tenant, and any number of listed
+    values in one parameter."""
+    sql = re.sub(f"{_ABSENT} AND ", "", sql)
+    sql = re.sub(_ABSENT, "1", sql).replace("tenant, ", "").replace("greatest(", "max(")
+    return re.sub(r"\bIN :(\w+)", r"IN (SELECT value FROM json_each(:\1))", sql)
+
+
+def _asked(value: Any) -> Any:
+    """A value for a lookup."""
+    if isinstance(value, str):
+        return bindable(value)
+    # A lone surrogate in a list is escaped, and equals nothing that is stored.
+    return json.dumps(value) if isinstance(value, (list, tuple)) else value
+
+
+class TableConnection(sqlite3.Connection):
+    """A connection that also takes the statements of `store.tables`."""
+
+    session_key: tuple[str, str] = ("session", "row")
+    hanging: Sequence[str] = ()
+
+    def rows(self, sql: str, **params: object) -> list[Any]:
+        """All rows of a query."""
+        given = {name: _asked(value) for name, value in params.items()}
+        return self.execute(_own(sql), given).fetchall()
+
+    def row(self, sql: str, **params: object) -> Any:
+        """The first row of a query; None without one."""
+        return next(iter(self.rows(sql, **params)), None)
+
+    def value(self, sql: str, **params: object) -> Any:
+        """The first value of the first row; None without a row."""
+        found = self.row(sql, **params)
+        return None if found is None else found[0]
+
+    def write(self, sql: str, **params: object) -> int:
+        """Execute one statement; returns how many rows it wrote."""
+        lists = {name: _asked(one) for name, one in params.items() if not isinstance(one, str)}
+        return self.execute(_own(sql), params | lists).rowcount
+
+    def many(self, sql: str, params: Sequence[Mapping[str, object]]) -> None:
+        """Execute a statement once for each set of parameters."""
+        self.executemany(_own(sql), params)  # pyright: ignore[reportArgumentType]
+
+    def put(
+        self, table: str, rows: Sequence[Mapping[str, object]], *, key: Sequence[str] = ()
+    ) -> None:
+        """Insert rows with their checksums; those that have the key already are overwritten."""
+        if not rows:
+            return
+        from wellkept.store.sqlite.checksums import with_checksum
+
+        left_out = {"project"} if table in tables.HANGING else set[str]()
+        whole = [with_checksum(table, row) for row in rows]
+        names = [name for name in whole[0] if name not in left_out]
+        changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
+        same = f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}" if key else ""
+        self.executemany(
+            f"INSERT INTO {table} ({', '.join(names)})"
+            f" VALUES ({', '.join(f':{name}' for name in names)}){same}",
+            whole,
+        )
+
+
 _FileId: TypeAlias = tuple[int, int]
 
 OLDEST_SQLITE = (3, 37, 0)
@@ -164,6 +237,9 @@ def require_sqlite(version: tuple[int, int, int]) -> None:
         )
 
 
+_Lent: TypeAlias = Generator[TableConnection, None, None]
+
+
 class Database:
     """A pool of connections to one file."""
 
@@ -171,15 +247,15 @@ class Database:
         self.path = path
         self._busy_timeout_ms = busy_timeout_ms
         self._uri_query = uri_query
-        self._idle: list[Connection] = []
+        self._idle: list[TableConnection] = []
         self._idle_lock = threading.Lock()
         self._write_lock = threading.RLock()
         self._closed = False
         self._process = os.getpid()
-        self._inherited: list[Connection] = []
+        self._inherited: list[TableConnection] = []
         self._file: _FileId | None = None
         self._next_checkpoint_s = 0.0
-        self._mapping: Connection | None = None
+        self._mapping: TableConnection | None = None
         self._shared = threading.local()
 
     @property
@@ -213,16 +289,16 @@ class Database:
                 db.execute("PRAGMA journal_mode = WAL")
 
     @contextmanager
-    def alone(self) -> Generator[Connection, None, None]:
+    def alone(self) -> _Lent:
         """A connection for work that cannot run inside a transaction."""
         self._require_writable()
         with self._write_lock, self._borrowed() as db:
             yield db
 
     @contextmanager
-    def reading(self) -> Generator[Connection, None, None]:
+    def reading(self) -> _Lent:
         """A connection for queries; each statement sees one consistent state."""
-        shared: Connection | None = getattr(self._shared, "connection", None)
+        shared: TableConnection | None = getattr(self._shared, "connection", None)
         if shared is not None:
             with translated(self.path):
                 yield shared
@@ -244,7 +320,7 @@ class Database:
                 self._shared.connection = None
 
     @contextmanager
-    def _borrowed(self) -> Generator[Connection, None, None]:
+    def _borrowed(self) -> _Lent:
         with translated(self.path):
             connection = self._borrow()
             try:
@@ -253,7 +329,7 @@ class Database:
                 self._return(connection)
 
     @contextmanager
-    def snapshot(self) -> Generator[Connection, None, None]:
+    def snapshot(self) -> _Lent:
         """A connection whose queries all see the same state."""
         with self.reading() as db:
             if db.in_transaction:  # inside `one_read`
@@ -267,7 +343,7 @@ class Database:
                     db.execute("ROLLBACK")
 
     @contextmanager
-    def writing(self, *, busy_timeout_ms: int | None = None) -> Generator[Connection, None, None]:
+    def writing(self, *, busy_timeout_ms: int | None = None) -> _Lent:
         """One write transaction: committed at the end, rolled back on any exception.
 
         Waits for other processes up to the store's busy time-out, or up to its own.
@@ -283,7 +359,7 @@ class Database:
             yield from _transaction(db)
             self._bound_log(db)
 
-    def _bound_log(self, db: Connection) -> None:
+    def _bound_log(self, db: TableConnection) -> None:
         """Empty a write-ahead log that grew because there was always a reader.
 
         SQLite reuses the log only when nobody reads, and never shrinks it by itself.
@@ -315,13 +391,14 @@ class Database:
         for connection in idle:
             connection.close()
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> TableConnection:
         connection = sqlite3.connect(
             f"{self.path.absolute().as_uri()}{self._uri_query}",
             timeout=self._busy_timeout_ms / 1000,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,
+            factory=TableConnection,
             uri=True,
         )
         try:
@@ -340,7 +417,7 @@ class Database:
                 hint="Check the permissions of the file and of its folder.",
             )
 
-    def _set_up(self, connection: Connection) -> None:
+    def _set_up(self, connection: TableConnection) -> None:
         install_functions(connection)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
@@ -353,7 +430,7 @@ class Database:
         connection.execute(f"PRAGMA mmap_size = {mapped_bytes}")
         connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
 
-    def _borrow(self) -> Connection:
+    def _borrow(self) -> TableConnection:
         with self._idle_lock:
             if os.getpid() != self._process:
                 self._reset_after_fork()
@@ -374,7 +451,7 @@ class Database:
         self._inherited, self._idle = self._idle, []
         self._mapping = None
 
-    def _return(self, connection: Connection) -> None:
+    def _return(self, connection: TableConnection) -> None:
         with self._idle_lock:
             if not self._closed and len(self._idle) < _IDLE_CONNECTIONS:
                 self._idle.append(connection)
@@ -384,11 +461,11 @@ class Database:
         connection.close()
 
 
-class Component:
+class Component(tables.Component):
     """Base of the engine's parts: one port over a shared database."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
-        self._database = database
+        self._tables = self._database = database
         self._clock = clock
 
     def let_go(self) -> None:
@@ -431,7 +508,7 @@ def _begin(db: Connection, *, patience_s: float) -> None:
             return
 
 
-def _transaction(db: Connection) -> Generator[Connection, None, None]:
+def _transaction(db: TableConnection) -> Generator[TableConnection, None, None]:
     try:
         yield db
         db.execute("COMMIT")

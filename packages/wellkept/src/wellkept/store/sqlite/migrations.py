@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from wellkept.core.clock import Clock, to_ms
 from wellkept.core.errors import StoreVersionError
-from wellkept.store.sqlite.checksums import add_checksums
+from wellkept.store.sqlite.checksums import add_checksums, rename_guards
 from wellkept.store.sqlite.database import Connection, Database
 from wellkept.store.sqlite.opening import APPLICATION_ID, schema_version
 from wellkept.store.sqlite.schema import (
@@ -25,6 +25,7 @@ from wellkept.store.sqlite.schema import (
     KIND_INDEXES,
     NEWS,
     OBSERVER,
+    RENAMED,
     REPORTS,
     SESSION_SCHEMA,
     SHARED_RECORDS,
@@ -53,6 +54,12 @@ def execute_all(statements: Sequence[str]) -> Callable[[Connection], None]:
     return run
 
 
+def rename(db: Connection) -> None:
+    """The migration to the names that PostgreSQL has."""
+    execute_all(RENAMED)(db)
+    rename_guards(db)
+
+
 STEPS: tuple[Migration, ...] = (
     Migration(1, "memories, text indexes, vectors, shelf", execute_all(FIRST_SCHEMA)),
     Migration(2, "sessions and how far event files were read", execute_all(SESSION_SCHEMA)),
@@ -69,6 +76,7 @@ STEPS: tuple[Migration, ...] = (
     Migration(13, "a checksum for each record", add_checksums),
     Migration(14, "counts by facet, scores of lines given, undo", execute_all(REPORTS)),
     Migration(15, "what a team shares", execute_all(SHARED_RECORDS)),
+    Migration(16, "names that both engines have", rename),
 )
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # "Well" in ASCII: tells a Wellkept file from any other SQLite database.
 APPLICATION_ID = 0x57656C6C
-NEWEST = 15
+NEWEST = 16
 """The number of the last migration of a store."""
 _READING = ("?mode=ro", "?mode=ro&immutable=1")
 

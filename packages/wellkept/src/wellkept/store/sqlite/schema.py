@@ -1,8 +1,8 @@
 """The tables as the migrations make them; what a step made is never changed here afterwards.
 
-Canonical: `memories` (all columns but `extra`), `project_aliases`, `shelf`, `file_links`,
-`sessions`, `processed_events`, `reading_marks`, `news`, `injections`, `injected_lines`,
-`silent_lines`, `undo_steps`, `shared_records`.
+Canonical: `memories` (all columns but `extra`), `project_aliases`, `key_values`, `file_links`,
+`sessions`, `processed_events`, `read_positions`, `activity`, `injections`, `injected_lines`,
+`silent_lines`, `undo_steps`, `shared_records`. Step 16 gave some of them these names.
 Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, `text_edits`, and the
 columns `short` and `extra`. The columns `checksum` are in `checksums`. `row` is the integer that
 joins them and never leaves the engine.
@@ -506,4 +506,27 @@ SHARED_RECORDS: tuple[str, ...] = (
     ) STRICT, WITHOUT ROWID""",
     "CREATE UNIQUE INDEX shared_records_seq ON shared_records (project, seq)",
     "CREATE INDEX shared_records_statement ON shared_records (project, statement)",
+)
+
+# -- Step 16 --------------------------------------------------------------------------------------
+
+# The names that PostgreSQL has. SQLite changes references and triggers with a table; an index keeps
+# its name, so it is made anew.
+RENAMED: tuple[str, ...] = (
+    "ALTER TABLE shelf RENAME TO key_values",
+    "ALTER TABLE news RENAME TO activity",
+    "ALTER TABLE sightings RENAME TO signals",
+    "ALTER TABLE taken_events RENAME TO processed_events",
+    "ALTER TABLE reading_marks RENAME TO read_positions",
+    "ALTER TABLE skill_library RENAME TO skills",
+    "ALTER TABLE skill_editions RENAME TO skill_versions",
+    "ALTER TABLE project_aliases RENAME COLUMN alias TO project",
+    "DROP INDEX sightings_session",
+    "DROP INDEX sightings_module",
+    "DROP INDEX skill_library_project",
+    "DROP INDEX taken_events_session",
+    "CREATE INDEX signals_session ON signals (session_id, kind)",
+    "CREATE INDEX signals_module ON signals (project, kind, module)",
+    "CREATE INDEX skills_project ON skills (project, created_ms)",
+    "CREATE INDEX processed_events_session ON processed_events (session)",
 )

@@ -9,58 +9,60 @@ from typing import TYPE_CHECKING, Final
 from wellkept.core.clock import Clock
 from wellkept.store.queries import AccessBuffer
 from wellkept.store.sqlite.database import Component, Database
+from wellkept.store.sqlite.memories import SqliteMemories
 from wellkept.store.sqlite.opening import open_file
 from wellkept.store.sqlite.search.fulltext import SqliteSearch
-from wellkept.store.sqlite.tables.key_values import SqliteKeyValues
-from wellkept.store.sqlite.tables.memories import SqliteMemories, SqliteProjects
+from wellkept.store.tables.key_values import KeyValues
 
 LATER: Final = {
-    "maintenance:SqliteMaintenance": (
+    "sqlite.maintenance:SqliteMaintenance": (
         "check repair continue_upgrade backup compact_storage size_bytes describe"
     ),
-    "search.vectors:SqliteVectors": (
+    "sqlite.search.vectors:SqliteVectors": (
         "vector_models memories_without_vector put_index_entries vectors drop_vectors"
     ),
-    "tables.activity:SqliteActivityLog": "activity activity_range",
-    "tables.injections:SqliteInjections": (
+    "sqlite.activity:SqliteActivityLog": "activity activity_range",
+    "sqlite.injections:SqliteInjections": (
         "injections line_uses line_outcomes injection_totals silent_lines prune_injections"
     ),
-    "tables.reports:SqliteReports": (
+    "sqlite.reports:SqliteReports": (
         "replaced_by memory_groups label_counts memories_by_day lines_by_day count_by_files"
     ),
-    "tables.scratchpads:SqliteScratchpads": (
+    "tables.merging:ProjectMerge": "merge_projects",
+    "tables.scratchpads:Scratchpads": (
         "scratchpad scratchpads signals count_signals explanations latest_explanations"
         " drop_scratchpads"
     ),
-    "tables.sessions:SqliteSessions": (
+    "tables.sessions:Sessions": (
         "get_session sessions resolve_session processed_events prune_processed_events"
         " read_position delete_read_position"
     ),
-    "tables.shared_records:SqliteSharedRecords": (
+    "tables.shared_records:SharedRecords": (
         "shared_records shared_statements shared_changes shared_head put_shared_records"
     ),
-    "tables.skills:SqliteGeneratedSkills": (
+    "sqlite.skills:SqliteGeneratedSkills": (
         "generated_skills put_generated_skill delete_generated_skill skill_versions put_skill_run"
         " skill_runs"
     ),
-    "tables.skills:SqliteSkillUses": "record_skill_use skill_uses",
-    "tables.undo:SqliteUndo": (
+    "sqlite.skills:SqliteSkillUses": "record_skill_use skill_uses",
+    "sqlite.undo:SqliteUndo": (
         "begin_undo finish_undo archive archived_by_rule undo_steps undo prune_undo"
     ),
 }
 """Parts that a question does not need, with their methods; imported at the first call of one."""
 
 if TYPE_CHECKING:
+    from wellkept.store.sqlite.activity import SqliteActivityLog
+    from wellkept.store.sqlite.injections import SqliteInjections
     from wellkept.store.sqlite.maintenance import SqliteMaintenance
+    from wellkept.store.sqlite.reports import FacetCounts, SqliteReports
     from wellkept.store.sqlite.search.vectors import SqliteVectors
-    from wellkept.store.sqlite.tables.activity import SqliteActivityLog
-    from wellkept.store.sqlite.tables.injections import SqliteInjections
-    from wellkept.store.sqlite.tables.reports import FacetCounts, SqliteReports
-    from wellkept.store.sqlite.tables.scratchpads import SqliteScratchpads
-    from wellkept.store.sqlite.tables.sessions import SqliteSessions
-    from wellkept.store.sqlite.tables.shared_records import SqliteSharedRecords
-    from wellkept.store.sqlite.tables.skills import SqliteGeneratedSkills, SqliteSkillUses
-    from wellkept.store.sqlite.tables.undo import SqliteUndo
+    from wellkept.store.sqlite.skills import SqliteGeneratedSkills, SqliteSkillUses
+    from wellkept.store.sqlite.undo import SqliteUndo
+    from wellkept.store.tables.merging import ProjectMerge
+    from wellkept.store.tables.scratchpads import Scratchpads
+    from wellkept.store.tables.sessions import Sessions
+    from wellkept.store.tables.shared_records import SharedRecords
 
     class _LaterParts(
         SqliteMaintenance,
@@ -68,9 +70,10 @@ if TYPE_CHECKING:
         SqliteVectors,
         SqliteActivityLog,
         SqliteInjections,
-        SqliteScratchpads,
-        SqliteSessions,
-        SqliteSharedRecords,
+        ProjectMerge,
+        Scratchpads,
+        Sessions,
+        SharedRecords,
         SqliteGeneratedSkills,
         SqliteSkillUses,
         SqliteUndo,
@@ -83,7 +86,7 @@ else:
             for part, methods in LATER.items():
                 if name in methods.split():
                     module, _, kind = part.partition(":")
-                    found = getattr(import_module(f"wellkept.store.sqlite.{module}"), kind)
+                    found = getattr(import_module(f"wellkept.store.{module}"), kind)
                     for own, value in vars(found).items():
                         if not own.startswith("__"):
                             setattr(SqliteStore, own, value)
@@ -94,8 +97,7 @@ else:
 class SqliteStore(
     SqliteMemories,
     SqliteSearch,
-    SqliteProjects,
-    SqliteKeyValues,
+    KeyValues,
     _LaterParts,
 ):
     """A `Store` in one SQLite file."""

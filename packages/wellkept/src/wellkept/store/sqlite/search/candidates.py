@@ -13,7 +13,7 @@ from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
 from wellkept.store.memory_rows import SELECTED_CANDIDATE, to_candidate
 from wellkept.store.queries import merged_spans
 from wellkept.store.sqlite.database import Connection
-from wellkept.store.sqlite.tables.filters import condition
+from wellkept.store.sqlite.search.filters import condition
 
 if TYPE_CHECKING:
     from wellkept.core.query import Filter

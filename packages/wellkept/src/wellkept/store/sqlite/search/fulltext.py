@@ -25,7 +25,7 @@ from wellkept.store.queries import DEFAULT_EFFORT, SearchEffort, require_limit, 
 from wellkept.store.sqlite.database import Component, Connection, SqlValue, bindable, readable_index
 from wellkept.store.sqlite.search import candidates
 from wellkept.store.sqlite.search.candidates import Scored, few_rows, first_passing, passing
-from wellkept.store.sqlite.tables.filters import Condition, condition
+from wellkept.store.sqlite.search.filters import Condition, condition
 
 if TYPE_CHECKING:
     from wellkept.core.ports.models import Vector

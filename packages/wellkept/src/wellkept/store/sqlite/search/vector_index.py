@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from wellkept.core.records import record
 from wellkept.store.sqlite.search.candidates import RowState, changes_after, newest_state
-from wellkept.store.sqlite.tables.filters import Condition, condition
+from wellkept.store.sqlite.search.filters import Condition, condition
 
 if TYPE_CHECKING:
     from wellkept.core.query import Filter

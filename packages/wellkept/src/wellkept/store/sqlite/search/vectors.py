@@ -24,7 +24,7 @@ from wellkept.store.quantization import codes, require_dimension, require_packed
 from wellkept.store.queries import require_limit
 from wellkept.store.sqlite.database import Component, Connection, placeholders
 from wellkept.store.sqlite.search.candidates import few_rows, first_passing
-from wellkept.store.sqlite.tables.filters import condition
+from wellkept.store.sqlite.search.filters import condition
 
 if TYPE_CHECKING:
     from wellkept.core.changes import IndexEntry
@@ -300,7 +300,7 @@ class SqliteVectors(Component):
         return list(map(to_memory, rows))
 
     def put_index_entries(self, entries: Sequence[tuple[str, IndexEntry]]) -> None:
-        from wellkept.store.sqlite.tables.apply_changes import put_index_entry
+        from wellkept.store.sqlite.apply_changes import put_index_entry
 
         with self._database.writing() as db:
             for full_id, entry in entries:

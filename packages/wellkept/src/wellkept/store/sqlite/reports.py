@@ -19,7 +19,7 @@ from wellkept.store.queries import require_limit
 from wellkept.store.rows import MEMORY_GROUPS, Row
 from wellkept.store.sqlite.database import Component
 from wellkept.store.sqlite.search.candidates import newest_state
-from wellkept.store.sqlite.tables.filters import BAND, METHODOLOGY, Condition, condition
+from wellkept.store.sqlite.search.filters import BAND, METHODOLOGY, Condition, condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

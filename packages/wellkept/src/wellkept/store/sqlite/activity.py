@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     """Kind, project, visible from every project, memory id, session id, subject."""
 
 _INSERT = (
-    "INSERT INTO news (at_ms, kind, project, everywhere, memory_id, session_id, subject)"
+    "INSERT INTO activity (at_ms, kind, project, everywhere, memory_id, session_id, subject)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 _SPAN = (
-    "SELECT coalesce((SELECT min(number) FROM news), 0),"
-    " coalesce((SELECT max(number) FROM news), 0)"
+    "SELECT coalesce((SELECT min(number) FROM activity), 0),"
+    " coalesce((SELECT max(number) FROM activity), 0)"
 )
 
 
@@ -42,7 +42,7 @@ class SqliteActivityLog(Component):
         with self._database.reading() as db:
             rows = db.execute(
                 f"SELECT {ACTIVITY.listed()}"
-                f" FROM news WHERE number > ? AND {seen} ORDER BY number LIMIT ?",
+                f" FROM activity WHERE number > ? AND {seen} ORDER BY number LIMIT ?",
                 (after, *values, limit),
             ).fetchall()
         return list(map(ACTIVITY.read, rows))
@@ -91,7 +91,8 @@ def write_activity(db: Connection, entries: Sequence[ActivityEntry], *, at_ms: i
     ordered = sorted(entries, key=lambda one: write_order(one[0]))
     db.executemany(_INSERT, [(at_ms, kind.value, *about) for kind, *about in ordered])
     db.execute(
-        "DELETE FROM news WHERE number <= (SELECT max(number) FROM news) - ?", (ACTIVITY_RETENTION,)
+        "DELETE FROM activity WHERE number <= (SELECT max(number) FROM activity) - ?",
+        (ACTIVITY_RETENTION,),
     )
 
 

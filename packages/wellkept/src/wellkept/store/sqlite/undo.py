@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from wellkept.core.ports.undo import UndoStep
+    from wellkept.store.sqlite.activity import ActivityEntry
     from wellkept.store.sqlite.database import Connection
-    from wellkept.store.sqlite.tables.activity import ActivityEntry
 
 _ALL: Final = (*COLUMNS, "checksum", "extra")
 _INSERT: Final = f"INSERT INTO memories ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
@@ -55,7 +55,7 @@ class SqliteUndo(Component):
 
     def archive(self, step: UndoStep, ids: Sequence[str]) -> list[str]:
         from wellkept.core.session.activity import ActivityKind
-        from wellkept.store.sqlite.tables.activity import write_activity
+        from wellkept.store.sqlite.activity import write_activity
 
         at_ms = to_ms(step.at)
         with self._database.writing() as db:
@@ -101,7 +101,7 @@ class SqliteUndo(Component):
 
     def undo(self, step_id: str, *, project: str) -> UndoStep:
         from wellkept.core.session.activity import ActivityKind
-        from wellkept.store.sqlite.tables.activity import write_activity
+        from wellkept.store.sqlite.activity import write_activity
 
         at_ms = to_ms(self._clock())
         with self._database.writing() as db:
@@ -144,11 +144,6 @@ class SqliteUndo(Component):
                 "DELETE FROM undo_steps WHERE at_ms < ? AND action <> ?",
                 (to_ms(before), MAINTENANCE),
             ).rowcount
-
-
-def drop_undo(db: Connection, project: str) -> None:
-    """Delete the steps of a project: they hold its memories."""
-    db.execute("DELETE FROM undo_steps WHERE project = ?", (project,))
 
 
 def _with_predecessors(db: Connection, ids: Iterable[str]) -> list[str]:
@@ -207,8 +202,8 @@ def _require_same(db: Connection, after: dict[str, Any]) -> None:
 
 
 def _bring_back(db: Connection, kept: dict[str, Any]) -> None:
+    from wellkept.store.sqlite.apply_changes import put_labels
     from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
-    from wellkept.store.sqlite.tables.apply_changes import put_labels
 
     found = db.execute("SELECT row FROM memories WHERE id = ?", (kept["id"],)).fetchone()
     if found is not None:

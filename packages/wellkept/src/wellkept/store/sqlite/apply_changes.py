@@ -45,21 +45,21 @@ from wellkept.store import quantization
 from wellkept.store.memory_rows import COLUMNS, summed_row
 from wellkept.store.queries import AccessCount
 from wellkept.store.rows import mark_column, require_unit
-from wellkept.store.sqlite.checksums import vector_checksum
-from wellkept.store.sqlite.database import Connection, SqlValue
-from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
-from wellkept.store.sqlite.tables.activity import (
+from wellkept.store.sqlite.activity import (
     activity_entries,
     memory_entries,
     write_activity,
 )
-from wellkept.store.sqlite.tables.injections import put_injection_change
-from wellkept.store.sqlite.tables.memories import write_accesses
-from wellkept.store.sqlite.tables.scratchpads import put_learning_change
-from wellkept.store.sqlite.tables.sessions import drop_sessions, put_read_position, put_session
+from wellkept.store.sqlite.checksums import vector_checksum
+from wellkept.store.sqlite.database import Connection, SqlValue, TableConnection
+from wellkept.store.sqlite.injections import put_injection_change
+from wellkept.store.sqlite.memories import write_accesses
+from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
+from wellkept.store.tables.scratchpads import put_learning_change
+from wellkept.store.tables.sessions import drop_sessions, put_read_position, put_session
 
 if TYPE_CHECKING:
-    from wellkept.store.sqlite.tables.activity import ActivityEntry
+    from wellkept.store.sqlite.activity import ActivityEntry
 
 _INSERT = (
     f"INSERT INTO memories ({', '.join(COLUMNS)}, checksum, extra) "
@@ -71,7 +71,7 @@ _REPLACE = (
 )
 
 
-def apply_change(db: Connection, change: Change) -> None:
+def apply_change(db: TableConnection, change: Change) -> None:
     """Apply one change."""
     match change:
         case Insert(memory, index_entry, since):
@@ -101,7 +101,7 @@ def _update_if_there(db: Connection, change: CountUse | RequestReview) -> None:
         db.execute("UPDATE memories SET needs_review = 1 WHERE id = ?", (change.id,))
 
 
-def _put_record(db: Connection, change: LearningChange | InjectionChange | Announce) -> None:
+def _put_record(db: TableConnection, change: LearningChange | InjectionChange | Announce) -> None:
     """Apply a change that is about neither a memory nor a session."""
     match change:
         case PutScratchpad() | PutSignals() | PutExplanation():
@@ -153,10 +153,10 @@ def find_row(db: Connection, id: str) -> int:
 def _require_no_duplicate(db: Connection, memory: Memory, since: int) -> None:
     """ConflictError when the activity since then names a memory with the same text. Entries that
     were already deleted count as a duplicate."""
-    oldest = db.execute("SELECT coalesce(min(number), 0) FROM news").fetchone()[0]
+    oldest = db.execute("SELECT coalesce(min(number), 0) FROM activity").fetchone()[0]
     home = "" if memory.scope is Scope.USER else memory.project
     news = db.execute(
-        "SELECT content FROM news JOIN memories AS m ON m.id = memory_id WHERE number > ?"
+        "SELECT content FROM activity JOIN memories AS m ON m.id = memory_id WHERE number > ?"
         " AND m.home = ? AND m.scope = ? AND m.valid_to_ms IS NULL",
         (since, home, memory.scope.value),
     )
@@ -311,7 +311,7 @@ def _integrity_error(error: sqlite3.IntegrityError, memory: Memory) -> ConflictE
     return UsageError(f"The memory {memory.id} cannot be stored: {text}.")
 
 
-def apply_changes(db: Connection, changes: Sequence[Change], *, at_ms: int) -> None:
+def apply_changes(db: TableConnection, changes: Sequence[Change], *, at_ms: int) -> None:
     """Apply changes in order and log their activity."""
     entries: list[ActivityEntry] = []
     for kind, run in groupby(changes, key=type):

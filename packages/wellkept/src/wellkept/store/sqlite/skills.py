@@ -27,7 +27,7 @@ class SqliteGeneratedSkills(Component):
     def generated_skills(self, *, project: str | None) -> list[GeneratedSkill]:
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {SKILLS.listed()} FROM skill_library"
+                f"SELECT {SKILLS.listed()} FROM skills"
                 " WHERE :project IS NULL OR project = :project ORDER BY created_ms, id",
                 {"project": project},
             ).fetchall()
@@ -36,7 +36,7 @@ class SqliteGeneratedSkills(Component):
     def put_generated_skill(self, skill: GeneratedSkill) -> None:
         from wellkept.core.changes import Announce
         from wellkept.core.session.activity import ActivityKind
-        from wellkept.store.sqlite.tables.activity import activity_entries, write_activity
+        from wellkept.store.sqlite.activity import activity_entries, write_activity
 
         if not (skill.id and skill.project and skill.name and skill.text):
             raise UsageError("A kept skill needs an id, a project, a name and a text.")
@@ -45,7 +45,7 @@ class SqliteGeneratedSkills(Component):
             values = SKILLS.values(replace(skill, revision=skill.revision + 1))
             names = [*SKILLS.columns, "checksum"]
             db.execute(
-                f"INSERT INTO skill_library ({', '.join(names)})"
+                f"INSERT INTO skills ({', '.join(names)})"
                 f" VALUES ({', '.join('?' * len(names))}) ON CONFLICT (id) DO UPDATE SET"
                 f" {', '.join(f'{name} = excluded.{name}' for name in names[1:])}",
                 (*values, checksum((values[0], *values[2:]))),
@@ -56,12 +56,12 @@ class SqliteGeneratedSkills(Component):
 
     def delete_generated_skill(self, skill_id: str) -> bool:
         with self._database.writing() as db:
-            return db.execute("DELETE FROM skill_library WHERE id = ?", (skill_id,)).rowcount > 0
+            return db.execute("DELETE FROM skills WHERE id = ?", (skill_id,)).rowcount > 0
 
     def skill_versions(self, skill_id: str) -> list[SkillVersion]:
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {SKILL_VERSIONS.listed()} FROM skill_editions WHERE skill = ?"
+                f"SELECT {SKILL_VERSIONS.listed()} FROM skill_versions WHERE skill = ?"
                 " ORDER BY revision DESC",
                 (skill_id,),
             ).fetchall()
@@ -71,7 +71,7 @@ class SqliteGeneratedSkills(Component):
         if not (run.session_id and run.used_by):
             raise UsageError("A skill run needs a session and who used it.")
         with self._database.writing() as db:
-            known = db.execute("SELECT 1 FROM skill_library WHERE id = ?", (run.skill_id,))
+            known = db.execute("SELECT 1 FROM skills WHERE id = ?", (run.skill_id,))
             if known.fetchone() is None:
                 raise NotFoundError(f"There is no generated skill with the id {run.skill_id}.")
             db.execute(
@@ -99,14 +99,14 @@ class SqliteGeneratedSkills(Component):
     def _save_version(self, db: Connection, skill: GeneratedSkill) -> None:
         """Check the revision, and save the former text when it changes."""
         before = db.execute(
-            "SELECT revision, text, made_by FROM skill_library WHERE id = ?", (skill.id,)
+            "SELECT revision, text, made_by FROM skills WHERE id = ?", (skill.id,)
         ).fetchone()
         if (before[0] if before else 0) != skill.revision:
             raise ConflictError(f"The skill {skill.name!r} was changed by another process.")
         if before is not None and before[1] != skill.text:
             row = (skill.id, *before, to_ms(skill.updated_at))
             db.execute(
-                "INSERT INTO skill_editions (skill, revision, text, made_by, until_ms, checksum)"
+                "INSERT INTO skill_versions (skill, revision, text, made_by, until_ms, checksum)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 (*row, checksum(row)),
             )
@@ -133,14 +133,3 @@ class SqliteSkillUses(Component):
                 "SELECT skill, count, last_ms FROM skill_uses WHERE project = ?", (project,)
             ).fetchall()
         return {key: SkillUse(key, count, from_ms(last_ms)) for key, count, last_ms in rows}
-
-
-def move_skill_uses(db: Connection, alias: str, target: str) -> None:
-    """Merge the counts of two projects."""
-    db.execute(
-        "INSERT INTO skill_uses SELECT ?, skill, count, last_ms FROM skill_uses"
-        " WHERE project = ? ON CONFLICT (project, skill) DO UPDATE SET"
-        " count = count + excluded.count, last_ms = max(last_ms, excluded.last_ms)",
-        (target, alias),
-    )
-    db.execute("DELETE FROM skill_uses WHERE project = ?", (alias,))

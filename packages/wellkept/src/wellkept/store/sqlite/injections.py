@@ -199,12 +199,6 @@ def put_injection_change(db: Connection, change: InjectionChange) -> None:
         )
 
 
-def move_silent_lines(db: Connection, alias: str, target: str) -> None:
-    """Move the silent lines of a merged project."""
-    db.execute("UPDATE OR IGNORE silent_lines SET project = ? WHERE project = ?", (target, alias))
-    db.execute("DELETE FROM silent_lines WHERE project = ?", (alias,))
-
-
 def _put_injection(db: Connection, injection: Injection) -> None:
     done = db.execute(
         f"INSERT OR IGNORE INTO injections ({INJECTIONS.listed()})"
