@@ -65,6 +65,19 @@ def test_silence_when_the_decision_is_about_a_neighbouring_subject(bank: Bank) -
     assert bank.told("add another scheduler for the nightly mail queue please") == ""
 
 
+def test_a_decision_that_points_at_the_matter_of_its_day_is_told_at_no_prompt(bank: Bank) -> None:
+    _chat(bank, "vague", [("user", "Let's adjust this to return .bash_profile, else .bashrc.")])
+    assert bank.told("let the installer return .bash_profile, else .bashrc") == ""
+    _chat(bank, "plain", [("user", "Let's go with SQLite for the orders, never a server.")])
+    assert "never a server" in bank.told("set up the SQLite database that holds the orders")
+
+
+def test_of_an_answer_only_the_persons_words_count(bank: Bank) -> None:
+    asked = "Each turn entry of the history records its checkpoint id. Which folder should hold it?"
+    _chat(bank, "layout", [("assistant", asked), ("user", "the folder .collab below .entire")])
+    assert bank.told("link the checkpoint id of each turn entry in the history page") == ""
+
+
 def test_an_amendment_speaks_for_the_decision_it_amends(bank: Bank) -> None:
     _chat(bank, "cache", CACHE)
     _chat(bank, "amended", AMENDED)
@@ -89,6 +102,7 @@ def test_a_question_or_a_report_without_a_person_s_firm_words_settles_nothing() 
     assert answered(exchange, "I changed the cache and the importer.")[1] is None
     firm = heard(Exchange(), "The importer must drop its keys.")
     assert answered(firm, "Should the importer drop its keys?")[1] is None
+    assert answered(firm, "The importer drops its keys. Does that fit? I'll go on.")[1] is None
     assert answered(firm, "The importer drops its keys now.")[1] is not None
 
 

@@ -155,7 +155,8 @@ def test_records_of_earlier_sessions_are_named_by_day_with_id_and_cost(
         w = Work(number)
         made = f"[main 0c0ffee{number}a] Fix refunds {number}\n 1 file changed"
         commit = w.run(f"git commit -am 'Fix refunds {number}'", output=made)
-        take(wk, [w.change("src/ledger.py"), commit, w.turn_end("Done with it."), w.end()])
+        done = w.turn_end("Refunds of an order are rounded once, at the end of the sum.")
+        take(wk, [w.change("src/ledger.py"), commit, done, w.end()])
     text = text_of(wk, session_limit=2, observation_limit=5, budget_tokens=800)
     assert "2026-04-02: Fix refunds 1 [m:" in text
     assert "Fix refunds 1 [m:" not in text_of(wk, session_limit=2, observation_limit=0)
@@ -258,6 +259,7 @@ def test_what_was_said_in_passing_is_told_for_two_days_and_a_rule_always(
 @pytest.mark.parametrize(
     ("said", "is_told"),
     [
+        ("adjust this to return the profile if it exists", False),
         ("Don't use float for money, integer cents everywhere", True),
         ("dont just push through the migrations by executing them on the server", True),
         ("we don't want to highlight that one then", False),
@@ -271,6 +273,22 @@ def test_what_was_said_in_passing_is_told_at_a_start_when_it_can_be_understood(
 ) -> None:
     wk.remember(
         said, type="convention", source="user_taught", session="session-001", importance=0.85
+    )
+    assert (said in text_of(wk)) is is_told
+
+
+@pytest.mark.parametrize(("sure", "is_told"), [(0.9, True), (0.7, False)])
+def test_a_remark_that_may_be_no_rule_is_not_told_at_a_start(
+    wk: wellkept.Wellkept, sure: float, is_told: bool
+) -> None:
+    said = "we should also make the word uppercase through the readme"
+    wk.remember(
+        said,
+        type="convention",
+        source="user_taught",
+        session="session-001",
+        importance=0.85,
+        confidence=sure,
     )
     assert (said in text_of(wk)) is is_told
 

@@ -207,6 +207,28 @@ def test_a_sentence_that_names_what_is_not_there_is_left_out() -> None:
     assert line == "Removed src/old.py. The rest is fine."
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The changes are not committed yet.",
+        "Three files are still uncommitted.",
+        "Ready to push when you want.",
+        "I haven't pushed it.",
+        "Nothing was committed, as you asked.",
+        "Would you like me to commit these fixes?",
+        "The working tree is clean.",
+    ],
+)
+def test_how_git_stood_then_is_not_told(said: str) -> None:
+    digest = digest_of(session(fixing(said=f"Refunds of an order are rounded once. {said}")))
+    assert digest_line(digest, unknown=all_there) == "Refunds of an order are rounded once."
+
+
+def test_a_few_words_are_no_report() -> None:
+    digest = digest_of(session(fixing(said="Got it, go ahead and rebase.")))
+    assert digest_line(digest, unknown=all_there) == "Edited: src/ledger.py"
+
+
 def test_the_title_says_who_when_and_on_which_other_branch() -> None:
     digest = digest_of(session(fixing()))
     title = title_of(digest, branch="work")

@@ -348,6 +348,14 @@ def test_what_a_person_said_and_the_variable_that_holds_it_belong_together() -> 
     assert episode(*steps, said="go on") == []
 
 
+def test_a_wrong_argument_is_told_to_the_same_subcommand_only() -> None:
+    cause = 'npm error Missing script: "check"'
+    found = known("npm --prefix ui run check", cause, "npm --prefix ui run build")
+    assert found.change is Change.ARGUMENT
+    assert is_same_failure(found, command("npm --prefix ui run check --if-present"), cause)
+    assert not is_same_failure(found, command("npm run check"), "Found 2 errors.")
+
+
 def test_an_alternative_that_may_not_have_run_is_no_proof() -> None:
     failed = step("docker ps", "zsh: command not found: docker")
     tried = step("/usr/local/bin/docker ps || ~/.docker/bin/docker ps || echo none")

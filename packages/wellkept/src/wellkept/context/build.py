@@ -300,11 +300,11 @@ def _only_clear_hearsay(engine: Engine, request: ContextRequest) -> Callable[[Me
     def is_about(memory: Memory) -> bool:
         if not is_noticed(memory):
             return True
-        from wellkept.context.decisions import HEARD_SHARE, PromptWords
+        from wellkept.context.decisions import HEARD_SHARE, PromptWords, laid_down
 
         if not words:
             words.append(PromptWords.of(engine, request.project, request.query))
-        return words[0].said_in(memory.content) >= HEARD_SHARE
+        return words[0].said_in(laid_down(memory.content)) >= HEARD_SHARE
 
     return is_about
 

@@ -82,6 +82,23 @@ def is_noticed(memory: Memory) -> bool:
     )
 
 
+_POINTS = re.compile(
+    r"^(?:it|they|that|this|these|those|there|i|nah|yeah|we (?:still|already))\b(?! we\b)"
+    r"|[,;] *(?:it|they|that|this) |\b(?:that|this|it|those|these)(?: one)?(?: then| too| now)?"
+    r" *(?:[.,;!?]|$)|\b(?:this|these|those) (?:to|so|be|is|are|should|must|as|in|on|for|with)\b"
+    r"|\b(?:that|this|the other) (?:one|way)\b|[\"“]",
+    re.IGNORECASE,
+)
+"""What points at the matter of that day: pronouns, labels of a screen in quotation marks."""
+
+
+def points_back(memory: Memory) -> bool:
+    """Whether what a person said in passing cannot be understood by itself; an answer is kept with
+    its question, an agent's restatement is whole."""
+    is_bare = memory.source is Source.USER_TAUGHT and "?" not in memory.content
+    return is_bare and is_noticed(memory) and _POINTS.search(memory.content) is not None
+
+
 def is_cut(memory: Memory) -> bool:
     """Whether a part is missing in the middle of a quotation: nobody can tell what it says."""
     return re.search(r"\S… \S", memory.content) is not None

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from wellkept.context.candidates import ContextCandidate, is_cut
+from wellkept.context.candidates import ContextCandidate, is_cut, points_back
 from wellkept.context.moments import ContextRequest, Moment
 from wellkept.context.sections import Section, SectionLine, SectionLines
 from wellkept.core.memory import Memory
@@ -39,7 +39,8 @@ _FEW_RECORDS = 6.0
 _SAID = 0.13
 _MANY_RARE, _SAID_BY_MANY = 3, 0.09
 _ALL_RARE, _ALL_COVERED, _ALL_LEAD = 2, 0.6, 0.5
-_MIN_WORDS = 3
+_MIN_WORDS, _MIN_WORK_WORDS = 3, 6
+"""Telling words that a prompt needs before a decision, or earlier work, can be what it is about."""
 _OF_ONE_SUBJECT = 12
 _NAME_CHARS = 5
 _ANSWERS = re.compile(
@@ -48,6 +49,7 @@ _ANSWERS = re.compile(
     re.IGNORECASE,
 )
 """How an answer to the agent's own question begins: it carries no subject."""
+_FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\w.@~-]*[/\\])+(?=[\w.@-])")
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _ORDERS = re.compile(
     r"(?:^|[.!?\n]\s*)(?:system|assistant|human|user|important)\s?:"
@@ -104,6 +106,8 @@ class Match:
     """Names from code that both have."""
     said: float
     """Share of the prompt's word weight that the told text itself has."""
+    has_exchange: bool
+    """Whether it is found by the words of the exchange that led to it."""
 
     @property
     def is_clear(self) -> bool:
@@ -126,7 +130,10 @@ class Match:
             self.rare > _MANY_RARE and self.said >= _SAID_BY_MANY
         )
         return is_said or (
-            self.rare > _ALL_RARE and self.covered >= _ALL_COVERED and self.lead >= _ALL_LEAD
+            self.has_exchange
+            and self.rare > _ALL_RARE
+            and self.covered >= _ALL_COVERED
+            and self.lead >= _ALL_LEAD
         )
 
 
@@ -156,9 +163,7 @@ _CLEAR = (
 
 def decision_for(engine: Engine, request: ContextRequest) -> tuple[ContextCandidate, ...]:
     """The decision to tell at a prompt; none when none is clearly meant."""
-    if request.moment is not Moment.PROMPT or request.quiet or _ANSWERS.match(request.query):
-        return ()
-    if len(_terms(request.query)) < _MIN_WORDS:
+    if request.moment is not Moment.PROMPT or not _has_subject(request, words=_MIN_WORDS):
         return ()
     words = PromptWords.of(engine, request.project, request.query)
     for kind, tags in _POOLS:
@@ -171,7 +176,7 @@ def decision_for(engine: Engine, request: ContextRequest) -> tuple[ContextCandid
         memory = match.memory
         is_told = memory.id in request.shown or memory.session_id == (request.session or "")
         lays_down = kind is MemoryType.DECISION or is_firm(memory.content)
-        is_whole = not (memory.needs_review or is_cut(memory))
+        is_whole = not (memory.needs_review or is_cut(memory) or points_back(memory))
         if is_told or not lays_down or not is_whole or _ORDERS.search(memory.content):
             return ()
         told = fitting(memory.content, tokens=TOLD_TOKENS)
@@ -185,7 +190,9 @@ def related_work(engine: Engine, request: ContextRequest, *, root: Path) -> Iter
     gate; not where the start told it."""
     own = (request.session or "").partition("/")[0]
     mine = engine.store.get_session(own) if own else None
-    if not own or request.quiet or (mine is not None and mine.prompt_count > 1):
+    if not own or not _has_subject(request, words=_MIN_WORK_WORDS):
+        return
+    if mine is not None and mine.prompt_count > 1:
         return
     where = Filter(project=request.project, types=(MemoryType.TIMELINE,), tags=_SUMMARIES)
     words = PromptWords.of(engine, request.project, request.query)
@@ -248,6 +255,8 @@ def best_match(engine: Engine, where: Filter, words: PromptWords, prompt: str) -
     groups = {hit.id: hit.candidate.session_id or hit.id for some in found.values() for hit in some}
     first, *others = sorted(scores, key=lambda one: (-scores[one], one))
     mine = [term for term, some in found.items() if any(hit.id == first for hit in some)]
+    from wellkept.core.payloads import Decision
+
     memory = _settled(engine, [one for one in (first, *others) if groups[one] == groups[first]])
     same = {groups[first], *_amended_sessions(engine, memory)}
     second = next((scores[one] for one in others if groups[one] not in same), 0.0)
@@ -259,8 +268,22 @@ def best_match(engine: Engine, where: Filter, words: PromptWords, prompt: str) -
         covered=sum(words.weights[term] for term in mine) / sum(words.weights.values()),
         lead=(scores[first] - second) / scores[first],
         names=len(_names(prompt) & _names(memory.content)),
-        said=words.said_in(memory.content),
+        said=words.said_in(laid_down(memory.content)),
+        has_exchange=isinstance(memory.payload, Decision) and bool(memory.payload.subject),
     )
+
+
+def _has_subject(request: ContextRequest, *, words: int) -> bool:
+    """Whether a prompt says enough to be about something."""
+    is_bare = request.quiet or _ANSWERS.match(request.query) is not None
+    return not is_bare and len(_terms(request.query)) >= words
+
+
+def laid_down(content: str) -> str:
+    """What was decided: of an answer the question and the answer, not what stood before them."""
+    parts = _SENTENCE.split(content)
+    asked = [number for number, part in enumerate(parts) if part.endswith(("?", "？"))]
+    return " ".join(parts[asked[-1] :]) if asked else content
 
 
 def _settled(engine: Engine, ids: Sequence[str]) -> Memory:
@@ -292,7 +315,9 @@ def fitting(text: str, *, tokens: int) -> str:
 
 
 def _terms(prompt: str) -> list[str]:
-    found = [word for word in dict.fromkeys(content_words(prompt)) if _is_telling(word)]
+    # The folders of a path say nothing of the subject.
+    said = _FOLDERS.sub("", prompt)
+    found = [word for word in dict.fromkeys(content_words(said)) if _is_telling(word)]
     return found[:MAX_TERMS]
 
 

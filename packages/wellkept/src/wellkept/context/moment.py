@@ -22,12 +22,11 @@ from wellkept.core.session.hook_context import (
 from wellkept.core.session.injected_text import FRAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
     from datetime import datetime
 
     from wellkept.context.build import Considered
     from wellkept.context.packing import ContextPack
-    from wellkept.memory.arguments import Names
     from wellkept.memory.engine import Engine
 
 SKILL_TIMEOUT_S = 0.15
@@ -44,25 +43,8 @@ class GivesContext(Protocol):
     @property
     def project(self) -> str: ...
 
-    def pack(
-        self,
-        query: str = "",
-        *,
-        moment: str | None = None,
-        files: Names = (),
-        phase: str | None = None,
-        budget_tokens: int | None = None,
-        max_chars: int | None = None,
-        shown: Iterable[str] = (),
-        session: str | None = None,
-        skills_within_s: float | None = None,
-        output: str = "",
-        reading: bool = False,
-        quiet: bool = False,
-        client: str | None = None,
-        complexity: str | None = None,
-        trace: list[Considered] | None = None,
-    ) -> ContextPack: ...
+    @property
+    def pack(self) -> Callable[..., ContextPack]: ...
 
 
 @record(kw_only=True)

@@ -1,15 +1,15 @@
 """When a prompt is answered with context nobody asked for, and with which.
 
 Silence beats noise: a notice of the client gets nothing; a brief of another agent only what is tied
-to the files it names; a prompt of a few words only the way out of a failure that is open in this
-session, or whose files are whose when it says to commit. A failed command gets the way out of it.
+to the files it names; a prompt of a few words only whose files are whose when it says to commit. A
+failed command gets the way out of it.
 Imports of `observe` wait until a moment needs them: every hook that asks for context loads this.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -21,12 +21,10 @@ from wellkept.context.sections import Section, SectionLine, SectionLines
 from wellkept.memory.engine import Engine
 
 if TYPE_CHECKING:
-    from wellkept.core.session.steps import SessionStep
     from wellkept.observe.failures.lessons import KnownWayOut
 
 MAX_WORDS = 3
 MAX_NAMED_FILES = 8
-_MAX_FAILURES = 3
 _MAX_FILES = 4
 _PATH = re.compile(r"(?<![\w/.@:-])/?(?:[\w.@()\[\]-]+/)+[\w.@()\[\]-]+\.\w{1,8}\b")
 _COMMIT = re.compile(r"^(?:and |now |then |ok(?:ay)?,? |please )*(?:commit|push|stage)\b", re.I)
@@ -58,38 +56,6 @@ def named_files(text: str, *, cwd: str | None) -> tuple[str, ...]:
     inside = f"{cwd.rstrip('/')}/" if cwd else "/"
     found = (path.removeprefix(inside) for path in _PATH.findall(text))
     return tuple(dict.fromkeys(one for one in found if one[0] not in "/."))[:MAX_NAMED_FILES]
-
-
-def open_failures(engine: Engine, request: ContextRequest) -> tuple[ContextCandidate, ...]:
-    """Ways out of the failures that are open in the session that asks."""
-    if request.moment is not Moment.PROMPT or not request.quiet or not request.session:
-        return ()
-    session = engine.store.get_session(request.session.partition("/")[0])
-    if session is None:
-        return ()
-    from wellkept.observe.session.state import load_state
-
-    state = load_state(session.work)
-    worked = [step.line for step in state.steps if step.kind == "run" and step.ok]
-    found: dict[str, ContextCandidate] = {}
-    for step in _open_failures(state.steps)[-_MAX_FAILURES:]:
-        for one in after_failure(
-            engine, project=request.project, command=step.command, output=step.error or ""
-        ):
-            remedy = getattr(one.memory.payload, "worked", None)
-            if not any(remedy and remedy in line for line in worked):
-                found.setdefault(one.memory.id, one)
-    return tuple(found.values())
-
-
-def _open_failures(steps: Sequence[SessionStep]) -> list[SessionStep]:
-    """Commands whose last run failed, the latest last."""
-    last: dict[str, SessionStep] = {}
-    for step in steps:
-        if step.kind == "run":
-            last.pop(step.what, None)
-            last[step.what] = step
-    return [step for step in last.values() if not step.ok and step.error]
 
 
 def foreign_files(

@@ -37,7 +37,7 @@ from wellkept.text.memory_commands.named_things import FindNamed, nothing_named
 
 MAX_CHOICES = 5
 MAX_ANSWERS = 10
-STATED_IMPORTANCE, STATED_CONFIDENCE = 0.85, 0.85
+STATED_IMPORTANCE = 0.85
 DECIDED_IMPORTANCE = 0.6
 # "Scrap that" is about the message before; one in between may have been a remark.
 _MESSAGES_BACK = 2
@@ -156,7 +156,7 @@ def _draft(command: Remember, said_by: Speaker, *, words: str) -> MemoryDraft:
         files=named.files,
         graph_node=named.symbol,
         importance=STATED_IMPORTANCE if command.stated else EXPLICIT_IMPORTANCE,
-        confidence=STATED_CONFIDENCE if command.stated else None,
+        confidence=command.stated or None,
         source=Source.USER_TAUGHT,
         author=said_by.author,
         session_id=said_by.session_id,

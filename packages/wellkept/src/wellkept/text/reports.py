@@ -35,9 +35,16 @@ _ANNOUNCED = re.compile(
 )
 _EXCLAIMED = re.compile(r"^[\w' ]{2,24}!$|^(?:all )?(?:done|clean|good|set|fixed|clear)[.!]$", re.I)
 _OPEN = re.compile(
-    r"\b(?:uncommitted|unpushed|unstaged|still (?:fail\w*|open|broken|missing|pending)"
-    r"|(?:not|n't|no) (?:yet )?(?:been )?(?:commit\w*|push\w*|merged|deployed|run|tested|staged)"
-    r"|ready to (?:push|commit|merge)|left (?:open|to do)|remaining)\b",
+    r"\b(?:still (?:fail\w*|open|broken|missing|pending)|left (?:open|to do)|remaining)\b"
+    r"|(?:\bnot|n't|\bno) (?:yet )?(?:been )?(?:deployed|run|tested)\b",
+    re.IGNORECASE,
+)
+_GIT_STATE = re.compile(
+    r"\b(?:uncommitted|unpushed|unstaged|untracked|work(?:ing)? ?tree|no commits?"
+    r"|ready to (?:commit|push|merge|stage))\b"
+    r"|(?:\bnot|n't|\bnothing(?: is| was)?) (?:yet |been |being )*"
+    r"(?:commit(?:ted)?|push(?:ed)?|staged?|merged?)\b"
+    r"|\bme to\b[^.!?]{0,30}\b(?:commit|push|stage|merge)\b[^.!?]*\?",
     re.IGNORECASE,
 )
 _MIN_LETTERS = 3
@@ -59,10 +66,15 @@ def sentences(message: str) -> list[str]:
 
 def open_ends(said: Sequence[str]) -> list[str]:
     """Sentences that plainly name something left open; a question at the very end is one."""
-    found = [one for one in said if _OPEN.search(one)]
+    found = [one for one in said if _OPEN.search(one) or is_git_state(one)]
     if said and said[-1].rstrip("*_ ").endswith(("?", "？")) and said[-1] not in found:
         found.append(said[-1])
     return found
+
+
+def is_git_state(sentence: str) -> bool:
+    """Whether a sentence says how git stood then: what is open now only git can tell."""
+    return _GIT_STATE.search(sentence) is not None
 
 
 def cut(said: Sequence[str], *, tokens: int, count: Callable[[str], int] = estimate_tokens) -> str:

@@ -11,6 +11,7 @@ nothing of storage.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from wellkept.core.text import cjk_runs, content_words
 from wellkept.core.types import MemoryType
-from wellkept.text.memory_commands.rules import NO_LANGUAGE, CommandRules, rules_for
+from wellkept.text.memory_commands.rules import NO_LANGUAGE, rules_for
 from wellkept.text.own_words import MASK, Sentence, own_sentences
 
 KEPT_FROM = 40
@@ -41,17 +42,12 @@ _NAME = re.compile(
 _TOKEN = re.compile(
     rf"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W\d_]+(?:'[^\W\d_]+)?|\d[\d.,]*|{MASK}+|\S"
 )
-_TASK = re.compile(
-    r"(?:please |now |then |so |and |can you |could you )*(?:fix|add|change|update|undo|redo|try|do"
-    r"|make|rename|remove|delete|commit|push|continue|go on|go ahead|check|look|find out|run)\b",
-    re.IGNORECASE,
-)
 
 
 def read_statement(
     said: Sequence[Sentence], place: int, *, answers_to: str | None = None
-) -> MemoryType | None:
-    """The type of what one of the sentences of a message lays down; None when nothing.
+) -> tuple[MemoryType, float] | None:
+    """What one of the sentences of a message lays down, and how probably; None when nothing.
     `answers_to` is the agent's message before it."""
     one = said[place]
     if (
@@ -65,7 +61,8 @@ def read_statement(
     (weight,) = _sums("whether", found)
     if weight < KEPT_FROM:
         return None
-    return max(zip((0, *_sums("types", found)), _TYPES, strict=True))[1]
+    kind = max(zip((0, *_sums("types", found)), _TYPES, strict=True))[1]
+    return kind, 1 / (1 + math.exp(-weight / 100))
 
 
 def decisions_in(text: str) -> list[str]:
@@ -74,7 +71,7 @@ def decisions_in(text: str) -> list[str]:
     return [
         text[one.start : one.end]
         for place, one in enumerate(said)
-        if read_statement(said, place) is MemoryType.DECISION
+        if (found := read_statement(said, place)) and found[0] is MemoryType.DECISION
     ]
 
 
@@ -84,7 +81,8 @@ def quotation_end(sentence: Sentence, following: Sequence[Sentence]) -> int:
     end = sentence.end
     for one in following[:MAX_FOLLOWING]:
         is_near = one.paragraph == sentence.paragraph and not one.bullet
-        if not is_near or one.asks or one.supposes or _TASK.match(one.masked):
+        is_task = rules_for(NO_LANGUAGE).task.match(one.masked) is not None
+        if not is_near or one.asks or one.supposes or is_task:
             break
         if one.end - sentence.start > MAX_QUOTATION_CHARS:
             break
@@ -114,7 +112,8 @@ def features(
         "bullet": one.bullet,
         "task": rules.task.match(one.masked) is not None,
         "passing": rules.passing.search(one.masked) is not None,
-        **_before(before, rules),
+        "after task": before is not None and rules.task.match(before.masked) is not None,
+        "after question": before is not None and before.asks,
     }
     if answers_to:
         asked = answers_to.rstrip().endswith(("?", "？"))
@@ -124,15 +123,6 @@ def features(
     if before is not None and len(short := _tokens(before.masked)) <= _SHORT:
         found.add("after " + " ".join(short))
     return frozenset(found)
-
-
-def _before(before: Sentence | None, rules: CommandRules) -> dict[str, bool]:
-    if before is None:
-        return {}
-    return {
-        "after task": rules.task.match(before.masked) is not None,
-        "after question": before.asks,
-    }
 
 
 def _tokens(text: str) -> list[str]:

@@ -198,7 +198,7 @@ class ContextMethods:
         """What fits for certain: a decision, ways out, and at a commit whose files are whose."""
         if request.moment in ("session", "file", "plan"):
             return (), ()
-        from wellkept.context.prompt_policy import foreign_files, open_failures, way_outs
+        from wellkept.context.prompt_policy import foreign_files, way_outs
 
         found = way_outs(self.engine, request, command=query, output=output)
         if request.moment != "prompt":
@@ -207,7 +207,7 @@ class ContextMethods:
             from wellkept.context.start.session_start import read_tree_now
 
             mine = foreign_files(self.engine, request, root=self.root, read_tree=read_tree_now)
-            return open_failures(self.engine, request), tuple(mine)
+            return (), tuple(mine)
         from wellkept.context.decisions import decision_for, related_work
 
         if decided := decision_for(self.engine, request):

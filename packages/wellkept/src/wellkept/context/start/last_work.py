@@ -1,7 +1,7 @@
 """The last work at a session start: the digest of the session to go on from, and earlier ones.
 
 The text is quoted. What a sentence names is looked up first: one that names a commit or a file that
-is no longer there is left out.
+is no longer there is left out, and so is one about what was committed or pushed then.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from wellkept.core.records import record
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.observe.session.digest import SessionDigest, edited
 from wellkept.observe.session.state import load_state
-from wellkept.text.reports import cut
+from wellkept.text.reports import cut, is_git_state
 
-DIGEST_TOKENS = 90
+DIGEST_TOKENS = 115
 _EARLIER_TOKENS = 40
 _HERE_WITHIN = timedelta(days=3)
 _TEAM_WITHIN = timedelta(minutes=3)
@@ -123,7 +123,9 @@ def at_work(sessions: Sequence[SessionRecord], *, at: Situation) -> Iterator[str
 
 
 def standing(said: Sequence[str], *, unknown: Unknown) -> list[str]:
-    """The sentences that name no commit and no file that is not there."""
+    """The sentences that name no commit and no file that is not there, and do not say what git is
+    asked for now."""
+    said = [one for one in said if not is_git_state(one)]
     named = [_names(one) for one in said]
     gone = unknown(
         [sha for shas, _ in named for sha in shas], [path for _, paths in named for path in paths]

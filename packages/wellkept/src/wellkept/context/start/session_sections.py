@@ -5,7 +5,6 @@ Candidates only; `build` decides what may be injected, `packing` what fits.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -14,6 +13,7 @@ from wellkept.context.candidates import (
     ContextCandidate,
     is_from_repository,
     is_noticed,
+    points_back,
     weight,
 )
 from wellkept.context.sections import Section
@@ -30,13 +30,9 @@ _RECORDS = frozenset(
 )
 _UNTOLD = _RECORDS | {MemoryType.DECISION}
 FRESH = timedelta(days=2)
-_POINTS = re.compile(
-    r"^(?:it|they|that|this|these|those|there|i|nah|yeah|we (?:still|already))\b(?! we\b)"
-    r"|[,;] *(?:it|they|that|this) |\b(?:that|this|it|those|these)(?: one)?(?: then| too| now)?"
-    r" *(?:[.,;!?]|$)|\b(?:that|this|the other) (?:one|way)\b|[\"“]",
-    re.IGNORECASE,
-)
-"""What points at the matter of that day: pronouns, labels of a screen in quotation marks."""
+SURE = 0.8
+"""The probability from which on what was said in passing is told at a start. Of sentences in
+published sessions 31 of the 44 above it lay something down, and 40 of the 79 that are kept."""
 
 
 def standing_memories(engine: Engine, project: str) -> Iterator[ContextCandidate]:
@@ -63,10 +59,10 @@ def standing_memories(engine: Engine, project: str) -> Iterator[ContextCandidate
 
 def _is_standing(memory: Memory, since: datetime) -> bool:
     """Whether a rule is told at every start. What a person said in passing is told for two days
-    where it can be understood by itself, then where it is about the matter at hand, unless another
-    session heard it too."""
+    where it is surely a rule and can be understood by itself, then where it is about the matter at
+    hand, unless another session heard it too."""
     return not is_noticed(memory) or (
-        memory.valid_from >= since and _POINTS.search(memory.content) is None
+        memory.valid_from >= since and memory.confidence >= SURE and not points_back(memory)
     )
 
 

@@ -343,7 +343,8 @@ def is_same_failure(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
             return same_program and _is_wrong_value(way_out, command, cause)
         case Change.ARGUMENT:
             # The visible error is often the pipe's: the wrong value itself tells.
-            return same_program and all(old in command.words for old in way_out.old)
+            is_alike = _subcommand(known) == _subcommand(command)
+            return is_alike and all(old in command.words for old in way_out.old)
         case Change.WRAPPER if way_out.old:
             # The wrapper and the word after it: `rtk git` may work where `rtk bun` does not.
             upto = len(way_out.old) + 1

@@ -28,6 +28,8 @@ _FIRM = re.compile(
 )
 _SHOWN = re.compile(r"^\s*(?:```|~~~|\|.*\|)", re.MULTILINE)
 """Code or a table: something is shown, nothing settled."""
+_ASKS = re.compile(r"[?？][*_)\"”]*(?:\s|$)")
+"""A message that asks something leaves it open."""
 _AMENDS = re.compile(
     r"\bamend(?:s|ed|ing|ment)?\b|\bsupersed(?:e|es|ed|ing)\b"
     r"|\b(?:rule|policy|decision) (?:has |was )?changed\b"
@@ -83,7 +85,7 @@ def answered(exchange: Exchange, message: str) -> tuple[Exchange, Settlement | N
     """The exchange after an agent's message, and what it settles."""
     after = _spoken(exchange, message)
     text = message.strip()
-    is_open = text.endswith(("?", "？")) or len(text) > MAX_TEXT_CHARS
+    is_open = _ASKS.search(text) is not None or len(text) > MAX_TEXT_CHARS
     covered = len(set(_stems(text)) & set(exchange.firm))
     if is_open or covered < MIN_COVERED or _SHOWN.search(text):
         return after, None

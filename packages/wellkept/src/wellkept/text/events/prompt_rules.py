@@ -6,7 +6,6 @@ Precision before recall: a sentence counts only when its own words are clear.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from wellkept.core.text import content_words, first_line, shorten
@@ -120,16 +119,11 @@ def next_steps(message: str | None) -> list[str]:
             steps.append(bullet["text"])
         elif line.strip():
             in_list = False
-            steps += [s for s in _sentences(line) if _STEP_SENTENCE.match(s)]
+            said = map(str.strip, _SENTENCE.split(line[:20_000]))
+            steps += [one for one in said if _STEP_SENTENCE.match(one)]
     return [shorten(plain(step), limit=160) for step in dict.fromkeys(steps)][:_MAX_STEPS]
 
 
 def plain(text: str) -> str:
     """A sentence without list and emphasis markup."""
     return re.sub(r"\*\*|__|^[\s#>*-]+", "", " ".join(text.split())).strip()
-
-
-def _sentences(text: str) -> Iterator[str]:
-    for part in _SENTENCE.split(text[:20_000]):
-        if part.strip():
-            yield part.strip()

@@ -50,17 +50,20 @@ _BY_EXAMPLE = re.compile(
     re.IGNORECASE,
 )
 _FEW_WORDS = 7
+_CLEAR = 0.85
+"""How probably an answer to a question, and what is said of "this repo", lays something down."""
 _HERE = re.compile(r"\b(?:in|for) (?:this|our) ", re.IGNORECASE)
 _WRAPPING = (('"', '"'), ("“", "”"), ("「", "」"), ("«", "»"))
 
 
 @record
 class Remember:
-    """Store this statement. `stated`: said in plain speech, without a memory word."""
+    """Store this statement. `stated`, where no memory word was said: how probably it lays something
+    down."""
 
     content: str
     type: MemoryType
-    stated: bool = False
+    stated: float = 0.0
 
 
 @record
@@ -93,7 +96,7 @@ def detect_commands(message: str, *, answers_to: str | None = None) -> list[Memo
     decided = typed_answer(message, answers_to) if answers_to and is_plain else None
     if decided is None:
         return found
-    return [Remember(decided.content, MemoryType.DECISION, stated=True)]
+    return [Remember(decided.content, MemoryType.DECISION, stated=_CLEAR)]
 
 
 def clauses(message: str) -> list[Sentence]:
@@ -203,7 +206,8 @@ class _Detector:
         if len(self._message) > DOCUMENT_CHARS and sentence.paragraph != self._said[0].paragraph:
             # The end of a pasted document reads like the person's own words.
             return None
-        if (sentence.bullet and not self._listing) or not self._is_own(sentence):
+        is_own = any(begin <= sentence.start and sentence.end <= end for begin, end in self._own)
+        if (sentence.bullet and not self._listing) or not is_own:
             return None
         if index + 1 < len(self._said) and self._pointed_back(index + 1):
             return None
@@ -212,20 +216,18 @@ class _Detector:
         opener, text = sentence.masked[:skip], sentence.masked[skip:]
         here = _HERE.search(opener)
         if self._retracted == sentence.paragraph:
-            found = MemoryType.CORRECTION
+            found = MemoryType.CORRECTION, (found[1] if found else _CLEAR)
         elif found is None and here and not (sentence.asks or sentence.supposes):
             # "In this repo …" speaks of the project, unless it asks for work there.
-            found = None if self._rules.task.match(text) else MemoryType.FACT
+            found = None if self._rules.task.match(text) else (MemoryType.FACT, _CLEAR)
         if found is None or self._is_put_in_question(sentence):
             return None
+        kind, sure = found
         if self._contradicted or self._rules.contradiction.match(opener):
-            found = MemoryType.CORRECTION
+            kind = MemoryType.CORRECTION
         begin = sentence.start + (here.start() if here else skip)
         end = self._quoted = quotation_end(sentence, self._said[index + 1 :])
-        return Remember(_tidy(self._message[begin:end]), found, stated=True)
-
-    def _is_own(self, sentence: Sentence) -> bool:
-        return any(start <= sentence.start and sentence.end <= end for start, end in self._own)
+        return Remember(_tidy(self._message[begin:end]), kind, stated=sure)
 
     def _is_put_in_question(self, sentence: Sentence) -> bool:
         """Whether another sentence asks if it is so: "Is that still true?"."""
