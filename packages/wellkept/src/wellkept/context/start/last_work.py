@@ -15,6 +15,7 @@ from wellkept.core.records import record
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.observe.session.digest import SessionDigest, edited
 from wellkept.observe.session.state import load_state
+from wellkept.text.events.prompt_rules import tells
 from wellkept.text.reports import cut, is_git_state
 
 DIGEST_TOKENS = 115
@@ -97,7 +98,9 @@ def digest_line(digest: SessionDigest, *, unknown: Unknown, tokens: int = DIGEST
     # A command that is said to pass ran like that from the project's root, and passed in the end.
     passed = {one.typed for one in digest.checks if one.ok and one.began == ""}
     proved = [one for one in digest.outcome if passed.issuperset(_PASSES.findall(one))]
-    if said := standing(proved, unknown=unknown):
+    said = standing(proved, unknown=unknown)
+    # "Got it, go ahead and rebase." is no report.
+    if tells(" ".join(said)):
         return cut(said, tokens=tokens)
     made = [f"{one.sha or ''} {one.subject}".strip() for one in digest.commits]
     if made := standing(made, unknown=unknown):

@@ -15,14 +15,14 @@ from wellkept.core.payloads import SessionSummary
 from wellkept.core.records import record
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.session.steps import SessionStep
-from wellkept.core.text import content_words, shorten
+from wellkept.core.text import shorten
 from wellkept.core.types import Phase
 from wellkept.observe.session.state import SessionState, load_state
 from wellkept.text.events.prompt_rules import next_steps, tells
 from wellkept.text.reports import open_ends, sentences
 
 DigestSource: TypeAlias = Literal["agent", "model", "compaction", "report", "records"]
-_STATUS_CHARS, _REPORT_WORDS = 400, 5
+_STATUS_CHARS = 400
 _COMMITS = re.compile(
     r"^(?:\W*(?:ok(?:ay)?|yes|now|and|then|please|also)\b)*\W*(?:commit|push)\b", re.I
 )
@@ -118,9 +118,7 @@ def closing_report(messages: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     for asked, said in read[number + 1 :]:
         if _COMMITS.match(asked) and len(" ".join(said)) <= _STATUS_CHARS:
             report = [*report, *said]
-    # "Got it, go ahead and rebase." is no report.
-    is_report = len(content_words(" ".join(report))) >= _REPORT_WORDS
-    return tuple(report) if is_report else ()
+    return tuple(report)
 
 
 def edited(steps: Sequence[SessionStep]) -> list[str]:
