@@ -249,9 +249,7 @@ def _way_out_of(memory: Memory) -> WayOut | None:
     kept = memory.payload
     if not isinstance(kept, ErrorPattern) or kept.command is None or kept.worked is None:
         return None
-    if kept.change not in set(Change):
-        return None
-    if not kept.fix:
+    if kept.change not in set(Change) or not kept.fix:
         return None
     return WayOut(
         failed=kept.command,
@@ -343,8 +341,8 @@ def is_same_failure(way_out: WayOut, command: ShellCommand, cause: str) -> bool:
             return same_program and _is_wrong_value(way_out, command, cause)
         case Change.ARGUMENT:
             # The visible error is often the pipe's: the wrong value itself tells.
-            is_alike = _subcommand(known) == _subcommand(command)
-            return is_alike and all(old in command.words for old in way_out.old)
+            has_all = set(way_out.old) <= set(command.words)
+            return has_all and _subcommand(known) == _subcommand(command)
         case Change.WRAPPER if way_out.old:
             # The wrapper and the word after it: `rtk git` may work where `rtk bun` does not.
             upto = len(way_out.old) + 1

@@ -29,7 +29,6 @@ _FIRM = re.compile(
 _SHOWN = re.compile(r"^\s*(?:```|~~~|\|.*\|)", re.MULTILINE)
 """Code or a table: something is shown, nothing settled."""
 _ASKS = re.compile(r"[?？][*_)\"”]*(?:\s|$)")
-"""A message that asks something leaves it open."""
 _AMENDS = re.compile(
     r"\bamend(?:s|ed|ing|ment)?\b|\bsupersed(?:e|es|ed|ing)\b"
     r"|\b(?:rule|policy|decision) (?:has |was )?changed\b"
