@@ -150,6 +150,26 @@ def _more(hole: re.Match[str], rng: random.Random) -> str:
             return f"{made[:8]}-{made[8:12]}-4{made[12:15]}-a{made[15:18]}-{made[18:]}"
 
 
+def human(rng: random.Random) -> str:
+    """A password as people make them: words, names, digits, signs, in many orders."""
+    word, other = rng.choice(_PLAIN), rng.choice((rng.choice(_PLAIN), _syllables(rng, 2)))
+    short = _syllables(rng, rng.randrange(2, 4))
+    word = rng.choice((word, word, short, word[: rng.randrange(2, 5)]))
+    word = rng.choice((word, word.capitalize(), word.capitalize(), word.upper()))
+    sign, digits = rng.choice("!@#$%&*?_-.+="), str(rng.randrange(10 ** rng.randrange(1, 5)))
+    leet = word.translate(str.maketrans("aeosi", rng.choice(("@3051", "4305!", "@30$1"))))
+    made = rng.choice((
+        f"{word}{digits}{sign}", f"{word}{sign}{digits}", f"{sign}{digits}{word}",
+        f"{digits}{word}{sign}", f"{leet}{digits}", f"{leet}{sign}{digits}",
+        f"{word}{other.capitalize()}{sign}{digits}", f"{word}{sign}{other}{digits}",
+        f"{word}-{other}-{digits}", f"{word}.{other}{digits}", f"{word}{digits}{other}",
+        f"{word}_{other.capitalize()}{digits}", f"{word}{rng.randrange(1960, 2030)}",
+        f"{other}{sign}{word}", f"{word}{other}{digits}{sign}", f"{digits}{word}{digits}",
+        f"{word}{sign * 2}{digits}", filled("<b36:9>", rng), filled("<b62:10>", rng),
+    ))  # fmt: skip
+    return made if len(made) > 6 and any(map(str.isdigit, made)) else human(rng)
+
+
 def _mixed(alphabet: str, size: int, rng: random.Random) -> str:
     while True:
         made = "".join(rng.choices(alphabet, k=size))

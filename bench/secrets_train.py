@@ -1,8 +1,8 @@
-"""Learns the weights of the judge of secrets: `python -m bench.secrets_train [--sessions FOLDER]`.
+"""Learns the weights of the judge of secrets: `python -m bench.secrets_train`.
 
-Examples are the planted forms of `bench/data/secrets_*.toml` (not `unseen`, which only measures),
-the corpus of `bench.redaction`, ordinary lines, real code and, from a folder of JSON lists of texts
-(`*.commands.json`, `*.messages.json`, …), what sessions hold: there nearly nothing is a secret.
+Examples are the planted forms of `bench/data/secrets_*.toml` (not `unseen` and `fresh`, which only
+measure), texts put together by `bench.secrets_grammar`, the corpus of `bench.redaction`, ordinary
+lines, this repository and the code of installed packages: there nearly nothing is a secret.
 Writes `text/data/secret_weights.json`: the words of the dictionary, how common pairs of letters are
 in them, and one weight for each feature. The same data gives the same file.
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import planted, redaction
+from bench import planted, redaction, secrets_grammar
 from bench.redaction_limits import real_code
 from wellkept.text.secrets import shape
 from wellkept.text.secrets.candidates import Candidate, candidates
@@ -29,15 +29,18 @@ from wellkept.text.secrets.windows import windows
 
 WEIGHTS = Path(shape.__file__).parent.parent / "data" / "secret_weights.json"
 PARTS = (*planted.PARTS, "training")
-SOURCES = Path(__file__).parent.parent / "packages"
+ROOT = Path(__file__).parent.parent
+# What the repository holds of code and prose, without tests: they hold made-up secrets.
+SOURCES = ("packages", "bench", "docs", "web/src", "plugins", "packaging", ".github", "scripts")
+_SUFFIXES = frozenset(".py .md .ts .tsx .css .json .jsonl .toml .txt .yml .yaml .sh .c".split())
 _DICTIONARY_WORDS = 6_000
 _WORD = re.compile(r"[a-z]{3,16}")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
-# What sessions hold of made-up secrets: neither examples of a secret nor of anything else.
-_MADE_UP = re.compile(r"postgres$|e2e-|AKIA|2Yotn|tGzv3|-secret$|secret-value|REDACTED")
-# How often an ordinary line, a line of code and a command count against a planted secret.
-_ORDINARY_WEIGHT, _CODE_WEIGHT, _COMMAND_WEIGHT, _SESSION_WEIGHT = 7, 3, 12, 4
+# How often an ordinary line and a line of code count against a planted secret.
+_ORDINARY_WEIGHT, _CODE_WEIGHT = 7, 3
 _OWN_WEIGHT = 12
+# How many texts the grammar makes of each kind, and how much one without a secret counts.
+_MADE, _MADE_WEIGHT = 12_000, 4
 _LEAST_WORD = 5
 _LEAST_WEIGHT = 0.12
 Example = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
@@ -101,35 +104,33 @@ def planted_texts() -> Iterator[tuple[str, tuple[str, ...]]]:
     for seed in (7, 8, 9):
         for text in redaction.load(seed):
             yield text.text, text.secrets
+    for number, (text, needles) in enumerate(secrets_grammar.secrets(_MADE, seed=1)):
+        yield text, needles
+        if number % 2:
+            yield _around(text, number // 2), needles
 
 
 def _example(one: Candidate) -> Example:
     return one.shape, one.place, one.cue, one.flags, one.words
 
 
-def ordinary_texts(megabytes: float, sessions: Path | None) -> Iterator[tuple[str, int]]:
+def ordinary_texts(megabytes: float) -> Iterator[tuple[str, int]]:
     """Texts without secrets, and how much each counts."""
     for text in (line for seed in range(4) for line in planted.ordinary(seed=seed)):
         for shown in (text, *(_around(text, number) for number in range(7))):
             yield shown, _ORDINARY_WEIGHT
-    for path in sorted(SOURCES.rglob("*.py")):
-        yield path.read_text(encoding="utf-8"), _OWN_WEIGHT
+    for number, text in enumerate(secrets_grammar.harmless(_MADE, seed=1)):
+        yield text, _MADE_WEIGHT
+        if number % 2:
+            yield _around(text, number // 2), _MADE_WEIGHT
+    for path in sorted(path for folder in SOURCES for path in (ROOT / folder).rglob("*")):
+        if path.suffix in _SUFFIXES and not path.name.startswith("secret"):
+            yield path.read_text(encoding="utf-8"), _OWN_WEIGHT
     for text in real_code(megabytes):
         yield text, _CODE_WEIGHT
-    for path in sorted(sessions.glob("*.json")) if sessions else ():
-        weight = _COMMAND_WEIGHT if ".commands." in path.name else _SESSION_WEIGHT
-        for text in json.loads(path.read_text(encoding="utf-8")):
-            yield text, weight
 
 
-def _may_be_real(one: Candidate, text: str) -> bool:
-    """Whether a value in a session may be a secret: sessions hold passwords of tests."""
-    named = one.cue in ("password", "secret") and one.place.startswith(("own", "option", "named"))
-    odd = one.shape.partition(":")[0] in ("sym", "mixed", "rand", "wordnum", "wordname", "login")
-    return (named and odd) or bool(one.cue and _MADE_UP.search(text[one.start : one.end]))
-
-
-def examples(megabytes: float, sessions: Path | None) -> tuple[Counter[Example], Counter[Example]]:
+def examples(megabytes: float) -> tuple[Counter[Example], Counter[Example]]:
     """What is a secret and what is none, and how often each was seen."""
     secret: Counter[Example] = Counter()
     other: Counter[Example] = Counter()
@@ -140,10 +141,9 @@ def examples(megabytes: float, sessions: Path | None) -> tuple[Counter[Example],
                 secret[_example(one)] += 1
             else:
                 other[_example(one)] += 1 if spans else _OWN_WEIGHT
-    for text, weight in ordinary_texts(megabytes, sessions):
+    for text, weight in ordinary_texts(megabytes):
         for one in found(text):
-            if not (weight == _SESSION_WEIGHT and _may_be_real(one, text)):
-                other[_example(one)] += weight
+            other[_example(one)] += weight
     return secret, other
 
 
@@ -155,15 +155,19 @@ def fit(
     rows: list[int] = []
     columns: list[int] = []
     seen = list(secret | other)
-    # Words of sessions alone are left out: names of people, folders and projects.
+    # Words of ordinary texts alone are left out: names of people, folders and projects.
     said = {word for one in secret for word in one[4]} | public
     words = Counter(
         word
         for one in seen
-        for word in word_features(one[0], tuple(w for w in one[4] if w in said or w[0] in "lr"))
+        for word in word_features(
+            one[0], one[2], tuple(w for w in one[4] if w in said or w[0] in "lr")
+        )
     )
     for row, example in enumerate(seen):
-        near = (w for w in word_features(example[0], example[4]) if words[w] >= _LEAST_WORD)
+        near = (
+            w for w in word_features(example[0], example[2], example[4]) if words[w] >= _LEAST_WORD
+        )
         for name in (*features(*example[:4]), *near):
             rows.append(row)
             columns.append(names.setdefault(name, len(names)))
@@ -192,18 +196,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mb", type=float, default=12, help="how much real code, in megabytes")
     parser.add_argument("--words", action="store_true", help="make the dictionary anew as well")
-    parser.add_argument("--sessions", type=Path, help="folder of JSON lists of texts")
     options = parser.parse_args()
     model = {name: shape.learned()[name] for name in ("words", "letters")}
     if options.words:
         words = dictionary(real_code(40, seed=11))
         model = {"words": " ".join(words), "letters": letters(words)}
         _write(model | {"bias": 0.0, "weights": {}})
-    secret, other = examples(options.mb, options.sessions)
+    secret, other = examples(options.mb)
     public = {f"{place}={word}" for word in model["words"].split() for place in "wpvcn"}
-    public |= {
-        word for text, _ in ordinary_texts(1, None) for one in found(text) for word in one.words
-    }
+    public |= {word for text, _ in ordinary_texts(1) for one in found(text) for word in one.words}
     bias, weights = fit(secret, other, public)
     _write(model | {"bias": bias, "weights": weights})
     print(

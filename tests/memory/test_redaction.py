@@ -161,9 +161,9 @@ def test_lines_of_sessions_stay_as_they_are(line: str) -> None:
 
 
 def test_what_is_only_likely_a_secret_goes_from_what_is_shown() -> None:
-    text = "account marble_4711"
+    text = "signed in to Falcon-2231"
     assert redact(text).text == text
-    assert "marble_4711" not in redact(text, shown=True).text
+    assert "Falcon-2231" not in redact(text, shown=True).text
 
 
 def test_a_file_of_rules_adds_formats(tmp_path: Path) -> None:

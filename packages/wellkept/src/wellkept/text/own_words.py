@@ -100,7 +100,8 @@ _FOR_A_DOCUMENT = re.compile(
     r"\b(?:saying|that says|stating|that states|which says|explaining that"
     r"|telling (?:users?|people|readers?))\b"
     r"|\b(?:readme|changelog|docs?|documentation|wiki|release notes?|blog post|article|slide"
-    r"|e-?mail|tweet|announcement|guide|handbook)\b[^.!?\n]{0,40}\b(?:that|saying|says|to say|:)\s",
+    r"|e-?mail|tweet|announcement|guide|handbook|commit message|pr description)"
+    r"\b[^.!?\n]{0,40}\b(?:that|saying|says|to say|:)\s",
     re.IGNORECASE,
 )
 _PLAYED_ROLE = re.compile(

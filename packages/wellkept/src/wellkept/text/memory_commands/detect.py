@@ -191,7 +191,9 @@ class _Detector:
 
     def _one(self, index: int) -> Iterator[MemoryCommand]:
         sentence = self._said[index]
-        command = self._read(sentence) or self._pointed_back(index) or self._stated(index)
+        is_own = any(begin <= sentence.start and sentence.end <= end for begin, end in self._own)
+        command = (self._read(sentence) if is_own else None) or self._pointed_back(index)
+        command = command or (self._stated(index) if is_own else None)
         if command:
             self._retracted = sentence.paragraph if isinstance(command, Forget) else None
             yield command
@@ -206,8 +208,7 @@ class _Detector:
         if len(self._message) > DOCUMENT_CHARS and sentence.paragraph != self._said[0].paragraph:
             # The end of a pasted document reads like the person's own words.
             return None
-        is_own = any(begin <= sentence.start and sentence.end <= end for begin, end in self._own)
-        if (sentence.bullet and not self._listing) or not is_own:
+        if sentence.bullet and not self._listing:
             return None
         if index + 1 < len(self._said) and self._pointed_back(index + 1):
             return None

@@ -43,8 +43,11 @@ _ATTACHED = re.compile(r"-([A-Za-z])([^=].{2,})")
 _PAIR = re.compile(
     r"([A-Za-z][\w.@$-]{0,60})(?:/([^/\s]{3,200}?)|%([^%\s]{3,200}?))(?:@[\w./:-]*)?"
 )
+# Who signs in where: `user:value@host`.
+_USERINFO = re.compile(r"([^@]{4,200})@[A-Za-z0-9][\w.-]*[A-Za-z0-9]")
 _SHORT = re.compile(r"[-/]([A-Za-z])$|/([a-z]{2,4})$|-(pw)$")
 _USER_OPTION = re.compile(r"-[uUa]|--[\w-]*(?:user|auth|cred)[\w-]*")
+_NAMING = frozenset("eq colon arrow cell tag below call paren or wide arg".split())
 _VALUE_NAMES = frozenset(
     {"value", "val", "default", "result", "content", "body", "data", "string", "text", "output"}
 )
@@ -53,12 +56,16 @@ _HASH_WORDS = frozenset(
     "merge fixed broke build buildid trace request uuid guid id tag image fingerprint".split()
 )
 _BEFORE_A_VERB = frozenset("must should to will can may not all tests checks they did does".split())
+# Names that speak of secrets have these shapes too: `token1`, `api-key`.
+_NAME_SHAPES = ("word1", "tailed", "odd", "phrase", "uuid", "login", "commit", "num")
 _NEAR = 9
 _WORD_CHARS = 16
 _ADDRESS_CHARS = 160
 _SPACE = re.compile(r"\s")
 _DIGITS = re.compile(r"\d+")
 _TAG = re.compile(r"[A-Za-z]{2,12}[-_]|(?:npub|age|bc|lnbc|nsec)1|0x|Qm")
+# Directly around a value one letter is as good as another.
+_SAME = {code: 97 for code in range(48, 123) if chr(code).isalnum()}
 _PARTS = re.compile(r"[A-Z]?[a-z]{1,16}|[A-Z]{1,16}|[^\x00-\x7f]{1,16}")
 
 
@@ -66,9 +73,9 @@ _PARTS = re.compile(r"[A-Z]?[a-z]{1,16}|[A-Z]{1,16}|[^\x00-\x7f]{1,16}")
 _MARKS = (
     ("://", "url"), ("<<<", "here"), ("<<", "heredoc"), ("==", "compare"), ("!=", "compare"),
     ("->", "arrow"), ("=>", "eq"), ("→", "arrow"), ("||", "or"), ("??", "or"), ("%3", "eq"),
-    ("=", "eq"), ("：", "colon"), (":", "colon"), ("(", "call"), ("|", "cell"), ("│", "cell"),
-    ("┃", "cell"), ("\t", "cell"), ("....", "cell"), (",", "arg"), (">", "tag"), ("</", "close"),
-    ("    ", "cell"),
+    ("=", "eq"), ("：", "colon"), (":", "colon"), (" (", "paren"), ("(", "call"), (" @ ", "at"),
+    ("|", "cell"), ("│", "cell"), ("┃", "cell"), ("\t", "cell"), ("....", "cell"),
+    (",", "arg"), (">", "tag"), ("</", "close"), ("    ", "cell"),
 )  # fmt: skip
 
 
@@ -114,14 +121,9 @@ class _Atoms:
             word = found.group()
             if word == "\n" or found.lastgroup:
                 continue
-            end = found.end()
-            if word[-1] in ".?":
-                shorter = word.rstrip(".") if len(word) > 1 else word
-                end -= len(word) - len(shorter)
-                word = shorter
-            if word:
+            if word := word.rstrip(".") if len(word) > 1 else word:
                 self.starts.append(found.start())
-                self.ends.append(end)
+                self.ends.append(found.start() + len(word))
                 self.words.append(word)
         self.signs = [
             "line",
@@ -130,27 +132,19 @@ class _Atoms:
                 for a, b in zip(self.ends, self.starts[1:], strict=False)
             ),
         ]
-        self.signs = [
-            "url" if word.startswith("//") else sign
-            for word, sign in zip(self.words, self.signs, strict=False)
-        ]
         self.firsts: list[int] = []
-        first = 0
-        for at, sign in enumerate(self.signs[: len(self.words)]):
-            first = at if sign in ("line", "below") else first
-            self.firsts.append(first)
         self.cues = [cue_of(word) for word in self.words]
-        after = [*self.signs[1:], "line"]
         for at, word in enumerate(self.words):
+            before = self.words[at - 1] if at else ""
+            if word.startswith("//"):
+                self.signs[at] = "url"
+            begins = self.signs[at] in ("line", "below")
+            self.firsts.append(at if begins or not at else self.firsts[-1])
             # The statement of a program, and what tests do.
-            is_statement = word == "pass" and self.signs[at] == "line" == after[at]
-            is_act = word in ("pass", "pin") and self.words[at - 1].lower() in _BEFORE_A_VERB
-            if is_statement or is_act:
+            is_statement = word == "pass" and self.signs[at : at + 2] in (["line"], ["line"] * 2)
+            if is_statement or (word in ("pass", "pin") and before.lower() in _BEFORE_A_VERB):
                 self.cues[at] = ""
-        for at in range(1, len(self.words)):
-            if self.signs[at] == "space" and (
-                kind := phrase_cue(f"{self.words[at - 1]} {self.words[at]}".lower())
-            ):
+            if self.signs[at] == "space" and (kind := phrase_cue(f"{before} {word}".lower())):
                 self.cues[at] = kind
 
 
@@ -158,46 +152,46 @@ def candidates(text: str) -> Iterator[Candidate]:
     """The values in a part of a text that could be secrets."""
     atoms = _Atoms(text)
     for at, word in enumerate(atoms.words):
-        start, end = atoms.starts[at], atoms.ends[at]
-        shape = shape_of(word)
-        option = word[0] == "-" and not _is_quoted(text, start, end)
-        attached = _ATTACHED.fullmatch(word) if option else None
-        if attached:
-            inner = shape_of(attached[2])
-            if inner != PLAIN and (cue := _command(atoms, at)):
-                flags = _flags(atoms, at, start + 2, end)
-                place = f"attached-{attached[1]}"
-                yield Candidate(start + 2, end, inner, place, cue, flags, _words(atoms, at))
-            continue
-        pair = _PAIR.fullmatch(word) if "/" in word or "%" in word else None
-        if pair and not shape.startswith("rand") and shape_of(pair[1]) == PLAIN:
-            group = 2 if pair[2] else 3
-            inner, cue = shape_of(pair[group]), _nearest(atoms, at)[0]
-            if inner != PLAIN and cue in ("login", "command", "password", "user"):
-                a, b = start + pair.start(group), start + pair.end(group)
-                cue, flags = _command(atoms, at) or cue, _flags(atoms, at, a, b)
-                yield Candidate(a, b, inner, "pair", cue, flags, _words(atoms, at))
+        start, end, shape, named = atoms.starts[at], atoms.ends[at], shape_of(word), atoms.cues[at]
+        if part := _part(atoms, at, shape):
+            place, cue, first, last = part
+            if (inner := shape_of(word[first:last])) != PLAIN and (cue or place == "userinfo"):
+                yield _candidate(atoms, at, (start + first, start + last), (inner, place, cue))
                 continue
-        if (
-            atoms.signs[at] == "url"
-            or shape == PLAIN
-            or (atoms.cues[at] and shape[:4] not in ("rand", "mixe"))
-        ):
+            if place.startswith("attached"):
+                continue
+        if atoms.signs[at] == "url" or shape == PLAIN or (named and shape.startswith(_NAME_SHAPES)):
             continue
-        if (
-            text[end : end + 1] in "([{"
-            and text[end : end + 1]
-            and not _is_quoted(text, start, end)
-        ):
+        if text[end : end + 1] in tuple("([{") and not _is_quoted(text, start, end):
             continue
         place, cue, more = _place(atoms, at)
         if cue == "code" and shape.startswith(("odd", "name", "phrase")):
             continue
         # A number that nothing calls a secret is an amount or an order.
-        if shape.startswith("num") and not cue:
-            continue
-        flags = (*_flags(atoms, at, start, end), *more)
-        yield Candidate(start, end, shape, place, cue, flags, _words(atoms, at))
+        if cue or not shape.startswith("num"):
+            more = (*more, "itself") if named else more
+            yield _candidate(atoms, at, (start, end), (shape, place, cue), *more)
+
+
+def _part(atoms: _Atoms, at: int, shape: str) -> tuple[str, str, int, int] | None:
+    """The part of an atom that could be a value: `-pX`, `user/X`, `user:X@host`."""
+    word, start = atoms.words[at], atoms.starts[at]
+    option = word[0] == "-" and not _is_quoted(atoms.text, start, atoms.ends[at])
+    if attached := _ATTACHED.fullmatch(word) if option else None:
+        return f"attached-{attached[1]}", _command(atoms, at), *attached.span(2)
+    if ("/" in word or "%" in word) and (pair := _PAIR.fullmatch(word)):
+        cue = "" if shape.startswith("rand") else _nearest(atoms, at)[0]
+        if cue in ("login", "command", "password", "user") and shape_of(pair[1]) == PLAIN:
+            return "pair", _command(atoms, at) or cue, *pair.span(2 if pair[2] else 3)
+    tight = atoms.signs[at] == "colon" and start - atoms.ends[at - 1] == 1
+    info = _USERINFO.fullmatch(word) if tight and "@" in word else None
+    return ("userinfo", _nearest(atoms, at)[0], *info.span(1)) if info else None
+
+
+def _candidate(
+    atoms: _Atoms, at: int, span: tuple[int, int], said: tuple[str, str, str], *more: str
+) -> Candidate:
+    return Candidate(*span, *said, (*_flags(atoms, at, *span), *more), _words(atoms, at))
 
 
 def _place(atoms: _Atoms, at: int) -> tuple[str, str, tuple[str, ...]]:
@@ -236,7 +230,7 @@ def _by_option(atoms: _Atoms, at: int) -> tuple[str, str, tuple[str, ...]] | Non
 def _by_name(atoms: _Atoms, at: int) -> tuple[str, str, tuple[str, ...]] | None:
     """The value of a name: `password = X`, a cell beside it, the line below it."""
     sign, before, own = atoms.signs[at], atoms.words[at - 1], atoms.cues[at - 1]
-    if sign in ("eq", "colon", "arrow", "cell", "tag", "below", "call", "or", "wide", "arg"):
+    if sign in _NAMING:
         if own and own not in ("user", "command", "provider"):
             caps = ("caps",) if before.isupper() and own != NEGATED else ()
             return f"own-{sign}", own, caps
@@ -313,12 +307,8 @@ def _flags(atoms: _Atoms, at: int, start: int, end: int) -> tuple[str, ...]:
     address = text.rfind("://", max(0, start - _ADDRESS_CHARS), start)
     if address >= 0 and not _SPACE.search(text, address, start):
         found.append("host" if "@" in text[address:start] else "address")
-    after = at + 1
-    if (
-        after < len(atoms.words)
-        and "|" in text[end : atoms.starts[after]]
-        and atoms.cues[after] in ("command", "login")
-    ):
+    following = atoms.cues[at + 1] if at + 1 < len(atoms.words) else ""
+    if following in ("command", "login") and "|" in text[end : atoms.starts[at + 1]]:
         found.append("piped")
     return tuple(found)
 
@@ -339,8 +329,9 @@ def _words(atoms: _Atoms, at: int) -> tuple[str, ...]:
     if tag := _TAG.match(atoms.words[at]):
         found.append("t=" + tag[0].lower())
     start, end = atoms.starts[at], atoms.ends[at]
-    found.append("l=" + (atoms.text[max(0, start - 2) : start] or "\n")[-2:].rpartition("\n")[2])
-    found.append("r=" + atoms.text[end : end + 2].partition("\n")[0])
+    around = atoms.text[max(0, start - 2) : start], atoms.text[end : end + 2]
+    left, right = (part.translate(_SAME) for part in around)
+    found += ("l=" + (left or "\n").rpartition("\n")[2], "r=" + right.partition("\n")[0])
     return tuple(found)
 
 

@@ -22,8 +22,8 @@ from wellkept.text.secrets.formats import find_formats
 from wellkept.text.secrets.shape import MARK, SecretSpan, WorkCount, is_random, learned
 from wellkept.text.secrets.windows import Encoded, Window, windows
 
-SURE = -0.7
-LIKELY = -2.0
+SURE = -1.2
+LIKELY = -2.2
 _NAMES = {
     "": "high-entropy", "key": "api-key", "token": "token", "secret": "secret",
     "session": "cookie", "provider": "provider-key",
@@ -40,6 +40,7 @@ _CONTINUED = re.compile(
 # How a project is named by its first commit.
 _PROJECT = re.compile(r"root:[0-9a-f]{40}")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LOUD = frozenset({"password", "secret", "token"})
 _NO_CUE = frozenset({"", "session", "provider"})
 _CONTINUATIONS = 20
 _MAX_JUDGED = 30_000
@@ -75,16 +76,13 @@ def _find_plain(
             SecretSpan(s.rule, s.start + at, s.end + at) for s in find_formats(window.text, work)
         )
         for one, span in _judged(window.text, work, least):
-            if one.cue or span.rule == "dense" or not _is_inside(span.start + at, starts, ends):
+            before = bisect_right(starts, span.start + at) - 1
+            is_public = before >= 0 and span.start + at < ends[before]
+            if one.cue or span.rule == "dense" or not is_public:
                 found.append(SecretSpan(span.rule, span.start + at, span.end + at))
     if found:
         found.extend(_continued(text, found, work))
     return found
-
-
-def _is_inside(position: int, starts: Sequence[int], ends: Sequence[int]) -> bool:
-    at = bisect_right(starts, position) - 1
-    return at >= 0 and position < ends[at]
 
 
 def _judged(text: str, work: WorkCount, least: float) -> Iterator[tuple[Candidate, SecretSpan]]:
@@ -128,25 +126,30 @@ def _continued(text: str, found: Sequence[SecretSpan], work: WorkCount) -> Itera
 
 def features(shape: str, place: str, cue: str, flags: tuple[str, ...]) -> tuple[str, ...]:
     """The features of a value: each alone, in pairs, and all three."""
-    kind = shape.partition(":")[0]
+    kind, heard = shape.partition(":")[0], _heard(cue)
     return (
         shape, kind, place, f"cue={cue}", f"{kind}|{place}", f"{place}|{cue}", f"{kind}|{cue}",
         f"{shape}|{cue}", f"{kind}|{place}|{cue}", f"{shape}|{place}|{cue}", *flags,
-        *(f"{kind}|{flag}" for flag in flags), *(f"{place}|{flag}" for flag in flags),
+        *(f"{kind}{heard}|{flag}" for flag in flags), *(f"{place}|{flag}" for flag in flags),
     )  # fmt: skip
 
 
-def word_features(shape: str, words: tuple[str, ...]) -> tuple[str, ...]:
+def word_features(shape: str, cue: str, words: tuple[str, ...]) -> tuple[str, ...]:
     """The features of the words around a value: each alone, and with the class of the value."""
-    kind = shape.partition(":")[0]
-    return (*words, *(f"{kind}|{word}" for word in words))
+    kind, heard = shape.partition(":")[0], _heard(cue)
+    return (*words, *(f"{kind}{heard}|{word}" for word in words))
+
+
+def _heard(cue: str) -> str:
+    """How loudly a cue speaks: what stands around a value says more where nothing names it."""
+    return "" if cue in _LOUD else "-" if cue else "--"
 
 
 def score(one: Candidate) -> float:
     """The log-odds that it is a secret."""
     weights: dict[str, float] = learned()["weights"]
     known = _score(one.shape, one.place, one.cue, one.flags)
-    return known + sum(weights.get(f, 0.0) for f in word_features(one.shape, one.words))
+    return known + sum(weights.get(f, 0.0) for f in word_features(one.shape, one.cue, one.words))
 
 
 @lru_cache(maxsize=65_536)

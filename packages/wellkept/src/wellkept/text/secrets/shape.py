@@ -41,11 +41,13 @@ _KNOWN = re.compile(
     r"(?P<uuid>[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12})"
     r"|(?P<hex>(?:0x)?(?:[0-9a-f]{12,}|[0-9A-F]{12,}))"
     r"|(?P<num>\d{6,9})|(?P<commit>(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,11})|(?P<_number>[\d.,:/xX%+-]*)"
+    r"|(?P<_range>[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40})"
     r"|(?P<_unit>[-+~]?\d[\d.]*(?:[a-zA-Z%]{1,3}|bytes|days?|hours?|min|sec)(?:/s)?)"
     r"|(?P<_date>\d{4}-\d\d-\d\d[T_\d:.+Z-]*)|(?P<_colour>#[0-9a-fA-F]{3,8})"
     r"|(?P<_mail>[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,8}|[a-z]+@[a-z][a-z0-9-]*)"
     r"|(?P<login>[\w.+-]+@[a-z][a-z0-9-]*)|(?P<_package>[\w./-]{2,60}@\^?v?\d+(?:\.\d+)+[\w.+-]*)"
     r"|(?P<_release>v?\d+\.\d+\.\d+[-+][\w.+-]*)|(?P<tailed>[a-z]{2,9}\d)"
+    r"|(?P<_source>[\w@/.+-]*\.(?:[cm]?[jt]sx?|css|map|json|html?|py|go|rs|md|svg|png|ya?ml|toml))"
     r"|(?P<_file>[\w@+-]*(?:[./][\w@+-]+)*\.[A-Za-z]{1,5}\d?)"
     r"|(?P<_glob>(?:[\w@-]{1,12}/){1,6}\*{1,2}(?:/\*)?\.[a-z]{1,5}\d?)"
     r"|(?P<_path>~?\.{0,2}/(?:[\w.@+-]+/)*[\w.@+-]*)"
@@ -143,7 +145,8 @@ def _kind(value: str, size: int, facts: Facts) -> str:
     known = _KNOWN.fullmatch(value)
     if known and (kind := known.lastgroup):
         if kind == "_chain" and digits < 3:
-            return "chain" if digits and strange * 2 > total else PLAIN
+            odd = digits and strange * 2 > total
+            return "chain" if odd else "wordchain" if value[-1].isdigit() else PLAIN
         if kind == "hex":
             return "digest" if size in _DIGESTS and not value.startswith("0x") else "hex"
         if not kind.startswith("_"):
@@ -165,7 +168,8 @@ def _kind(value: str, size: int, facts: Facts) -> str:
     if digits == 0:
         return _lettered(value, letters, strange, facts)
     if is_name(value):
-        return "wordname" if digits > 2 else "name" if strange * 2 > total or digits > 1 else PLAIN
+        few = "name" if strange * 2 > total or digits > 1 else "name1"
+        return "wordname" if digits > 2 else few
     if strange * 3 <= total:
         return "wordnum" if digits > 1 else "word1"
     return "mixed"

@@ -27,13 +27,12 @@ _LONG_RUN = 18
 _CUES = tuple(
     re.compile(pattern)
     for pattern in (
-        rb"pass", rb"pw", rb"secret", rb"cred", rb"psk", rb"salt", rb"identified", rb"<<<",
-        rb"phrase", rb" -[pauwkns]", rb"_user", rb"net use", rb"mnemonic", rb"sendline", rb"login",
-        rb"auth", rb":/{1,3}[^\s/\"'<>`]{1,200}@", rb":5432:", rb"\*:\*:", rb"@tcp\(", rb" p: ",
-        rb"kennwort", rb"senha", rb"mdp", rb"heslo", rb"parol", rb"wachtwoord", rb"salasana",
-        rb"clave", rb"lozinka", rb"sandi", rb"pin(?: code|\"| for the [a-z]{2,12}|)[ :=]",
-        rb"wifi", rb"seed", rb"jwt", rb"hmac", rb"crypt", rb"unlock", rb"backup code",
-        rb"recovery code",
+        *b"pass pw secret cred psk salt identified <<< phrase _user mnemonic sendline login"
+        b" auth :5432: @tcp\\( kennwort senha mdp heslo parol wachtwoord salasana clave lozinka"
+        b" sandi wifi seed jwt hmac crypt unlock communit snmp adgang kodeord siri laluan wagwoord"
+        b" jelszo haslo sifre geslo contrasen jdbc: pswd licen[cs]e".split(),
+        rb" -[pauwkns]", rb"-user ", rb"net use", rb":/{1,3}[^\s/\"'<>`]{1,200}@", rb"\*:\*:",
+        rb" p: ", rb"pin(?: code|\"| for the [a-z]{2,12}|)[ :=]", rb"(?:backup|recovery) code",
     )
 )  # fmt: skip
 # Letters are `a` or `A`, digits `0`, signs `!`, what may stand within a token itself; else blank.
@@ -48,12 +47,10 @@ _FOLDED = bytes(97 if c == 65 else c for c in range(256))
 _ODD = tuple(re.compile(odd) for odd in rb"a0a|0a0|a00|a!0|0!|a_0|a-00|a\+0|a0 ".split(b"|"))
 _ODD_CASE = re.compile(rb"AaA")
 # Shapes that are secrets only beside a word that speaks of them.
-_ORDINARY = ("word1", "name", "odd", "phrase")
+_ORDINARY = ("word1", "wordchain", "name", "odd", "phrase")
 _FOREIGN = re.compile(rb"[\x80-\xff][a-z\x80-\xff ]{0,80}")
 _EMPTY_TAIL = re.compile(rb"[A-Za-z_]{0,16}[^A-Za-z0-9\x80-\xff]*")
 _OPEN_ENDS = (b":", b"=", b"|", b">", b"-", b"(", b"{", b"\\", b'"', b"?")
-
-
 _RUN = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}+={0,2}")
 _TEXT = re.compile(rb"[\t\n\r -~]+")
 _PROBE_CHARS = 24
