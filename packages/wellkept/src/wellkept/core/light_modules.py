@@ -34,6 +34,23 @@ class _Form:
         return GenericAlias(self, inside)  # type: ignore[arg-type]
 
 
+class _Choice(_Form):
+    """`Literal[...]`: no alias, as the real `get_type_hints` takes words in one for names."""
+
+    def __getitem__(self, words: Any) -> Any:
+        made: Any = _Choice()
+        made.__origin__, made.__args__ = self, words if type(words) is tuple else (words,)
+        return made
+
+    def __or__(self, other: Any) -> GenericAlias:
+        return GenericAlias(_UNION, (self, other))  # type: ignore[arg-type]
+
+    __ror__ = __or__
+
+
+_UNION = _Form()
+
+
 class _Base:
     """`Protocol` and `Generic`: bases that do nothing."""
 
@@ -74,14 +91,13 @@ def _get_origin(kind: Any) -> Any:
     return UnionType if isinstance(kind, UnionType) else getattr(kind, "__origin__", None)
 
 
-_FORMS = (
-    "Annotated BinaryIO ClassVar Final IO Literal NoReturn Optional Self TextIO TypeAlias Union"
-    " Unpack"
-)
+_FORMS = "Annotated BinaryIO ClassVar Final IO NoReturn Optional Self TextIO TypeAlias Unpack"
 _TYPING = LightModule(
     "typing",
     **{name: _Form() for name in _FORMS.split()},
     **{name: type(name, (_Base,), {}) for name in ("Any", "Generic", "Protocol")},
+    Literal=_Choice(),
+    Union=_UNION,
     NamedTuple=type.__new__(_NamedTuples, "NamedTuple", (), {}),
     ParamSpec=_Form,
     TYPE_CHECKING=False,
