@@ -12,7 +12,7 @@ PORT ?= 7437
 HERE := WELLKEPT_HOME="$(CURDIR)/.wellkept" WELLKEPT_EMBEDDING_PROVIDER=static
 
 run: .venv/run.stamp page  ## Set up, then show the page with weeks of a demo project, until stopped
-	@.venv/bin/wellkept demo --port $(PORT)
+	@.venv/bin/wellkept admin demo --port $(PORT)
 
 serve: tour page  ## Set up, take in this repository, then serve it until stopped
 	@$(HERE) .venv/bin/wellkept serve --port $(PORT)
@@ -21,7 +21,7 @@ run-team: .venv/dev.stamp  ## Set up, start PostgreSQL, and serve a team's memor
 	@$(PY) -m scripts.run_team --port $(PORT)
 
 tour: .venv/run.stamp  ## Set up, take in this repository, show what is known, and end
-	@$(HERE) .venv/bin/wellkept tour --ask "How is the code laid out?" \
+	@$(HERE) .venv/bin/wellkept init --tour --ask "How is the code laid out?" \
 		--ask "How do I run the tests?" --ask "Why one SQLite file?"
 
 page:  ## Build the web page (Node from the machine, else from PyPI)

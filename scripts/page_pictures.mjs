@@ -1,5 +1,5 @@
 // Makes the pictures of the page in docs/images from the demo project: `scripts/page pictures`.
-// The demo is made anew by `wellkept demo`, so that anybody gets the same pictures.
+// The demo is made anew by `wellkept admin demo`, so that anybody gets the same pictures.
 import { spawn, spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -21,7 +21,7 @@ const PICTURES = [
 
 /** The address of a demo's page, once it is up. */
 function demo() {
-  const server = spawn(WELLKEPT, ["demo"], { stdio: ["ignore", "pipe", "inherit"] });
+  const server = spawn(WELLKEPT, ["admin", "demo"], { stdio: ["ignore", "pipe", "inherit"] });
   return new Promise((found, failed) => {
     let said = "";
     const timer = setTimeout(() => failed(new Error("The demo did not start.")), START_MS);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -117,11 +119,26 @@ def test_a_module_without_a_document_is_described_by_its_files(tmp_path: Path) -
         ("e.py", '"""\nOur exception hierarchy:\n\n* One\n  · Two of them here\n"""', "Our exception hierarchy."),
         ("README.md", "*A tool for sorting letters*\n", "A tool for sorting letters"),
         ("m.py", "\x00\ufffd", ""),
+        ("index.ts", "/**\n * @module\n * Sends letters to people.\n */\nexport {}", "Sends letters to people."),
+        ("a.test.ts", "/**\n * @jest-environment jsdom\n */\nimport x from 'y'\n", ""),
+        ("a.php", "<?php\n/*\n * This file is part of the Post package.\n */\nnamespace A;\n\n/**\n * Sends letters to people.\n */\nclass A {}", "Sends letters to people."),
+        ("a.rs", "use a::b;\n\n/// What one item is for.\nenum Mode {}\n", ""),
+        ("README.md", "$ make all the letters\n\nSends letters to [people][1].\n", "Sends letters to people."),
         ("m.py", '"""\nTOOLS = [\n  1,\n]\n\nThen it says what for.\n"""', "Then it says what for."),
     ],
 )  # fmt: skip
 def test_the_first_paragraph_of_prose_is_found(path: str, text: str, expected: str) -> None:
     assert lead(text, path) == expected
+
+
+def test_a_command_that_compiles_its_patterns_later_reads_the_same() -> None:
+    code = (
+        "from wellkept.core import startup; startup.install()\n"
+        "from wellkept.graph.modules.descriptions import lead\n"
+        "print(lead('/**\\n * Talks to the server.\\n */\\nexport {}', 'index.ts'))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "Talks to the server.\n"
 
 
 @given(st.text(max_size=300), st.sampled_from(["README.md", "a.py", "b.ts"]))

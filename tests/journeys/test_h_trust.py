@@ -90,7 +90,7 @@ def test_h3_a_session_leaves_what_to_look_at(here: Installation) -> None:
     assert here.wellkept("review", "--json").json["new"] == []
     doubted = here.listed("--type", "convention")[0]["id"]
     here.wellkept("edit", doubted, "--action", "flag", "--reason", "no longer so")
-    assert "To review: 1 (/review-memory)" in here.session("s-3").start()
+    assert "To review: 1 (/review-memory)" in here.session("s-4").start()
 
 
 @pytest.mark.feature("H4")
@@ -223,8 +223,17 @@ def test_h9_the_next_session_is_seen_and_steered_before_it_happens(here: Install
         corrected = {"ids": [kept["id"]], "because": "inaccurate", "content": f"{rule} on Mondays"}
         web.post("/api/edit", json=corrected).raise_for_status()
         assert f"{rule} on Mondays" in shown(moment="session")
+        for number in range(4):
+            here.remember(
+                f"Pier {number} closes at gale force {number + 6}", "--type", "convention"
+            )
+        told = here.session("s-2").start().count("[CONV]")
+        set_to = {"key": "context.budget_tokens", "value": "60"}
+        web.post("/api/config/set", json=set_to).raise_for_status()
+        assert here.session("s-3").start().count("[CONV]") < told
+        web.post("/api/config/unset", json={"key": "context.budget_tokens"}).raise_for_status()
     # What the page showed is what the hook hands over.
-    assert f"{rule} on Mondays" in here.session("s-2").start()
+    assert f"{rule} on Mondays" in here.session("s-4").start()
 
 
 @pytest.mark.feature("H10")

@@ -98,6 +98,13 @@ ECOSYSTEMS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str] | None]]] 
         },
         {"test": ("tox", "tox.ini"), "lint": ("tox -e lint", "tox.ini")},
     ),
+    "one way of testing among tox's": (
+        {
+            "pyproject.toml": '[tool.tox.env_run_base]\ncommands = [["pytest", "-v"]]\n'
+            '[tool.tox.env.random]\ncommands = [["pytest", "-n", "auto"]]\n'
+        },
+        {"test": ("tox", "pyproject.toml")},
+    ),
     "nox": (
         {
             "pyproject.toml": "[project]\n",

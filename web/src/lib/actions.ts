@@ -22,6 +22,9 @@ const saving = makeStore<ReadonlySet<string>>(new Set());
 const SAY_SAVING_MS = 300;
 const TOUCHED = new Set(["memories", "memory", "facets", "review", "health", "session", "map", "undo", "next", "pages"]);
 
+/** Write a setting; without a value the usual one holds again. */
+export const saveSetting = (key: string, value: string) => value === "" ? post("/api/config/unset", { body: { key } }) : post("/api/config/set", { body: { key, value } });
+
 export function useActions() {
   const { t } = useTranslation();
   const client = useQueryClient();
@@ -46,6 +49,17 @@ export function useActions() {
     const reason = error instanceof ApiError ? error.message : t("state.unreachable");
     if (error instanceof ApiError && error.status === 403) return void toast(`${t("state.forbidden")} ${reason}`, { tone: "failed" });
     toast(t("done.failed", { reason }), { tone: "failed" });
+  };
+
+  const keepSetting = async (key: string, value: string) => {
+    try {
+      const { origin, value: before } = await get("/api/config/get", { query: { key } });
+      const write = (one: string) => saveSetting(key, one).then(() => client.invalidateQueries());
+      await write(value);
+      toast(t("prefs.saved"), { action: { label: t("action.undo"), isUndo: true, run: () => void write(origin === "default" ? "" : String(before)).then(() => toast(t("done.undone")), failed) } });
+    } catch (error) {
+      failed(error);
+    }
   };
 
   const put = (ids: readonly string[], one: Gone | null) => gone.set((before) => {
@@ -110,6 +124,7 @@ export function useActions() {
       );
     },
     /** No longer give a line unasked, or give it again. */
+    keepSetting,
     mute: (id: string, muted = true) => {
       const save = (on: boolean) => run([id], () => post("/api/mute_line", { body: { id, muted: on } }));
       save(muted).then(() => toast(muted ? t("next.muted") : t("next.unmuted"), { action: { label: t("action.undo"), isUndo: true, run: () => void save(!muted).catch(failed) } }), failed);

@@ -58,7 +58,7 @@ export default function Chart(props: ChartProps) {
       <div ref={host} aria-hidden style={{ height }} />
       <table className="sr-only">
         <caption>{caption}</caption>
-        <thead><tr><th /> {series.map((one) => <th key={one.label} scope="col">{one.label}</th>)}</tr></thead>
+        <thead><tr><td /> {series.map((one) => <th key={one.label} scope="col">{one.label}</th>)}</tr></thead>
         <tbody>
           {ticks.map((tick, index) => (
             <tr key={index}>

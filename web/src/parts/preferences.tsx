@@ -2,7 +2,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { get, post, type Schema } from "@/lib/api";
+import { saveSetting } from "@/lib/actions";
+import { get, type Schema } from "@/lib/api";
 import { useProject } from "@/lib/queries";
 import { toast } from "@/lib/toasts";
 import { cx, Failure, Section, Skeleton } from "./basics";
@@ -41,7 +42,7 @@ function Preference({ item, most }: { item: Item; most: number }) {
   const before = String(item.value ?? "");
   const [typed, setTyped] = useState<string | null>(null);
   const save = useMutation({
-    mutationFn: (value: string) => value === "" ? post("/api/config/unset", { body: { key: item.key } }) : post("/api/config/set", { body: { key: item.key, value } }),
+    mutationFn: (value: string) => saveSetting(item.key, value),
     onSuccess: (_, value) => {
       setTyped(null);
       void client.invalidateQueries();

@@ -228,7 +228,7 @@ function Coverage({ view }: { view: View }) {
     <Section title={t("health.coverage")}>
       <table className="w-full text-left">
         <thead className="text-meta text-ink3">
-          <tr><th scope="col" className="font-normal">{t("health.module")}</th><th /><th scope="col" className="pl-4 text-right font-normal">{t("health.kept")}</th><th scope="col" className="pl-4 text-right font-normal">{t("health.e2e")}</th><th scope="col" className="pl-4 text-right font-normal">{t("health.files")}</th></tr>
+          <tr><th scope="col" className="font-normal">{t("health.module")}</th><td /><th scope="col" className="pl-4 text-right font-normal">{t("health.kept")}</th><th scope="col" className="pl-4 text-right font-normal">{t("health.e2e")}</th><th scope="col" className="pl-4 text-right font-normal">{t("health.files")}</th></tr>
         </thead>
         <tbody>
           {modules.map((one) => (

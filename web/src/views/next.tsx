@@ -133,6 +133,7 @@ function Exact({ text }: { text: string }) {
 /** The budget on one true scale, a segment for each section. */
 function Budget({ pack, shown, isTried, onMove }: { pack: Preview; shown: number; isTried: boolean; onMove: (by: number) => void }) {
   const { t } = useTranslation();
+  const actions = useActions();
   const scale = Math.max(MOST, shown);
   const told = pack.sections.reduce((sum, one) => sum + one.tokens, 0);
   const spot = (tokens: number) => `${(100 * tokens) / scale}%`;
@@ -143,6 +144,7 @@ function Budget({ pack, shown, isTried, onMove }: { pack: Preview; shown: number
         <span className="ml-auto text-ink2 max-tabs:hidden">{t("next.tryBudget")}</span>
         <Button aria-label={t("next.less")} onClick={() => onMove(-STEP)}>–<span className="max-tabs:hidden"><Key name="[" /></span></Button>
         <Button aria-label={t("next.more")} onClick={() => onMove(STEP)}>+<span className="max-tabs:hidden"><Key name="]" /></span></Button>
+        {isTried && <Button onClick={() => void actions.keepSetting("context.budget_tokens", String(shown)).then(() => change({ budget: null }))}>{t("next.keepBudget", { budget: number(shown) })}</Button>}
         {isTried && <Button onClick={() => change({ budget: null })}>{t("action.cancel")}</Button>}
       </div>
       <div role="img" aria-label={t("next.tokens", { used: pack.used_tokens, budget: shown })} className="relative mt-3 flex h-3.5 gap-0.5">

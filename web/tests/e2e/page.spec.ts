@@ -267,6 +267,12 @@ test("the next session is shown before it happens, and can be steered", async ({
   await expect(line.getByRole("button", { name: "Unmute" })).toBeVisible();
   await line.getByRole("button", { name: "Unmute" }).click();
   await expect(line.getByRole("button", { name: "Mute" })).toBeVisible();
+  await page.getByRole("button", { name: "More budget" }).click();
+  await page.getByRole("button", { name: "Keep 260" }).click();
+  await expect(page.getByText("of 260 tokens")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Keep 260" })).toBeHidden();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(page.getByText("of 250 tokens")).toBeVisible();
   await page.getByLabel("Try a prompt").fill("Paint the funnel of the ferry green.");
   await expect(page.getByRole("heading", { name: "Nothing would be given." })).toBeVisible();
   await page.getByRole("button", { name: "Silence is right" }).click();

@@ -25,6 +25,7 @@ from wellkept.project.commands.declared import declared, with_command
 from wellkept.project.repository.module_facts import (
     LAYOUT_KEY,
     MODULE_LABEL,
+    folder_order,
     layout_folders,
     layout_text,
     module_line,
@@ -213,8 +214,9 @@ def _layout(found: _Found) -> Iterator[PageLine]:
         if memory := about.get(f"{PREFIX}about:{name}"):
             yield _line(memory, label=label)
     modules = found.list(MemoryType.MODULE_INSIGHT, tags=("module",))
-    for memory in sorted(modules, key=lambda one: one.modules):
-        yield _line(memory, label=f"{memory.modules[0] if memory.modules else '.'}/")
+    named = [((one.modules or (".",))[0], one) for one in modules]
+    for folder, memory in sorted(named, key=lambda one: folder_order(one[0])):
+        yield _line(memory, label=f"{folder}/")
 
 
 def _commands(found: _Found) -> Iterator[PageLine]:

@@ -82,10 +82,10 @@ def read_question(question: str) -> Asked | None:
     """What a question asks for; None when no list has a phrase of it."""
     rules = _rules()
     plain = _plain(question)
-    kind = next((name for name, said in rules.asks if _in(plain, said)), None)
+    kind = next((name for name, said in rules.asks if any(map(plain.__contains__, said))), None)
     if kind is None:
         return None
-    purposes = [named for named, said in rules.purposes if _in(plain, said)]
+    purposes = [named for named, said in rules.purposes if any(map(plain.__contains__, said))]
     if len(purposes) > 1:  # "how do I run the checks"
         purposes = [named for named in purposes if "run" not in named]
     purposes = [named for named in purposes if "one test" in named] or purposes
@@ -103,10 +103,6 @@ def read_question(question: str) -> Asked | None:
         if word not in STOP_WORDS and len(word) > 1
     }
     return Asked(kind, frozenset(subject), frozenset[str]().union(*purposes))
-
-
-def _in(plain: str, phrases: Iterable[str]) -> bool:
-    return any(phrase in plain for phrase in phrases)
 
 
 def _plain(text: str) -> str:
@@ -228,8 +224,8 @@ def _traps(wk: MemoryWithPages, asked: Asked) -> tuple[str, list[Said]]:
 
 
 def _times(memory: Memory | None) -> str:
-    payload = memory.payload if memory else None
-    often = payload.occurrences if isinstance(payload, ErrorPattern) else 1
+    known = memory.payload if memory else None
+    often = known.occurrences if isinstance(known, ErrorPattern) else 1
     return f" ({often} times)" if often > 1 else ""
 
 
@@ -248,9 +244,12 @@ def _people(wk: MemoryWithPages, asked: Asked) -> tuple[str, list[Said]]:
 
 
 def _where(wk: MemoryWithPages, asked: Asked) -> tuple[str, list[Said]]:
-    """Folders and files by what they hold; the layout where nothing is asked for."""
+    """Folders and files by what they hold; the layout where nothing is asked for, the folders with
+    most of the code first."""
     if not asked.subject:
-        return "folder", [said for line, said in _lines(wk, "layout") if line.label]
+        folders = [said for line, said in _lines(wk, "layout") if line.label.endswith("/")]
+        weight = {one: one.memory.importance for one in folders if one.memory}
+        return "folder", sorted(folders, key=lambda one: -weight.get(one, 0))
     modules = _records(wk.engine, wk.project, (MemoryType.MODULE_INSIGHT,))
     return "place", about((Said(one.content, one) for one in modules), asked.subject)
 

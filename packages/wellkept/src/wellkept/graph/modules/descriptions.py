@@ -25,15 +25,13 @@ _PACKAGE_FILE: Final = re.compile(
     r"^(?:__init__\.pyi?|mod\.rs|lib\.rs|doc\.go|package-info\.java|index\.[cm]?[jt]sx?)$"
 )
 _NOT_PROSE: Final = re.compile(
-    r"^(?:#|=|-{3}|\*{3}|~{3}|!\[|\[!\[|<|\||>|\.\. |:\w+:|```|\[[^\]]+\]:|[-*+·•‣–x] |\d+\. )"
+    r"^(?:#|=|-{3}|\*{3}|~{3}|!\[|\[!\[|<|\||>|\.\. |:\w+:|```|\[[^\]]+\]:|[-*+·•‣–x$] |\d+\. |@\w)"
 )
 _LEGAL: Final = re.compile(
     r"copyright|licen[cs]ed?\b|spdx|all rights reserved|permission is hereby|redistributi"
-    r"|without warrant|do not (?:edit|modify)|(?:auto|code)?-?generated\b"
-    r"|frozen_string_literal|@author|\beslint\b"
-    r"|\bcoding[:=]|pylint:|noqa|"
-    r"type: ignore|@ts-|prettier-ignore|\bgo:(?:build|generate|embed)\b|^\+build\b|nolint|"
-    r"\bvim?:|-\*-",
+    r"|this file is part of|without warrant|do not (?:edit|modify)|(?:auto|code)?-?generated\b"
+    r"|frozen_string_literal|@author|\beslint\b|\bcoding[:=]|pylint:|noqa|type: ignore|@ts-"
+    r"|prettier-ignore|\bgo:(?:build|generate|embed)\b|^\+build\b|nolint|\bvim?:|-\*-",
     re.IGNORECASE,
 )
 _CODE: Final = re.compile(
@@ -46,6 +44,7 @@ _LINES: Final = re.compile(
     r"\A(?:[ \t]*(?://[/!]?|#(?!!?\[|[ \t]*(?:include|import|define|undef|if|pragma|region|endif"
     r"|else)))[^\n]*\n?)+"
 )
+_ITEM_DOCS: Final = re.compile(r"^[ \t]*///(?!/)[^\n]*\n", re.MULTILINE)
 _BEFORE: Final = re.compile(r"\A(?:\s*(?:<\?php|#!|\"use strict\";|'use strict';)[^\n]*\n?)*\s*")
 _MODULEDOC: Final = re.compile(r'@moduledoc\s+(?:~[sS])?"""(.*?)(?:"""|\Z)', re.DOTALL)
 _NOT_YET: Final = re.compile(
@@ -57,8 +56,10 @@ _DEFINES: Final = re.compile(
     r"\s*(?:(?:@|#\[|\[)[^\n]*\n\s*)*(?:[a-z]+ )*(?:class|interface|object|enum|struct|trait|record"
     r"|module|type|def|impl|template)\b"
 )
-_TAG: Final = re.compile(r"^(?:[\\@](?:file|brief)\s+)+")
-_MARKUP: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|</?\w[^>]*>|`{1,2}|\*\*|\{@\w+ ([^}]*)\}")
+_TAG: Final = re.compile(r"^(?:[\\@](?:file|brief|module|overview|packageDocumentation)\b\s*)+")
+_MARKUP: Final = re.compile(
+    r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])|</?\w[^>]*>|`{1,2}|\*\*|\{@\w+ ([^}]*)\}"
+)
 
 
 def purpose_of(
@@ -89,6 +90,8 @@ def lead(text: str, path: str) -> str:
     """The first paragraph of a document, or of the first comment of a source file."""
     if _README.fullmatch(basename(path)):
         return _first_paragraph(text.split("\n"))
+    if path.endswith(".rs"):  # `///` is about one item, `//!` about the file
+        text = _ITEM_DOCS.sub("", text)
     found = (_first_paragraph(lines) for lines in _comments(text))
     return next((paragraph for paragraph in found if paragraph), "")
 
@@ -136,23 +139,24 @@ def _comments(text: str) -> Iterator[list[str]]:
 
 def _bare(comment: re.Match[str]) -> list[str]:
     """The lines of a comment without its marks."""
-    inside = comment[1] if comment.re is _BLOCK else comment[0]
-    return [re.sub(r"^\s*(?://[/!]?|#+|\*)\s?", "", line) for line in inside.split("\n")]
+    lines = comment[comment.lastindex or 0].split("\n")
+    return [re.sub(r"^\s*(?://[/!]?|#+|\*)\s?", "", line) for line in lines]
 
 
 def _first_paragraph(lines: Iterable[str]) -> str:
     """The first prose paragraph; else the first one that introduces a list."""
-    leading = ""
+    told = [*prose(lines)]
+    leads = (f"{one[:-1]}." for one in told)
+    return shorten(next((x for x in told if x[-1] != ":"), next(leads, "")), limit=_MAX_CHARS)
+
+
+def prose(lines: Iterable[str]) -> Iterator[str]:
+    """Each paragraph that says something, without its markup."""
     for paragraph in _paragraphs(lines):
         text = " ".join(_MARKUP.sub(r"\1\2", " ".join(paragraph)).split()).strip("*_")
-        text = _TAG.sub("", text)
-        is_prose = len(text) >= _MIN_CHARS and " " in text
-        if not is_prose or _LEGAL.search(text) or _CODE.search(text):
-            continue
-        if not text.endswith(":"):
-            return shorten(text, limit=_MAX_CHARS)
-        leading = leading or f"{text[:-1]}."
-    return shorten(leading, limit=_MAX_CHARS)
+        is_told = len(text) >= _MIN_CHARS and " " in text
+        if is_told and not _LEGAL.search(text) and not _CODE.search(text):
+            yield text
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -160,7 +164,7 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:
     here: list[str] = []
     is_code = False
     for line in lines:
-        bare = line.strip()
+        bare = _TAG.sub("", line.strip())
         if bare.startswith(("```", "~~~")):
             is_code = not is_code
             bare = ""

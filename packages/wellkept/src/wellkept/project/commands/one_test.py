@@ -145,7 +145,7 @@ def _ruby(files: ProjectFiles) -> Iterator[ProjectCommand]:
         yield _command(
             f"bundle exec rspec {spec}", spec, f"one test: `bundle exec rspec {spec}:LINE`"
         )
-    tests = files.matching(r"test/(?:[\w.-]+/)*(?:[\w-]+_test|test_[\w-]+)\.rb")
+    tests = files.matching(r"test/(?:[\w.-]+/)*(?:[\w-]+_test|(?:test|spec)_[\w-]+)\.rb")
     path = _plainest([one for one in tests if not one.endswith("_helper.rb")])
     if path and not spec:
         note = "one test: add `-n /NAME/`"

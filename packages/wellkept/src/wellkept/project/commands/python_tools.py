@@ -96,24 +96,33 @@ def _tox(files: ProjectFiles) -> Iterator[ProjectCommand]:
     if not text:
         document = files.toml("pyproject.toml")
         text, source = string(document, "tool", "tox", "legacy_tox_ini"), "pyproject.toml"
-        for name, body in table(document, "tool", "tox", "env").items():
+        base = table(document, "tool", "tox", "env_run_base")
+        for name, body in (("", base), *table(document, "tool", "tox", "env").items()):
             lines = [" ".join(texts(one)) for one in listed(body, "commands")]
-            if purpose := purpose_of_name(name) or purpose_of_words("\n".join(lines)):
-                runs = one_line("\n".join(lines))
-                yield ProjectCommand(
-                    purpose=purpose, command=f"tox -e {name}", source=source, runs=runs
-                )
+            if one := _of_environment("tox", name, "\n".join(lines), source):
+                yield one
     sections = {found["name"]: found["body"] for found in _SECTION.finditer(text)}
     for name, body in sections.items():
         if name != "testenv" and not name.startswith("testenv:"):
             continue
         environment = name.partition(":")[2]
         runs = one_line(_ini_value(body, "commands").replace("{posargs}", "").strip())
-        purpose = purpose_of_name(environment) if environment else Purpose.TEST
-        purpose = purpose or purpose_of_words(runs)
-        if purpose is not None:
-            command = f"tox -e {environment}" if environment else "tox"
-            yield ProjectCommand(purpose=purpose, command=command, source=source, runs=runs)
+        if one := _of_environment("tox", environment, runs, source):
+            yield one
+
+
+def _of_environment(tool: str, name: str, runs: str, source: str) -> ProjectCommand | None:
+    """What an environment of tox or a session of nox is for, by its name, else by what it runs:
+    then it may be one way of many."""
+    named = purpose_of_name(name) if name else Purpose.TEST if runs else None
+    purpose = named or purpose_of_words(runs)
+    if purpose is None:
+        return None
+    command = " ".join((tool, {"tox": "-e", "nox": "-s"}[tool], name)) if name else tool
+    told = one_line(runs)
+    return ProjectCommand(
+        purpose=purpose, command=command, source=source, runs=told, rank=0 if named else 1
+    )
 
 
 def _ini_value(body: str, name: str) -> str:
@@ -128,11 +137,8 @@ def _nox(files: ProjectFiles) -> Iterator[ProjectCommand]:
         body = text[found.end() :].split("\n@nox", 1)[0]
         run = _RUN.search(body)
         runs = " ".join(re.findall(r"[\"']([^\"']+)[\"']", run["words"])) if run else ""
-        purpose = purpose_of_name(name) or purpose_of_words(runs)
-        if purpose is not None:
-            yield ProjectCommand(
-                purpose=purpose, command=f"nox -s {name}", source="noxfile.py", runs=runs
-            )
+        if one := _of_environment("nox", name, runs, "noxfile.py"):
+            yield one
 
 
 def _pytest(files: ProjectFiles) -> Iterator[ProjectCommand]:

@@ -187,6 +187,11 @@ def module_statements(places: Places, pasts: Mapping[str, FilePast]) -> Iterator
         )
 
 
+def folder_order(folder: str) -> tuple[bool, bool, str]:
+    """Folders of code come first, then tests, then hidden ones."""
+    return folder.startswith(".") and folder != ".", is_test(f"{folder}/x"), folder
+
+
 def layout_text(modules: Sequence[tuple[str, str]]) -> str:
     """The layout of a project as one text: its folders, each with what it says about itself. Those
     that say nothing, and those beyond the first, are only named."""
@@ -213,7 +218,7 @@ def layout_folders(text: str) -> list[str]:
 def layout_statement(files: ProjectFiles, modules: Sequence[Statement]) -> Iterator[Statement]:
     """How the code is laid out: the folders that hold code, tests last, then what else there is."""
     named = [(str(one.module), module_line(one.text, str(one.module))) for one in modules]
-    named.sort(key=lambda one: is_test(f"{one[0]}/x"))
+    named.sort(key=lambda one: folder_order(one[0]))
     tops = {folder.partition("/")[0] for folder, _ in named}
     others = Counter(name.partition("/")[0] for name in files.names if "/" in name)
     if named:

@@ -9,9 +9,9 @@ from posixpath import splitext
 
 from wellkept.core.text import content_words, shorten
 from wellkept.graph.history.commits import is_test
+from wellkept.graph.modules.descriptions import prose
 from wellkept.project.repository.module_facts import Places
 from wellkept.project.repository.project_files import ProjectFiles, at, listed, string, table, texts
-from wellkept.project.repository.sections import digest, document_sections
 from wellkept.project.repository.statement import Statement
 
 _MAX_DEPENDENCIES = 15
@@ -32,8 +32,6 @@ _LICENSES = (
     ("unencumbered software released into the public domain", "Unlicense"),
 )  # fmt: skip
 _DESCRIPTION = re.compile(r"\b(?:description|summary)\s*[:=]\s*[\"']([^\"'\n]{10,300})[\"']")
-_ADDRESS = re.compile(r"(?:\b[A-Z][\w ]{2,20}: *)?<?https?://\S+")
-_OF_USERS = re.compile(r"install|usage|quick ?start|getting started|contents|sponsor|licen", re.I)
 _USUAL = (
     r"src/(?:main|lib)\.rs|(?:cmd/[\w-]+/)?main\.go|(?:src/)?[\w-]+/__main__\.py|src/index\.[jt]sx?"
     r"|index\.js|(?:bin|exe)/[\w-]+|config\.ru|manage\.py"
@@ -74,7 +72,7 @@ def _purpose(places: Places) -> Iterator[Statement]:
         (string(files.json("composer.json"), "description"), "composer.json"),
     ]
     short, source = next(((text, name) for text, name in told if text), ("", readme or ""))
-    said = _first_words(readme, files.text(readme)) if readme else ""
+    said = _first_words(files.root.name, files.text(readme)) if readme else ""
     languages = Counter(splitext(p)[1] for p in places.code if not is_test(p))
     main = ", ".join(
         f"{ending} ({count} files)" for ending, count in languages.most_common(3) if ending
@@ -99,12 +97,11 @@ def _written(files: ProjectFiles, name: str) -> tuple[str, str]:
     return (found[1] if found else ""), name
 
 
-def _first_words(path: str, text: str) -> str:
-    """The first prose of a read-me."""
-    sections = document_sections(path, text[:16_000])[:6]
-    about = [one for one in sections if not _OF_USERS.search(" ".join(one.titles[-1:]))]
-    leads = (_ADDRESS.sub("", digest(one).lead).strip() for one in about)
-    return next((one for one in leads if len(one.split()) > 3), "")
+def _first_words(name: str, text: str) -> str:
+    """The paragraph of a read-me that says what the project is, else its first prose."""
+    told = [one for one in prose(text[:16_000].split("\n")) if len(one.split()) > 3]
+    says = re.compile(rf"\W*(?:\w+ )?{re.escape(name)}\W+(?:is|are|provides)\b", re.IGNORECASE)
+    return next((one for one in told if says.match(one)), told[0] if told else "")
 
 
 def _needs(files: ProjectFiles) -> Iterator[Statement]:
@@ -126,20 +123,11 @@ def _needs(files: ProjectFiles) -> Iterator[Statement]:
         if gems
         else None
     )
-    pinned = [
-        one
-        for one in (
-            ".tool-versions",
-            ".python-version",
-            ".nvmrc",
-            ".node-version",
-            ".ruby-version",
-            "rust-toolchain.toml",
-            "rust-toolchain",
-            ".java-version",
-        )
-        if files.has(one)
-    ]
+    pins = (
+        ".tool-versions .python-version .nvmrc .node-version .ruby-version rust-toolchain.toml"
+        " rust-toolchain .java-version"
+    )
+    pinned = [one for one in pins.split() if files.has(one)]
     for name, value, source in (
         ("Python", python, "pyproject.toml"), ("Node", node, "package.json"),
         ("Rust", rust and f">= {rust}", "Cargo.toml"), ("PHP", php, "composer.json"),

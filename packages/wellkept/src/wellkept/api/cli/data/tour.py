@@ -21,7 +21,6 @@ _QUESTIONS = (
     "How do I run the tests?",
     "What was decided, and why?",
 )
-_HITS = 2
 
 
 @click.command()
@@ -77,8 +76,4 @@ def _summary(wk: wellkept.Wellkept) -> None:
 
 
 def _answer(wk: wellkept.Wellkept, question: str) -> None:
-    found = wk.recall(question, limit=_HITS)
-    if found.hits:
-        click.echo(output.styled(found.as_text(chars=400)))
-    else:
-        output.note("No memories about this yet.")
+    click.echo(output.styled(wk.ask(question).answer))
