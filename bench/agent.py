@@ -33,7 +33,7 @@ from wellkept.testing.scripted_model import ScriptedModel
 from wellkept_agent import events
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.agent_model import AgentModel
+    from wellkept.core.ports.models import AgentModel
     from wellkept_agent.session import AgentSession
 
 CONDITIONS = (

@@ -38,11 +38,11 @@ from wellkept.clients.registry import translate_spooled
 from wellkept.core.changes import PutExplanation, PutScratchpad
 from wellkept.core.codec import Json
 from wellkept.core.errors import WellkeptError
-from wellkept.core.generated_skills import GeneratedSkill
 from wellkept.core.ports.store import Store
 from wellkept.core.query import Finding
 from wellkept.core.records import replace
 from wellkept.core.settings.model import Settings
+from wellkept.core.skills import GeneratedSkill
 from wellkept.core.types import Severity
 from wellkept.observe.observer.drain import drain_spool
 from wellkept.store import open_store, spool

@@ -14,7 +14,7 @@ from wellkept.core.graph import SYMBOL_MARK, NodeKind
 from wellkept.graph.languages import language_of
 from wellkept.graph.parse.extract import extract
 from wellkept.graph.parse.file_facts import Symbol
-from wellkept.graph.search.tokens import words
+from wellkept.graph.search.term_index import words
 
 _FILE = re.compile(r"^diff --git a/(\S+)", re.M)
 _HUNK = re.compile(r"@@ -(\d+)")

@@ -39,7 +39,7 @@ from wellkept.core.settings.model import Settings
 from wellkept.core.settings.toml_file import read_entries
 from wellkept.core.skills import SkillFormat, SkillKind, SkillSource
 from wellkept.memory.exchange.jsonl import FORMAT, VERSION
-from wellkept.memory.exchange.markdown_memory import memory_from_markdown
+from wellkept.memory.exchange.markdown_document import memory_from_markdown
 from wellkept.memory.recall.retrievers import plan_query
 from wellkept.skills.documents.reader import read_skill
 from wellkept.text.dates import parse_window

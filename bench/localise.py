@@ -49,8 +49,7 @@ from wellkept.graph.search.file_search import (
     CandidateSignals,
     FileSearch,
 )
-from wellkept.graph.search.term_index import TermIndex
-from wellkept.graph.search.tokens import words
+from wellkept.graph.search.term_index import TermIndex, words
 
 TOP = 5
 LATE = 0.8

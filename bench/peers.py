@@ -25,7 +25,7 @@ from bench.report import room_bytes, timed_each
 from wellkept.core.codec import Json
 from wellkept.core.memory import Memory
 from wellkept.core.text import query_terms
-from wellkept.memory.index_text import extra_text
+from wellkept.memory.engine import extra_text
 
 TOP = 10
 _BATCH = 2_000

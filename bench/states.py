@@ -17,8 +17,7 @@ from wellkept.core.clock import system_clock
 from wellkept.graph.history.git_log import read_past
 from wellkept.graph.search.embeddings import CodeEmbeddings
 from wellkept.graph.search.file_search import WEIGHTS, FileSearch
-from wellkept.graph.search.term_index import TermIndex, decoded, file_text, is_indexable
-from wellkept.graph.search.tokens import words
+from wellkept.graph.search.term_index import TermIndex, decoded, file_text, is_indexable, words
 from wellkept.models.embedders.bundled_models import STATIC
 from wellkept.models.embedders.static import StaticEmbedder
 from wellkept.store.sqlite.code_search import SqliteCodeSearch

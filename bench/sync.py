@@ -23,8 +23,8 @@ from bench.bad_line import BadLine
 from bench.laptop_work import Simulation, settle
 from bench.laptops import PROJECT, Laptop, team_server
 from bench.report import finish, parser, table
-from wellkept.core.team.shared_records import SharedRecord
-from wellkept.memory.merge_base import Bases
+from wellkept.core.team.records import SharedRecord
+from wellkept.memory.edit import Bases
 from wellkept.testing.fakes import ManualClock
 
 

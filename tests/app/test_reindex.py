@@ -20,7 +20,7 @@ from wellkept.core.memory import MemoryDraft
 from wellkept.core.payloads import Json
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Source
-from wellkept.memory.index_text import INDEX_VERSION
+from wellkept.memory.engine import INDEX_VERSION
 from wellkept.models.embedders.bundled_models import STATIC, SUPERSEDED
 from wellkept.observe.ingest.drain import DrainReport
 from wellkept.observe.observer.drain import summarize_and_learn

@@ -15,7 +15,7 @@ from tests.support.samples import START, Samples
 from wellkept.context.review import auto_confirmed
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.ports.injections import LineOutcome
-from wellkept.core.ports.undo import KEPT_DAYS
+from wellkept.core.ports.store import KEPT_DAYS
 from wellkept.core.records import replace
 from wellkept.core.types import Source
 from wellkept.memory.history import MemoryHistory

@@ -22,10 +22,10 @@ from tests.app.working import (
 from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.api.background import BackgroundWorker
 from wellkept.core.errors import NotFoundError, ProviderError
-from wellkept.core.generated_skills import GeneratedSkill, SkillReview
 from wellkept.core.records import replace
 from wellkept.core.session.activity import ActivityKind
 from wellkept.core.settings.model import Settings
+from wellkept.core.skills import GeneratedSkill, SkillReview
 from wellkept.memory.engine import tokens_used_today
 from wellkept.skills.generation.generate import require_valid
 from wellkept.testing.fakes import WordEmbedder

@@ -18,7 +18,7 @@ from tests.app.working import (
     route_skill,
 )
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.core.generated_skills import SkillOrigin, SkillReview
+from wellkept.core.skills import SkillOrigin, SkillReview
 from wellkept.skills.generation.generate import require_valid
 from wellkept.skills.generation.procedure import SessionHistory
 from wellkept.skills.library.learn import skills_called

@@ -9,11 +9,11 @@ from pathlib import Path
 import wellkept
 from wellkept.api.learning import drain_and_learn
 from wellkept.clients.registry import translate
-from wellkept.core.generated_skills import GeneratedSkill
 from wellkept.core.ports.models import Embedder
 from wellkept.core.session.events import Event
 from wellkept.core.session.sessions import SpoolEntry
 from wellkept.core.settings.model import Settings
+from wellkept.core.skills import GeneratedSkill
 from wellkept.observe.ingest.drain import DrainReport
 from wellkept.store import spool
 

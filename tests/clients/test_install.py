@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from wellkept.clients.hook_spec import ClientFolders, InstallScope, Programs, Shell
 from wellkept.clients.install.client_files import client_files
-from wellkept.clients.install.command_lines import command_line, harmless_line
 from wellkept.clients.install.files import (
     InstallRecord,
     InstallRecords,
@@ -24,6 +23,7 @@ from wellkept.clients.install.files import (
     read_snapshot,
     write_file,
 )
+from wellkept.clients.install.hook_entries import command_line, harmless_line
 from wellkept.clients.install.installer import Installer, InstallPlan, InstallState, PlannedFile
 from wellkept.core.errors import ConflictError, StoreError, UsageError
 

@@ -28,7 +28,7 @@ from wellkept.graph.search.request_signals import (
     headline,
     with_short_forms,
 )
-from wellkept.graph.search.tokens import words
+from wellkept.graph.search.term_index import words
 from wellkept.store.sqlite.code_search import SqliteCodeSearch
 
 pytestmark = pytest.mark.feature("E5")

@@ -10,13 +10,12 @@ import pytest
 import wellkept
 from wellkept.core.errors import ForbiddenError
 from wellkept.core.memory import Memory, MemoryDraft
-from wellkept.core.team.caller import asked_by
-from wellkept.core.team.people import AGENT
+from wellkept.core.team.people import AGENT, asked_by
 from wellkept.core.types import EvidenceKind, MemoryType, Provenance, Scope, Source
 from wellkept.memory.agent_notes import confirm_by_prompt, withdraw_claims
 from wellkept.memory.remember import remember
 from wellkept.testing.fakes import ManualClock
-from wellkept.text.attribution import said_in
+from wellkept.text.speech import said_in
 
 pytestmark = pytest.mark.feature("A13")
 

@@ -26,9 +26,12 @@ from wellkept.core.records import fields, record
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 from wellkept.memory.arguments import EditArgs, MemoryArgs
 from wellkept.memory.draft import amend, compose
-from wellkept.memory.exchange.markdown_document import read_front_matter
-from wellkept.memory.exchange.markdown_memory import changes_to, memory_from_markdown
-from wellkept.memory.exchange.markdown_memory import memory_to_markdown as to_markdown
+from wellkept.memory.exchange.markdown_document import (
+    changes_to,
+    memory_from_markdown,
+    read_front_matter,
+)
+from wellkept.memory.exchange.markdown_document import memory_to_markdown as to_markdown
 from wellkept.memory.fields import EDITABLE, IN_MARKDOWN, MEMORY_FIELDS, SETTABLE
 from wellkept.memory.request_builder import RequestBuilder
 from wellkept.store.memory_rows import to_memory, to_row

@@ -15,7 +15,6 @@ from time import process_time
 import pytest
 
 from wellkept.core.git.config import parse_config, read_remote
-from wellkept.text.attribution import said_in
 from wellkept.text.contradictions.cues import tells_change
 from wellkept.text.contradictions.opposites import opposes
 from wellkept.text.contradictions.supersedes import supersedes
@@ -36,7 +35,7 @@ from wellkept.text.shell.reader import parse_command
 from wellkept.text.shell.results import error_line, read_tests
 from wellkept.text.shell.strict_reader import plain_commands
 from wellkept.text.similarity import compare
-from wellkept.text.speech import decisions_in
+from wellkept.text.speech import decisions_in, said_in
 
 pytestmark = pytest.mark.feature("C4")
 

@@ -21,6 +21,7 @@ from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.conflicts import MAX_LINE_BYTES, memory_from_json
 from wellkept.memory.exchange.jsonl import (
     FORMAT,
     VERSION,
@@ -28,7 +29,6 @@ from wellkept.memory.exchange.jsonl import (
     full_export,
     import_jsonl,
 )
-from wellkept.memory.exchange.memory_json import MAX_LINE_BYTES, memory_from_json
 from wellkept.store import open_store
 
 pytestmark = pytest.mark.feature("A11")

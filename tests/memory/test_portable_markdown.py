@@ -19,18 +19,16 @@ from wellkept.memory.edit import revise
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.jsonl import full_export
 from wellkept.memory.exchange.markdown_document import (
+    MemoryPatch,
+    changes_to,
+    memory_from_markdown,
+    memory_to_markdown,
     read_front_matter,
     split_sections,
     write_front_matter,
 )
 from wellkept.memory.exchange.markdown_export import INDEX, export_markdown
 from wellkept.memory.exchange.markdown_import import MarkdownReport, import_markdown
-from wellkept.memory.exchange.markdown_memory import (
-    MemoryPatch,
-    changes_to,
-    memory_from_markdown,
-    memory_to_markdown,
-)
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("A11")

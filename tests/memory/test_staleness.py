@@ -19,7 +19,6 @@ from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, RelationType
 from wellkept.memory.file_presence import exists_below, project_path
 from wellkept.memory.lifecycle.staleness import (
-    follow_rename,
     follow_renames,
     outdated_recipe,
     refresh,
@@ -176,7 +175,7 @@ def test_memories_follow_a_renamed_file(shop: Workshop) -> None:
     )
     bystander = shop.keep("About another", files=("src/old.pyi", "lib/src/old.py"))
     shop.clock.advance(days=1)
-    report = follow_rename(shop.engine, project=PROJECT, old="src\\old.py", new="lib/new.py")
+    report = follow_renames(shop.engine, project=PROJECT, renames={"src\\old.py": "lib/new.py"})
     after = shop.read(memory)
     assert after.files == ("lib/new.py", "src/other.py")
     assert after.relations[0].target_file == "lib/new.py"
@@ -187,7 +186,7 @@ def test_memories_follow_a_renamed_file(shop: Workshop) -> None:
 
 def test_what_follows_a_file_is_found_by_its_new_path(shop: Workshop) -> None:
     memory = shop.keep("About it", files=("src/old.py",))
-    follow_rename(shop.engine, project=PROJECT, old="src/old.py", new="src/fresh.py")
+    follow_renames(shop.engine, project=PROJECT, renames={"src/old.py": "src/fresh.py"})
     where = Filter(project=PROJECT)
     hits = shop.store.search_links(files=["src/fresh.py"], modules=[], where=where, limit=5)
     assert [hit.id for hit in hits] == [memory.id]
@@ -198,7 +197,7 @@ def test_following_a_file_without_an_embedder_costs_no_vector(tmp_path: Path) ->
     shop = open_workshop(tmp_path, embedder=WordEmbedder)
     memory = shop.keep("About it", files=("src/old.py",))
     engine = replace(shop.engine, embedder=lambda: None)
-    follow_rename(engine, project=PROJECT, old="src/old.py", new="src/new.py")
+    follow_renames(engine, project=PROJECT, renames={"src/old.py": "src/new.py"})
     assert shop.read(memory).files == ("src/new.py",)
     assert [share.count for share in shop.store.vector_models()] == [1]
     shop.store.close()
@@ -216,7 +215,7 @@ def test_paths_in_typed_payloads_follow_too(shop: Workshop) -> None:
         type=MemoryType.CAUSAL_DEPENDENCY,
         payload=CausalDependency("src/old.py", ("src/other.py", "src/old.py")),
     )
-    follow_rename(shop.engine, project=PROJECT, old="src/old.py", new="src/new.py")
+    follow_renames(shop.engine, project=PROJECT, renames={"src/old.py": "src/new.py"})
     expected = CausalDependency("src/new.py", ("src/other.py", "src/new.py"))
     assert shop.read(memory).payload == expected
 
@@ -233,4 +232,4 @@ def test_a_rename_can_be_previewed(shop: Workshop) -> None:
 @pytest.mark.parametrize("outside", ["../x.py", "/etc/passwd", "C:/x.py", ""])
 def test_a_rename_out_of_the_project_is_refused(shop: Workshop, outside: str) -> None:
     with pytest.raises(UsageError, match="inside the project"):
-        follow_rename(shop.engine, project=PROJECT, old="src/old.py", new=outside)
+        follow_renames(shop.engine, project=PROJECT, renames={"src/old.py": outside})

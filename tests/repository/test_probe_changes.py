@@ -149,8 +149,7 @@ FIELD = {
     ),
     "memory/fields.py": (
         '    MemoryField("stale_at"',
-        '    MemoryField("ticket", "Ticket it comes from.", settable=True),\n'
-        '    MemoryField("stale_at"',
+        '    MemoryField("ticket", "Ticket it comes from.", "set"),\n    MemoryField("stale_at"',
     ),
     "store/memory_rows.py": (
         '"work_tokens", "payload", "content",\n)',
@@ -163,8 +162,8 @@ FIELD = {
         "        work_tokens=work_tokens,\n        ticket=ticket,\n",
     ),
     "store/sqlite/migrations.py": (
-        '"what a team shares", execute_all(SHARED_RECORDS)),\n',
-        '"what a team shares", execute_all(SHARED_RECORDS)),\n'
+        '"names that both engines have", rename),\n',
+        '"names that both engines have", rename),\n'
         '    Migration(99, "tickets", execute_all(("ALTER TABLE memories ADD COLUMN ticket TEXT",))),\n',
     ),
 }

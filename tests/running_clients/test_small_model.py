@@ -36,8 +36,7 @@ from wellkept.core.chat.messages import (
     user_message,
 )
 from wellkept.core.errors import ContextTooLongError
-from wellkept.models.chat.open import open_model
-from wellkept.models.chat.settings import AgentModelSettings
+from wellkept.models.chat.open import AgentModelSettings, open_model
 
 _CONTEXT = 2_048
 _SERVER = Path(__file__).with_name("serve_small_model.py")

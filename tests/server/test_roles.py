@@ -14,8 +14,7 @@ from wellkept.api.http.app import PREFIX, all_endpoints
 from wellkept.api.server.access import Access, require_access
 from wellkept.api.verbs.generate import all_verbs
 from wellkept.core.errors import ForbiddenError, UsageError
-from wellkept.core.team.caller import asked_by, asking
-from wellkept.core.team.people import LOCAL, Principal, Role
+from wellkept.core.team.people import LOCAL, Principal, Role, asked_by, asking
 from wellkept.core.verbs import Effect
 
 pytestmark = pytest.mark.feature("T2")

@@ -14,7 +14,7 @@ from wellkept.context.start.handoff import Handoff
 from wellkept.core.changes import IndexEntry, Replace
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.records import replace
-from wellkept.core.team.shared_records import SharedState
+from wellkept.core.team.records import SharedState
 from wellkept.core.types import EvidenceKind, Scope
 from wellkept.testing.fakes import ManualClock
 from wellkept_team.sharing.git_tier import handed_over_to

@@ -11,7 +11,7 @@ import pytest
 from bench.laptops import Laptop, team_server
 from wellkept.core.changes import IndexEntry, Insert, Replace
 from wellkept.core.records import replace
-from wellkept.core.team.shared_records import SharedState
+from wellkept.core.team.records import SharedState
 from wellkept.testing.fakes import ManualClock
 from wellkept_team.sync.state import put_token
 

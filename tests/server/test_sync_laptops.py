@@ -16,7 +16,7 @@ from bench.laptop_work import Simulation, settle
 from bench.laptops import PROJECT, Laptop, team_server
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Validity
-from wellkept.core.team.shared_records import SharedRecord, SharedState
+from wellkept.core.team.records import SharedRecord, SharedState
 from wellkept.testing.fakes import ManualClock
 from wellkept_team.sharing.team_entry import entry_of
 

@@ -18,8 +18,7 @@ from wellkept.api.mcp.handlers import ServerLocation
 from wellkept.core.clock import system_clock
 from wellkept.core.errors import ForbiddenError, UsageError
 from wellkept.core.settings.model import Settings
-from wellkept.core.team.caller import asked_by
-from wellkept.core.team.people import Role
+from wellkept.core.team.people import Role, asked_by
 from wellkept_team.people.memories import TeamMemories
 from wellkept_team.postgres.team.team_database import PostgresTeams
 from wellkept_team.server.projects import MAX_OPEN, TeamProjects

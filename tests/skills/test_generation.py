@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.samples import START
-from wellkept.core.generated_skills import SkillRun, skill_stats
 from wellkept.core.records import replace
 from wellkept.core.session.steps import MAX_STEPS, SessionStep, StepPurpose, with_step
+from wellkept.core.skills import SkillRun, skill_stats
 from wellkept.skills.documents.fields import is_specified_name
 from wellkept.skills.generation.document import code, free_name, name_for, prose
 from wellkept.skills.generation.generate import (

@@ -31,9 +31,8 @@ from wellkept.core.query import Filter
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, RelationType, Scope
 from wellkept.memory.edit import forget, relate, revise
-from wellkept.memory.engine import Engine
+from wellkept.memory.engine import Engine, extra_text
 from wellkept.memory.exchange.jsonl import export_jsonl_file, full_export, import_jsonl
-from wellkept.memory.index_text import extra_text
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest
 from wellkept.memory.remember import remember

@@ -8,10 +8,10 @@ from tests.support.conformance.scratchpads import explanation, pad, putting, sig
 from tests.support.conformance.sessions import session
 from tests.support.samples import START, Samples
 from wellkept.core.changes import PutExplanation, PutScratchpad, PutSession
-from wellkept.core.generated_skills import GeneratedSkill
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
 from wellkept.core.session.scratchpad import AgentNote, TaskScratchpad
+from wellkept.core.skills import GeneratedSkill
 
 MODEL = "small"
 SKILL = GeneratedSkill(

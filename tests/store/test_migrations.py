@@ -16,10 +16,10 @@ from tests.support.conformance.sessions import session
 from tests.support.samples import START, Samples
 from wellkept.core.changes import PutInjection, PutSession, PutSilence, SaveReadPosition
 from wellkept.core.errors import StoreError, StoreVersionError
-from wellkept.core.generated_skills import SkillRun
 from wellkept.core.ports.injections import SilentLine
 from wellkept.core.query import FileLink
 from wellkept.core.session.sessions import ReadPosition
+from wellkept.core.skills import SkillRun
 from wellkept.store import open_store
 from wellkept.store.sqlite.database import Connection, Database, require_sqlite
 from wellkept.store.sqlite.migrations import STEPS, Migration, migrate, pending, schema_version

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept.core.chat.messages import (
+    IMAGE_NOTE,
     ImagePart,
     Message,
     MessageKind,
@@ -23,10 +24,11 @@ from wellkept.core.chat.messages import (
     ToolCallPart,
     ToolResultPart,
     assistant_message,
+    message_from_json,
+    message_to_json,
     tool_message,
     user_message,
 )
-from wellkept.core.chat.messages_json import IMAGE_NOTE, message_from_json, message_to_json
 from wellkept.core.codec import Json
 from wellkept.core.errors import NotFoundError, StoreError, UsageError
 from wellkept.store.transcripts import FILE_NAME, TranscriptFiles

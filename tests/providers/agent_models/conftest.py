@@ -17,8 +17,7 @@ from wellkept.core.chat.messages import (
     system_message,
     user_message,
 )
-from wellkept.models.chat.open import open_model
-from wellkept.models.chat.settings import AgentModelSettings, RetryPolicy
+from wellkept.models.chat.open import AgentModelSettings, RetryPolicy, open_model
 
 ANTHROPIC = "anthropic:claude-sonnet-4-5"
 OPENAI = "openai:gpt-5"

@@ -36,8 +36,7 @@ from wellkept.core.chat.messages import (
     user_message,
 )
 from wellkept.core.errors import ContextTooLongError, ProviderError, UsageError
-from wellkept.models.chat.open import open_model
-from wellkept.models.chat.settings import AgentModelSettings, RetryPolicy
+from wellkept.models.chat.open import AgentModelSettings, RetryPolicy, open_model
 from wellkept.testing.scripted_model import call, calls
 
 pytestmark = pytest.mark.feature("G4")

@@ -15,10 +15,9 @@ from wellkept.core.chat.messages import (
     user_message,
 )
 from wellkept.core.errors import ProviderError, UsageError
-from wellkept.core.ports.agent_model import AgentModel
+from wellkept.core.ports.models import AgentModel
 from wellkept.models.chat.catalog import builtin_catalog, load_catalog
-from wellkept.models.chat.open import open_model
-from wellkept.models.chat.settings import AgentModelSettings
+from wellkept.models.chat.open import AgentModelSettings, open_model
 from wellkept.models.chat.wire import ToolNames, call_id
 
 pytestmark = pytest.mark.feature("G4")

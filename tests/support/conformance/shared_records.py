@@ -8,7 +8,7 @@ from tests.support.conformance.fixtures import ConformanceFixture
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
-from wellkept.core.team.shared_records import SharedRecord, SharedState
+from wellkept.core.team.records import SharedRecord, SharedState
 
 
 def _record(name: str, state: SharedState = SharedState.TEAM, **fields: object) -> SharedRecord:

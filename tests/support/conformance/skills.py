@@ -11,17 +11,17 @@ import pytest
 from tests.support.conformance.fixtures import ConformanceFixture
 from tests.support.samples import START
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.core.generated_skills import (
+from wellkept.core.ports.skills import SkillUse
+from wellkept.core.ports.store import Store
+from wellkept.core.records import replace
+from wellkept.core.session.activity import ActivityKind
+from wellkept.core.skills import (
     GeneratedSkill,
     SkillOrigin,
     SkillReview,
     SkillRun,
     SkillVersion,
 )
-from wellkept.core.ports.skills import SkillUse
-from wellkept.core.ports.store import Store
-from wellkept.core.records import replace
-from wellkept.core.session.activity import ActivityKind
 
 _SKILL = GeneratedSkill(
     id="skill-1",

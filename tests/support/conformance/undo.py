@@ -21,8 +21,7 @@ from wellkept.core.changes import (
 )
 from wellkept.core.errors import ConflictError, NotFoundError
 from wellkept.core.ports.injections import InjectionFilter, SilentLine
-from wellkept.core.ports.store import Store
-from wellkept.core.ports.undo import MAINTENANCE, UndoStep
+from wellkept.core.ports.store import MAINTENANCE, Store, UndoStep
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
 from wellkept.core.session.activity import ActivityKind

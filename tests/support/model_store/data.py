@@ -30,13 +30,12 @@ from wellkept.core.changes import (
     SaveReadPosition,
 )
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
 from wellkept.core.ids import is_full_id
 from wellkept.core.memory import Memory
 from wellkept.core.ports.injections import Injection, SilentLine
 from wellkept.core.ports.models import Vector
 from wellkept.core.ports.skills import SkillUse
-from wellkept.core.ports.undo import UndoStep
+from wellkept.core.ports.store import UndoStep
 from wellkept.core.records import field, record, replace
 from wellkept.core.session.activity import Activity
 from wellkept.core.session.scratchpad import (
@@ -46,7 +45,8 @@ from wellkept.core.session.scratchpad import (
     SessionSignal,
 )
 from wellkept.core.session.sessions import ReadPosition, SessionRecord
-from wellkept.core.team.shared_records import SharedRecord
+from wellkept.core.skills import GeneratedSkill, SkillRun, SkillVersion
+from wellkept.core.team.records import SharedRecord
 from wellkept.core.text import comparison_key
 from wellkept.core.types import Scope
 

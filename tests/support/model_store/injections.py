@@ -11,7 +11,6 @@ from wellkept.core.changes import InjectionChange, PutInjection, PutVerdicts
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import UsageError
 from wellkept.core.ports.injections import (
-    OUTCOME_ORDER,
     InjectedLine,
     Injection,
     InjectionFilter,
@@ -34,7 +33,7 @@ class _Given:
 
     @property
     def outcome(self) -> LineOutcome:
-        return max((line.outcome for line in self.lines), key=OUTCOME_ORDER.index)
+        return max((line.outcome for line in self.lines), key=list(LineOutcome).index)
 
     @property
     def work_tokens(self) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tests.support.model_store.data import ModelData
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.records import replace
-from wellkept.core.team.shared_records import OPEN_STATES, SharedRecord, SharedState
+from wellkept.core.team.records import OPEN_STATES, SharedRecord, SharedState
 
 
 class ModelSharedRecords(ABC):

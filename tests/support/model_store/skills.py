@@ -9,10 +9,10 @@ from datetime import datetime
 from tests.support.model_store.data import ModelData
 from wellkept.core.changes import Announce, Change
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
 from wellkept.core.ports.skills import SkillUse
 from wellkept.core.records import replace
 from wellkept.core.session.activity import ActivityKind
+from wellkept.core.skills import GeneratedSkill, SkillRun, SkillVersion
 
 
 class ModelGeneratedSkills(ABC):

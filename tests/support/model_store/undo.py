@@ -11,7 +11,7 @@ from tests.support.model_store.data import ModelData
 from wellkept.core.clock import Clock
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.memory import Memory
-from wellkept.core.ports.undo import MAINTENANCE, UndoStep
+from wellkept.core.ports.store import MAINTENANCE, UndoStep
 from wellkept.core.records import replace
 from wellkept.core.session.activity import Activity, ActivityKind
 from wellkept.core.text import counted

@@ -13,7 +13,7 @@ and everything else is a hook, a tool or a capability of it.
 - `permissions`, `person`: what may be done, and who is asked
 - `tools/`: what a tool is, and one module per tool
 
-Chat models are behind `core.ports.agent_model`; this package knows no vendor, no database and no
+Chat models are behind `core.ports.models`; this package knows no vendor, no database and no
 client.
 """
 

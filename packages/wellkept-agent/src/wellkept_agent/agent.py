@@ -31,7 +31,7 @@ from wellkept_agent.tools.base import FunctionTool, as_tool
 if TYPE_CHECKING:
     from wellkept.core.chat.messages import Message
     from wellkept.core.codec import Json
-    from wellkept.core.ports.agent_model import AgentModel
+    from wellkept.core.ports.models import AgentModel
     from wellkept.core.ports.transcripts import StoredConversation, Transcripts
     from wellkept_agent.hooks import Capability
     from wellkept_agent.permissions import Person

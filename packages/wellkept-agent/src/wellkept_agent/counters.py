@@ -18,7 +18,7 @@ from wellkept_agent.events import MemoryInjected
 from wellkept_agent.hooks import Capability
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.key_values import KeyValueStore
+    from wellkept.core.ports.store import KeyValueStore
     from wellkept_agent.events import AgentEvent
     from wellkept_agent.hooks import HookContext, SessionSummary
     from wellkept_agent.session import AgentSession, RunResult

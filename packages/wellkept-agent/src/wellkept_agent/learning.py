@@ -29,8 +29,6 @@ from wellkept_agent.counters import CountUsage
 from wellkept_agent.hooks import Capability
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from wellkept.api.wellkept import Wellkept
     from wellkept.core.chat.messages import Message
     from wellkept.core.session.events import Event

@@ -42,8 +42,7 @@ from wellkept_agent.tools.files.file_text import ReadLog
 from wellkept_agent.tools.shell.process import ShellJobs
 
 if TYPE_CHECKING:
-    from wellkept.core.codec import Json
-    from wellkept.core.ports.agent_model import AgentModel
+    from wellkept.core.ports.models import AgentModel
     from wellkept.core.ports.transcripts import TranscriptWriter
     from wellkept_agent.tools.base import Tool
 

@@ -19,8 +19,7 @@ from wellkept.core.chat.messages import (
     ToolCallPart,
 )
 from wellkept.core.errors import NotFoundError, UsageError
-from wellkept.models.chat.open import open_model
-from wellkept.models.chat.settings import AgentModelSettings
+from wellkept.models.chat.open import AgentModelSettings, open_model
 from wellkept.testing.scripted_model import call, calls
 from wellkept_agent.events import ProblemReported
 

@@ -21,14 +21,14 @@ from tests.support.conformance.sessions import session
 from tests.support.samples import START
 from wellkept.core.changes import PutInjection, PutSession, PutSilence, SaveReadPosition
 from wellkept.core.errors import ConflictError, NotFoundError, StoreError, UsageError
-from wellkept.core.generated_skills import SkillRun
 from wellkept.core.ports.injections import SilentLine
 from wellkept.core.ports.store import Store
 from wellkept.core.query import FileLink, Filter
 from wellkept.core.records import replace
 from wellkept.core.session.sessions import ReadPosition
+from wellkept.core.skills import SkillRun
 from wellkept.core.team.people import Role
-from wellkept.core.team.shared_records import SharedRecord, SharedState
+from wellkept.core.team.records import SharedRecord, SharedState
 from wellkept.store import open_store
 from wellkept.testing.fakes import WordEmbedder
 from wellkept_team.moving.move import move_store, shown

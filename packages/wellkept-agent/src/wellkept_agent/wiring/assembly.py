@@ -41,13 +41,12 @@ from wellkept_agent.wiring.settings import AgentSettings, ModelChoice, open_name
 if TYPE_CHECKING:
     from wellkept.api.wellkept import Wellkept
     from wellkept.core.codec import Json
-    from wellkept.core.ports.agent_model import AgentModel
+    from wellkept.core.ports.models import AgentModel
     from wellkept.core.ports.transcripts import Transcripts
     from wellkept_agent.compaction.capability import TimelineEntry
     from wellkept_agent.permissions import Person
     from wellkept_agent.session import AgentSession
     from wellkept_agent.tools.base import Tool
-    from wellkept_agent.wiring.settings import AgentSettings
 
 
 # -- The stable part of the system prompt: who the agent is, where it works, what the project -----

@@ -30,7 +30,7 @@ from wellkept_agent.settings import load, table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wellkept.core.ports.agent_model import AgentModel
+    from wellkept.core.ports.models import AgentModel
     from wellkept.core.settings.model import SettingRule, Settings
     from wellkept.core.settings.toml_file import Scalar
 
@@ -137,8 +137,7 @@ def open_named_model(
     name: str, settings: AgentSettings, environment: Mapping[str, str]
 ) -> AgentModel:
     """A model by its name, reached as the settings say."""
-    from wellkept.models.chat.open import open_model
-    from wellkept.models.chat.settings import AgentModelSettings
+    from wellkept.models.chat.open import AgentModelSettings, open_model
 
     choice = settings.read(ModelChoice)
     return open_model(

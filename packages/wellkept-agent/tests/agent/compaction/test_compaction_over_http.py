@@ -14,8 +14,7 @@ import pytest
 from tests.agent.compaction.conversations import reading, tokens
 from tests.support.chat_server import ChatServer, overflow
 from wellkept.core.chat.messages import Message, assistant_message, user_message
-from wellkept.models.chat.open import open_model
-from wellkept.models.chat.settings import AgentModelSettings
+from wellkept.models.chat.open import AgentModelSettings, open_model
 from wellkept_agent import AgentSession, RunEnd, tool
 from wellkept_agent.compaction.capability import Compaction
 from wellkept_agent.compaction.summary import REQUEST

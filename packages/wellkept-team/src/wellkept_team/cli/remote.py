@@ -14,7 +14,7 @@ from wellkept.core.text import counted, first_line
 from wellkept.core.types import Scope
 
 if TYPE_CHECKING:
-    from wellkept.core.team.shared_records import SharedState
+    from wellkept.core.team.records import SharedState
     from wellkept_team.sharing.team_entry import PushResult, TeamChange
     from wellkept_team.sync.api import RemoteState
     from wellkept_team.sync.run import SyncReport

@@ -19,7 +19,7 @@ from wellkept.core.codec import Json, record_to_json
 from wellkept.core.errors import ConflictError, StoreError, UsageError
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import field, record
-from wellkept.memory.index_text import extra_text
+from wellkept.memory.engine import extra_text
 from wellkept.store import is_address, open_store, quantization
 from wellkept_team.moving import open_side
 from wellkept_team.moving.engine_io import Row, Side

@@ -13,7 +13,7 @@ from wellkept.core.team.records import TeamPolicy, policy_from_json, policy_to_j
 
 if TYPE_CHECKING:
     from wellkept.core.codec import Json
-    from wellkept.core.ports.key_values import KeyValueStore
+    from wellkept.core.ports.store import KeyValueStore
     from wellkept.core.ports.team import TeamStore
 
 _SPACE: Final = "team.policy"

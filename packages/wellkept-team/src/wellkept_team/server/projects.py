@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.api.server.open_projects import OpenProjects
 from wellkept.core.errors import ForbiddenError, StoreError, UsageError
-from wellkept.core.team.caller import asking
+from wellkept.core.team.people import asking
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from wellkept.api.http.endpoints import endpoint
 from wellkept.core.codec import record_to_json
 from wellkept.core.records import record
-from wellkept.core.team.caller import asking
-from wellkept.core.team.people import Role
+from wellkept.core.team.people import Role, asking
 from wellkept.core.team.records import TeamPolicy
 from wellkept.core.verbs import Arg
 from wellkept_team.sharing.team_rules import Person

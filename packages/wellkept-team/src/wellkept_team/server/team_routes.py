@@ -13,8 +13,7 @@ import anyio.to_thread
 from wellkept.api.http.endpoints import Asked, endpoint
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import record
-from wellkept.core.team.caller import asking
-from wellkept.core.team.people import Role
+from wellkept.core.team.people import Role, asking
 from wellkept.core.team.records import (
     MAX_KEPT_DAYS,
     AuditEntry,

@@ -12,10 +12,10 @@ from wellkept.core.errors import UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter
 from wellkept.core.records import field, record, replace
-from wellkept.core.team.shared_records import SharedState
+from wellkept.core.team.records import SharedState
 from wellkept.core.types import MemoryType, RelationType, Scope
+from wellkept.memory.edit import Base, Bases
 from wellkept.memory.engine import Engine
-from wellkept.memory.merge_base import Base, Bases
 from wellkept_team.sharing.shared_file import SHARED_TYPES, shared_form
 from wellkept_team.sharing.team_entry import PushAction, PushItem
 

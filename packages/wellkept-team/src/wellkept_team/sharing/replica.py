@@ -22,10 +22,10 @@ from wellkept.core.errors import ConflictError
 from wellkept.core.memory import Evidence, Memory, Relation
 from wellkept.core.query import Filter
 from wellkept.core.records import field, record, replace
-from wellkept.core.team.shared_records import SharedState
+from wellkept.core.team.records import SharedState
 from wellkept.core.types import EvidenceKind, RelationType, Scope
+from wellkept.memory.edit import Base, Bases
 from wellkept.memory.engine import Engine
-from wellkept.memory.merge_base import Base, Bases
 from wellkept_team.sharing.merge import Merge, Side, changed_side, local_mark, says_the_same
 from wellkept_team.sharing.shared_file import SHARED_TYPES, SharedMemory, shared_statement
 from wellkept_team.sharing.team_entry import TeamChange, TeamEntry

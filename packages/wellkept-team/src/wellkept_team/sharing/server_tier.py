@@ -21,8 +21,8 @@ from wellkept.core.errors import (
 )
 from wellkept.core.ids import is_full_id
 from wellkept.core.records import record, replace
+from wellkept.memory.edit import Bases
 from wellkept.memory.exchange.passages import fingerprint
-from wellkept.memory.merge_base import Bases
 from wellkept_team.sharing.replica import take_changes
 from wellkept_team.sharing.team_entry import (
     MAX_ITEMS,

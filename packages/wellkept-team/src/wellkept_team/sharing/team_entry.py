@@ -15,7 +15,7 @@ from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import UsageError
 from wellkept.core.ids import is_full_id
 from wellkept.core.records import record, replace
-from wellkept.core.team.shared_records import SharedRecord, SharedState
+from wellkept.core.team.records import SharedRecord, SharedState
 from wellkept.core.text import first_line
 from wellkept.core.types import Scope
 from wellkept.text.instructions import reads_as_instruction

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wellkept.core.ports.shared_records import SharedRecordStore
+from wellkept.core.ports.store import SharedRecordStore
 from wellkept.core.records import replace
-from wellkept.core.team.shared_records import OPEN_STATES, SharedRecord, SharedState
+from wellkept.core.team.records import OPEN_STATES, SharedRecord, SharedState
 from wellkept_team.sharing.team_entry import TeamEntry, body_of, entry_of
 
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.core.ports.shared_records import SharedRecordStore
+from wellkept.core.ports.store import SharedRecordStore
 from wellkept.core.records import record, replace
-from wellkept.core.team.shared_records import OPEN_STATES, SharedState
+from wellkept.core.team.records import OPEN_STATES, SharedState
 from wellkept_team.sharing.shared_file import SharedMemory
 from wellkept_team.sharing.team_entry import (
     PushAction,

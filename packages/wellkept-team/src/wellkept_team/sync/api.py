@@ -9,9 +9,9 @@ from wellkept.context.start.handoff import Handoff, write_handoff
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
 from wellkept.core.ids import is_full_id, normalise_short, short_id
 from wellkept.core.records import record, replace
-from wellkept.core.team.shared_records import SharedState
+from wellkept.core.team.records import SharedState
 from wellkept.core.types import Scope
-from wellkept.memory.merge_base import Bases
+from wellkept.memory.edit import Bases
 from wellkept_team.people.policies import keep_policy
 from wellkept_team.sharing.git_tier import person
 from wellkept_team.sharing.push import SCOPES

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wellkept.core.codec import Json
-    from wellkept.core.ports.key_values import KeyValueStore
+    from wellkept.core.ports.store import KeyValueStore
 
 NAMESPACE = "handoffs"
 _REMOTES = "remotes"

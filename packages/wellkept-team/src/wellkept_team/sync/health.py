@@ -17,7 +17,7 @@ from wellkept_team.sync.state import (
 )
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.key_values import KeyValueStore
+    from wellkept.core.ports.store import KeyValueStore
 
 _LONG_AGO = timedelta(days=1)
 

@@ -9,7 +9,7 @@ from wellkept.core.ports.skills import StoredSkill
 
 if TYPE_CHECKING:
     from wellkept.core.codec import Json
-    from wellkept.core.ports.key_values import KeyValueStore
+    from wellkept.core.ports.store import KeyValueStore
 
 NAMESPACE = "team.skills"
 

@@ -28,8 +28,8 @@ from wellkept.core.file_locks import lock, open_lock
 from wellkept.core.ids import short_id
 from wellkept.core.records import field, record, replace
 from wellkept.core.settings import paths
-from wellkept.core.team.shared_records import SharedState
-from wellkept.memory.merge_base import Base, Bases
+from wellkept.core.team.records import SharedState
+from wellkept.memory.edit import Base, Bases
 from wellkept_team.people.policies import keep_policy
 from wellkept_team.sharing.push import Outgoing
 from wellkept_team.sharing.replica import take_changes

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from wellkept.core.codec import record_from_json, record_to_json
 from wellkept.core.errors import NotFoundError, UsageError
-from wellkept.core.ports.key_values import KeyValueStore
+from wellkept.core.ports.store import KeyValueStore
 from wellkept.core.records import record
 from wellkept.core.settings import paths
 from wellkept.core.types import MemoryType, Scope

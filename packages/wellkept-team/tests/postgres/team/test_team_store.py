@@ -21,8 +21,7 @@ from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
 from wellkept.core.team.people import Role, new_token, read_token
-from wellkept.core.team.records import AuditFilter, TeamPolicy
-from wellkept.core.team.shared_records import SharedRecord, SharedState
+from wellkept.core.team.records import AuditFilter, SharedRecord, SharedState, TeamPolicy
 from wellkept.core.types import MemoryType, Scope
 from wellkept_team.postgres.team.team_database import PostgresTeams
 

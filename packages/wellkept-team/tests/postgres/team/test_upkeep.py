@@ -16,8 +16,7 @@ from wellkept.core.errors import ForbiddenError, StoreError
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Validity
 from wellkept.core.team.people import Role
-from wellkept.core.team.records import AuditFilter, TeamPolicy
-from wellkept.core.team.shared_records import SharedRecord, SharedState
+from wellkept.core.team.records import AuditFilter, SharedRecord, SharedState, TeamPolicy
 from wellkept.core.types import Scope
 
 pytestmark = pytest.mark.feature("T2")

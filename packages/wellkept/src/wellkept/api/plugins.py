@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from wellkept.api.http.endpoints import Endpoint
     from wellkept.api.wiring.services import Services
-    from wellkept.core.ports.agent_model import AgentModel
-    from wellkept.core.ports.key_values import KeyValueStore
+    from wellkept.core.ports.models import AgentModel
+    from wellkept.core.ports.store import KeyValueStore
     from wellkept.core.ports.transcripts import AgentSessionInfo
     from wellkept.core.query import Finding
     from wellkept.memory.engine import Engine

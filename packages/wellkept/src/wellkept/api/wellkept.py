@@ -159,7 +159,7 @@ class Wellkept(Verbs, ContextMethods, MaintenanceMethods, DataMethods, AgentMeth
     ) -> list[RememberResult]:
         """Store several statements: plain strings or drafts. All are validated before the first
         is written."""
-        from wellkept.core.team.caller import asking
+        from wellkept.core.team.people import asking
         from wellkept.memory.remember import remember_many
 
         drafts = self._services.requests.drafts(statements)

@@ -1,19 +1,28 @@
 """Claude Code: hook payloads as events, hooks to install, settings files.
 
-Codex and others use the same protocol with small differences and build on this module.
+Other clients use the same protocol with small differences, or the same fields under other names,
+and build on this module.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
-from wellkept.clients.payload_fields import Fields, as_fields, integer, nested, optional, text
+from wellkept.clients.payload_fields import (
+    Fields,
+    as_fields,
+    integer,
+    nested,
+    optional,
+    text,
+    texts,
+)
 from wellkept.core.session.events import (
     Compacted,
     Edit,
@@ -51,6 +60,9 @@ HOOKS: Final = (
 )
 Reader: TypeAlias = Callable[[Fields, Origin], Event | None]
 
+_AGENT_TYPES: Final = ("agent_type", "subagent_type", "agentName", "agentType")
+_LAST_MESSAGES: Final = ("last_assistant_message", "message")
+
 _SUMMARY = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
 
 
@@ -80,36 +92,37 @@ def events(
     # Cursor also runs Claude Code's hooks; its payloads have `cursor_version`.
     if "cursor_version" in payload:
         return []
-    return read_event(
-        READERS, event_name, payload, origin(CLIENT, payload, event_id=event_id, at=at)
-    )
+    return translator(CLIENT, READERS)(event_name, payload, event_id=event_id, at=at)
 
 
-def read_event(
-    readers: Mapping[str, Reader], event_name: str, payload: Fields, origin: Origin | None
-) -> list[Event]:
-    """Translate with the reader for an event; empty for an unknown event or without session."""
-    reader = readers.get(event_name)
-    if reader is None or origin is None:
-        return []
-    event = reader(payload, origin)
-    return [] if event is None else [event]
+def translator(
+    client: str,
+    readers: Mapping[str, Reader],
+    *,
+    session: Sequence[str] = ("session_id",),
+    agent: Sequence[str] = ("agent_id",),
+) -> Callable[..., list[Event]]:
+    """The `events` of a client: empty for an unknown event or without a session. `session` and
+    `agent` are the fields with their ids."""
 
+    def translate(event_name: str, payload: Fields, *, event_id: str, at: datetime) -> list[Event]:
+        reader, session_id = readers.get(event_name), text(payload, *session)
+        if reader is None or not session_id:
+            return []
+        roots = texts(payload, "workspace_roots")
+        origin = Origin(
+            event_id=event_id,
+            client=client,
+            session_id=session_id,
+            at=at,
+            cwd=optional(payload, "cwd") or (roots[0] if roots else None),
+            # `agent_type` without an id is the agent that the whole session runs as.
+            agent=optional(payload, *agent),
+        )
+        event = reader(payload, origin)
+        return [] if event is None else [event]
 
-def origin(client: str, payload: Fields, *, event_id: str, at: datetime) -> Origin | None:
-    """The origin of a payload; None without a session id."""
-    session_id = text(payload, "session_id")
-    if not session_id:
-        return None
-    return Origin(
-        event_id=event_id,
-        client=client,
-        session_id=session_id,
-        at=at,
-        cwd=optional(payload, "cwd"),
-        # `agent_type` without an id is the agent that the whole session runs as.
-        agent=optional(payload, "agent_id"),
-    )
+    return translate
 
 
 def session_started(payload: Fields, origin: Origin) -> Event:
@@ -145,16 +158,16 @@ def turn_ended(payload: Fields, origin: Origin) -> Event:
 
 def subagent_started(payload: Fields, origin: Origin) -> Event | None:
     """SubagentStart."""
-    agent_type = text(payload, "agent_type")
+    agent_type = text(payload, *_AGENT_TYPES)
     return SubagentStarted(origin=origin, agent_type=agent_type) if agent_type else None
 
 
 def subagent_ended(payload: Fields, origin: Origin) -> Event | None:
     """SubagentStop; none without a type, which compaction sends."""
-    agent_type = text(payload, "agent_type")
-    if not agent_type:
-        return None
-    return SubagentEnded(origin=origin, agent_type=agent_type, last_message=_last_message(payload))
+    agent_type = text(payload, *_AGENT_TYPES)
+    last = _last_message(payload, "summary", "result")
+    ended = SubagentEnded(origin=origin, agent_type=agent_type, last_message=last)
+    return ended if agent_type else None
 
 
 def session_ended(payload: Fields, origin: Origin) -> Event:
@@ -210,8 +223,8 @@ def _written(payload: Fields) -> tuple[Edit, ...] | None:
     return file_written(nested(payload, "tool_input"), before=before)
 
 
-def _last_message(payload: Fields) -> str | None:
-    return without_injected(text(payload, "last_assistant_message")) or None
+def _last_message(payload: Fields, *others: str) -> str | None:
+    return without_injected(text(payload, *_LAST_MESSAGES, *others)) or None
 
 
 READERS: Final[Mapping[str, Reader]] = MappingProxyType(

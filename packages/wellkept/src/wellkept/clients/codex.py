@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -47,14 +46,6 @@ def settings_file(scope: InstallScope, folders: ClientFolders) -> Path:
     if scope is InstallScope.USER:
         return folders.from_variable("CODEX_HOME", ".codex") / "hooks.json"
     return folders.project / ".codex" / "hooks.json"
-
-
-def events(
-    event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
-) -> list[Event]:
-    """Translate a payload; at most one event."""
-    origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
-    return claude_code.read_event(READERS, event_name, payload, origin)
 
 
 def _tool_called(payload: Fields, origin: Origin) -> Event | None:
@@ -118,3 +109,4 @@ READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
         "SessionEnd": claude_code.session_ended,
     }
 )
+events = claude_code.translator(CLIENT, READERS)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
-from wellkept.clients.payload_fields import Fields, nested, optional, text
+from wellkept.clients.payload_fields import Fields, nested, text
 from wellkept.clients.tool_calls import (
     ToolResult,
     failed_result,
@@ -26,14 +25,10 @@ from wellkept.clients.tool_calls import (
     tool_starting,
 )
 from wellkept.core.session.events import (
-    Compacted,
     Event,
     Origin,
     SessionStarted,
-    SubagentEnded,
-    SubagentStarted,
     ToolKind,
-    TurnEnded,
 )
 from wellkept.core.session.injected_text import SERVER
 
@@ -68,29 +63,6 @@ def servers_file(scope: InstallScope, folders: ClientFolders) -> Path:
     if scope is InstallScope.USER:
         return folders.from_variable("COPILOT_HOME", ".copilot") / "mcp-config.json"
     return folders.project / ".mcp.json"
-
-
-def events(
-    event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
-) -> list[Event]:
-    """Translate a payload; at most one event."""
-    return claude_code.read_event(
-        READERS, event_name, payload, _origin(payload, event_id=event_id, at=at)
-    )
-
-
-def _origin(payload: Fields, *, event_id: str, at: datetime) -> Origin | None:
-    session_id = text(payload, "sessionId", "session_id")
-    if not session_id:
-        return None
-    return Origin(
-        event_id=event_id,
-        client=CLIENT,
-        session_id=session_id,
-        at=at,
-        cwd=optional(payload, "cwd"),
-        agent=optional(payload, "agentId"),
-    )
 
 
 def _session_started(payload: Fields, origin: Origin) -> Event:
@@ -144,24 +116,6 @@ def _shell_result(report: str) -> ToolResult:
     return ToolResult(output, None if ended[1] == "0" else f"Exit code {ended[1]}")
 
 
-def _turn_ended(_payload: Fields, origin: Origin) -> Event:
-    return TurnEnded(origin=origin)
-
-
-def _subagent_started(payload: Fields, origin: Origin) -> Event | None:
-    name = text(payload, "agentName", "agentType")
-    return SubagentStarted(origin=origin, agent_type=name) if name else None
-
-
-def _subagent_ended(payload: Fields, origin: Origin) -> Event | None:
-    name = text(payload, "agentName", "agentType")
-    return SubagentEnded(origin=origin, agent_type=name) if name else None
-
-
-def _compacted(payload: Fields, origin: Origin) -> Event:
-    return Compacted(origin=origin, trigger=text(payload, "trigger") or "auto")
-
-
 READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
     {
         "sessionStart": _session_started,
@@ -169,10 +123,13 @@ READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
         "preToolUse": _tool_is_starting,
         "postToolUse": _tool_called,
         "postToolUseFailure": _tool_failed,
-        "subagentStart": _subagent_started,
-        "subagentStop": _subagent_ended,
-        "preCompact": _compacted,
-        "agentStop": _turn_ended,
+        "subagentStart": claude_code.subagent_started,
+        "subagentStop": claude_code.subagent_ended,
+        "preCompact": claude_code.compacted,
+        "agentStop": claude_code.turn_ended,
         "sessionEnd": claude_code.session_ended,
     }
+)
+events = claude_code.translator(
+    CLIENT, READERS, session=("sessionId", "session_id"), agent=("agentId",)
 )

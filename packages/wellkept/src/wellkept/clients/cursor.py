@@ -8,7 +8,6 @@ the agent's response; `stop` is used only when there was none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -22,7 +21,6 @@ from wellkept.clients.payload_fields import (
     nested,
     optional,
     text,
-    texts,
 )
 from wellkept.clients.tool_calls import (
     ToolResult,
@@ -32,12 +30,8 @@ from wellkept.clients.tool_calls import (
     tool_kind,
 )
 from wellkept.core.session.events import (
-    Compacted,
     Event,
     Origin,
-    SessionStarted,
-    SubagentEnded,
-    SubagentStarted,
     ToolKind,
     TurnEnded,
 )
@@ -65,33 +59,6 @@ def settings_file(scope: InstallScope, folders: ClientFolders) -> Path:
     """The user's or a project's hooks file."""
     home = folders.home if scope is InstallScope.USER else folders.project
     return home / ".cursor" / "hooks.json"
-
-
-def events(
-    event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
-) -> list[Event]:
-    """Translate a payload; at most one event."""
-    origin = _origin(payload, event_id=event_id, at=at)
-    return claude_code.read_event(READERS, event_name, payload, origin)
-
-
-def _origin(payload: Fields, *, event_id: str, at: datetime) -> Origin | None:
-    session_id = text(payload, "conversation_id", "session_id")
-    if not session_id:
-        return None
-    roots = texts(payload, "workspace_roots")
-    return Origin(
-        event_id=event_id,
-        client=CLIENT,
-        session_id=session_id,
-        at=at,
-        cwd=optional(payload, "cwd") or (roots[0] if roots else None),
-        agent=optional(payload, "subagent_id", "agent_id"),
-    )
-
-
-def _session_started(payload: Fields, origin: Origin) -> Event:
-    return SessionStarted(origin=origin, model=optional(payload, "model"))
 
 
 def _tool_called(payload: Fields, origin: Origin) -> Event | None:
@@ -145,35 +112,24 @@ def _stopped(payload: Fields, origin: Origin) -> Event | None:
     return None if text(payload, "status") == "completed" else TurnEnded(origin=origin)
 
 
-def _subagent_started(payload: Fields, origin: Origin) -> Event | None:
-    agent_type = text(payload, "subagent_type", "agent_type")
-    return SubagentStarted(origin=origin, agent_type=agent_type) if agent_type else None
-
-
-def _subagent_ended(payload: Fields, origin: Origin) -> Event | None:
-    agent_type = text(payload, "subagent_type", "agent_type")
-    if not agent_type:
-        return None
-    last = without_injected(text(payload, "summary", "result"))
-    return SubagentEnded(origin=origin, agent_type=agent_type, last_message=last or None)
-
-
-def _compacted(payload: Fields, origin: Origin) -> Event:
-    return Compacted(origin=origin, trigger=text(payload, "trigger") or "auto")
-
-
 READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
     {
-        "sessionStart": _session_started,
+        "sessionStart": claude_code.session_started,
         "beforeSubmitPrompt": claude_code.prompt_submitted,
         "postToolUse": _tool_called,
         "postToolUseFailure": _tool_failed,
         "afterFileEdit": _file_edited,
         "afterAgentResponse": _turn_ended,
-        "subagentStart": _subagent_started,
-        "subagentStop": _subagent_ended,
-        "preCompact": _compacted,
+        "subagentStart": claude_code.subagent_started,
+        "subagentStop": claude_code.subagent_ended,
+        "preCompact": claude_code.compacted,
         "stop": _stopped,
         "sessionEnd": claude_code.session_ended,
     }
+)
+events = claude_code.translator(
+    CLIENT,
+    READERS,
+    session=("conversation_id", "session_id"),
+    agent=("subagent_id", "agent_id"),
 )

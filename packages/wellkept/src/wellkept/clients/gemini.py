@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -62,14 +61,6 @@ def settings_file(scope: InstallScope, folders: ClientFolders) -> Path:
     return home / ".gemini" / "settings.json"
 
 
-def events(
-    event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
-) -> list[Event]:
-    """Translate a payload; at most one event."""
-    origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
-    return claude_code.read_event(READERS, event_name, payload, origin)
-
-
 def _prompt_submitted(payload: Fields, origin: Origin) -> Event | None:
     prompt = without_injected(_INJECTED.sub("", text(payload, "prompt"))).strip()
     return PromptSubmitted(origin=origin, text=prompt) if prompt else None
@@ -82,7 +73,10 @@ def _turn_ended(payload: Fields, origin: Origin) -> Event:
 
 def tool_called_after(payload: Fields, origin: Origin) -> Event | None:
     """AfterTool."""
-    name = _tool_name(payload)
+    # The tool's name; an MCP tool's in the form `mcp__server__tool` of other clients.
+    mcp = nested(payload, "mcp_context")
+    server, tool = text(mcp, "server_name"), text(mcp, "tool_name")
+    name = f"mcp__{server}__{tool}" if server and tool else text(payload, "tool_name")
     if not name:
         return None
     kind, tool_input = tool_kind(name), nested(payload, "tool_input")
@@ -97,13 +91,6 @@ def tool_called_after(payload: Fields, origin: Origin) -> Event | None:
         duration_ms=integer(payload, "duration_ms"),
         edits=file_written(tool_input, before=before) if kind is ToolKind.WRITE else None,
     )
-
-
-def _tool_name(payload: Fields) -> str:
-    """The tool's name; an MCP tool's in the form `mcp__server__tool` of other clients."""
-    mcp = nested(payload, "mcp_context")
-    server, tool = text(mcp, "server_name"), text(mcp, "tool_name")
-    return f"mcp__{server}__{tool}" if server and tool else text(payload, "tool_name")
 
 
 def _result(response: Fields, kind: ToolKind) -> ToolResult:
@@ -164,3 +151,4 @@ READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
         "SessionEnd": claude_code.session_ended,
     }
 )
+events = claude_code.translator(CLIENT, READERS)

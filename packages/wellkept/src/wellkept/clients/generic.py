@@ -23,12 +23,7 @@ from wellkept.core.session.events import (
     Event,
     Origin,
     PromptSubmitted,
-    SessionEnded,
-    SessionStarted,
-    SubagentEnded,
-    SubagentStarted,
     ToolKind,
-    TurnEnded,
 )
 from wellkept.core.session.injected_text import without_injected
 
@@ -151,29 +146,14 @@ def events(
     event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
 ) -> list[Event]:
     """Translate a payload; at most one event."""
-    session_id = text(payload, "session_id")
-    if not session_id:
-        return []
     name = text(payload, "client")
-    origin = Origin(
-        event_id=event_id,
-        client=name if _CLIENT_NAME.fullmatch(name) else CLIENT,
-        session_id=session_id,
-        at=at,
-        cwd=optional(payload, "cwd"),
-        agent=optional(payload, "agent_id"),
-    )
-    return claude_code.read_event(READERS, event_name, payload, origin)
+    client = name if _CLIENT_NAME.fullmatch(name) else CLIENT
+    return claude_code.translator(client, READERS)(event_name, payload, event_id=event_id, at=at)
 
 
 def _property(field: Field) -> dict[str, Any]:
     made: dict[str, Any] = {"type": field.type, "description": field.doc}
     return made | ({"enum": list(field.choices)} if field.choices else {})
-
-
-def _session_started(payload: Fields, origin: Origin) -> Event:
-    source = text(payload, "source") or "startup"
-    return SessionStarted(origin=origin, source=source, model=optional(payload, "model"))
 
 
 def _prompt_submitted(payload: Fields, origin: Origin) -> Event | None:
@@ -215,39 +195,15 @@ def _compacted(payload: Fields, origin: Origin) -> Event:
     return Compacted(origin=origin, trigger=trigger, summary=summary or None)
 
 
-def _subagent_started(payload: Fields, origin: Origin) -> Event | None:
-    agent_type = text(payload, "agent_type")
-    return SubagentStarted(origin=origin, agent_type=agent_type) if agent_type else None
-
-
-def _subagent_ended(payload: Fields, origin: Origin) -> Event | None:
-    agent_type = text(payload, "agent_type")
-    last = _message(payload)
-    ended = SubagentEnded(origin=origin, agent_type=agent_type, last_message=last)
-    return ended if agent_type else None
-
-
-def _turn_ended(payload: Fields, origin: Origin) -> Event:
-    return TurnEnded(origin=origin, last_message=_message(payload))
-
-
-def _session_ended(payload: Fields, origin: Origin) -> Event:
-    return SessionEnded(origin=origin, reason=text(payload, "reason") or "other")
-
-
-def _message(payload: Fields) -> str | None:
-    return without_injected(text(payload, "message")) or None
-
-
 READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
     {
-        "session_start": _session_started,
+        "session_start": claude_code.session_started,
         "prompt": _prompt_submitted,
         "tool_call": _called,
         "compaction": _compacted,
-        "subagent_start": _subagent_started,
-        "subagent_end": _subagent_ended,
-        "turn_end": _turn_ended,
-        "session_end": _session_ended,
+        "subagent_start": claude_code.subagent_started,
+        "subagent_end": claude_code.subagent_ended,
+        "turn_end": claude_code.turn_ended,
+        "session_end": claude_code.session_ended,
     }
 )

@@ -189,7 +189,8 @@ def _answer(state: str, client: str, event: str, payload: bytes) -> None:
     """Print the response, or nothing when the time limit is reached."""
     from wellkept.clients.answers.protocol import NoServerError, ask
 
-    limit_s = _answer_limit_s()
+    value = os.environ.get("WELLKEPT_HOOK_TIMEOUT_MS", "")
+    limit_s = int(value) / 1000 if value.isdecimal() and int(value) else ANSWER_LIMIT_S
     _limit_time(limit_s, _exit_silently)
     server_s = limit_s * _SERVER_SHARE
     try:
@@ -208,11 +209,6 @@ def _write(response: bytes) -> None:
 
 
 # -- Time limits ----------------------------------------------------------------------------------
-
-
-def _answer_limit_s() -> float:
-    value = os.environ.get("WELLKEPT_HOOK_TIMEOUT_MS", "")
-    return int(value) / 1000 if value.isdecimal() and int(value) else ANSWER_LIMIT_S
 
 
 def _limit_time(limit_s: float, on_limit: "Callable[[int, object], None]") -> None:

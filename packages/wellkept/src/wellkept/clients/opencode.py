@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -59,14 +58,6 @@ def plugin_source() -> str:
     from importlib.resources import files
 
     return (files("wellkept.clients") / "data" / "opencode.js").read_text("utf-8")
-
-
-def events(
-    event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
-) -> list[Event]:
-    """Translate a payload; at most one event."""
-    origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
-    return claude_code.read_event(READERS, event_name, payload, origin)
 
 
 def typed(prompt: str) -> str:
@@ -129,3 +120,4 @@ READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
         "SessionEnd": claude_code.session_ended,
     }
 )
+events = claude_code.translator(CLIENT, READERS)

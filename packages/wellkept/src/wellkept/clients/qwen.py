@@ -8,7 +8,6 @@ back to the model, and writes `<` and `>` of injected context as entities.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -43,14 +42,6 @@ def settings_file(scope: InstallScope, folders: ClientFolders) -> Path:
     return folders.project / ".qwen" / "settings.json"
 
 
-def events(
-    event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
-) -> list[Event]:
-    """Translate a payload; at most one event."""
-    origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
-    return claude_code.read_event(READERS, event_name, payload, origin)
-
-
 def _tool_failed(payload: Fields, origin: Origin) -> Event | None:
     error = text(payload, "error")
     is_shell = tool_kind(text(payload, "tool_name")) is ToolKind.SHELL
@@ -66,3 +57,4 @@ READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
         "PostToolUseFailure": _tool_failed,
     }
 )
+events = claude_code.translator(CLIENT, READERS)

@@ -63,7 +63,10 @@ def read_answers(tool_input: Fields, output: str) -> tuple[Answer, ...]:
         )
         answer = _as_text(raw) or spoken.get(asked, "")
         if not answer and len(questions) == 1 and not given and not spoken:
-            answer = _only_answer(output)
+            # A short plain result is the answer itself; anything longer is a report of the tool.
+            plain = output.strip()
+            is_report = "\n" in plain or plain.startswith(("{", "[", "<", '"')) or len(plain) > 400
+            answer = "" if is_report or plain.startswith("User ") else plain
         if asked and answer and answer.casefold() not in _UNANSWERED:
             found.append(_answer(question, asked, answer))
     return tuple(found)
@@ -102,13 +105,6 @@ def _in_sentence(output: str) -> Iterator[tuple[str, str]]:
     """Pairs in `"question"="answer"` form."""
     for pair in _SAID.finditer(output[:40_000]):
         yield pair["question"], pair["answer"].strip()
-
-
-def _only_answer(output: str) -> str:
-    """A short plain result is the answer itself; anything longer is a report of the tool."""
-    plain = output.strip()
-    is_report = "\n" in plain or plain.startswith(("{", "[", "<", '"')) or len(plain) > 400
-    return "" if is_report or plain.startswith("User ") else plain
 
 
 _HEAD = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 from wellkept.core.changes import Change, Close, Delete, Mark, PutSilence, Replace
 from wellkept.core.errors import MemoryChangedError, UsageError
 from wellkept.core.memory import Evidence, Memory, MemoryPatch
-from wellkept.core.ports.undo import KEPT_DAYS, MAINTENANCE, UndoStep
+from wellkept.core.ports.store import KEPT_DAYS, MAINTENANCE, UndoStep
 from wellkept.core.records import record, replace
 from wellkept.core.text import counted
 from wellkept.core.types import EvidenceKind
 from wellkept.memory.as_text import brief_line
 from wellkept.memory.draft import amend
+from wellkept.memory.edit import note_erased
 from wellkept.memory.lifecycle.report import MaintenanceItem
-from wellkept.memory.merge_base import note_erased
 
 if TYPE_CHECKING:
     from wellkept.context.workspace import TellingMemory

@@ -10,10 +10,9 @@ from wellkept.context.bulk import BulkAction, BulkRequest, Edited, bulk, chosen,
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Memory, Relation
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
-from wellkept.core.ports.undo import UndoStep
+from wellkept.core.ports.store import UndoStep
 from wellkept.core.records import record, replace
-from wellkept.core.team.caller import asking
-from wellkept.core.team.people import Role
+from wellkept.core.team.people import Role, asking
 from wellkept.core.text import counted
 from wellkept.core.types import RelationType, parse_choice
 from wellkept.core.verbs import Table

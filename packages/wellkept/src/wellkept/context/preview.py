@@ -27,7 +27,7 @@ from wellkept.project.pages import LineSource, line_source
 
 if TYPE_CHECKING:
     from wellkept.core.memory import Memory
-    from wellkept.core.ports.key_values import KeyValueStore
+    from wellkept.core.ports.store import KeyValueStore
 
 MAX_LEFT_OUT = 20
 MAX_JUDGED = 500

@@ -16,7 +16,7 @@ from wellkept.core.changes import Change, Close, Replace
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Evidence, Memory, MemoryPatch
 from wellkept.core.ports.injections import InjectionFilter, LineOutcome
-from wellkept.core.ports.undo import KEPT_DAYS
+from wellkept.core.ports.store import KEPT_DAYS
 from wellkept.core.query import RAW_TYPES, Filter, Order
 from wellkept.core.records import record, replace
 from wellkept.core.session.sessions import SessionRecord

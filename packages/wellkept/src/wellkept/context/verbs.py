@@ -13,8 +13,7 @@ from wellkept.context.workspace import TellingMemory
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import RecipeStep
-from wellkept.core.team.caller import asking
-from wellkept.core.team.people import Role
+from wellkept.core.team.people import Role, asking
 from wellkept.core.types import RelationType
 from wellkept.core.verbs import Alias, Arg, Effect, verb
 from wellkept.memory.arguments import (

@@ -21,7 +21,7 @@ from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.text import comparison_key
 from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
-from wellkept.text.attribution import said_in
+from wellkept.text.speech import said_in
 
 MAX_PROMPTS: Final = 100
 _ACTIVE: Final = timedelta(hours=1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Annotated, Final, Literal, TypeAlias, TypedDict, cast
@@ -241,93 +241,12 @@ _ORDERS: Final = MappingProxyType(
 _FIRST_MILLISECONDS: Final = 100_000_000_000
 _LAST_MILLISECONDS: Final = 253_402_300_799_000
 
-_ALWAYS: Final = MappingProxyType({"session_id": "session", "project_id": "project"})
-FILE: Final = MappingProxyType({"file_path": "file", "path": "file"})
-FILTERS: Final = MappingProxyType(
-    {
-        "type": "types",
-        "entity_type": "types",
-        "memory_type": "types",
-        "obs_types": "obs_type",
-        "observation_type": "obs_type",
-        "observation_types": "obs_type",
-        "date_start": "since",
-        "start_date": "since",
-        "date_end": "until",
-        "end_date": "until",
-        "tag": "tags",
-        "concept": "concepts",
-        "file": "files",
-        "file_path": "files",
-        "related_files": "files",
-    }
-)
-TIMELINE: Final = MappingProxyType(
-    {
-        **FILTERS,
-        "depth_before": "before",
-        "depth_after": "after",
-        "anchor_id": "anchor",
-        "id": "anchor",
-    }
-)
-IDS: Final = MappingProxyType({"id": "ids", "keys": "ids", "memory_id": "ids", "memory_ids": "ids"})
-RECORDS: Final = MappingProxyType({**IDS, "key": "ids"})
-STATEMENT: Final = MappingProxyType(
-    {
-        "category": "type",
-        "text": "content",
-        "statement": "content",
-        "fact": "content",
-        "memory": "content",
-        "value": "content",
-        "file": "files",
-        "file_path": "files",
-        "related_files": "files",
-    }
-)
-CONTEXT: Final = MappingProxyType(
-    {
-        "prompt": "query",
-        "task": "query",
-        "task_description": "query",
-        "file": "files",
-        "file_path": "files",
-        "max_tokens": "budget_tokens",
-    }
-)
-TASK: Final = MappingProxyType({"task_description": "task", "description": "task", "query": "task"})
-
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def snake(name: str) -> str:
     """`filePath`, `file-path` and `File_Path` as `file_path`."""
     return _CAMEL.sub("_", name).replace("-", "_").lower()
-
-
-def renamed(
-    given: Mapping[str, object], *, known: Collection[str], synonyms: Mapping[str, str]
-) -> dict[str, object]:
-    """The arguments under the names of fields; a field's own name wins over a synonym."""
-    found: dict[str, object] = {}
-    for name, value in given.items():
-        if name in known:
-            found[name] = value
-    for name, value in given.items():
-        if name in known:
-            continue
-        plain = snake(name)
-        if plain not in known:
-            plain = synonyms.get(plain) or _ALWAYS.get(plain, plain)
-        if value is None and plain not in known:
-            continue
-        found.setdefault(plain if plain in known or plain in _VALUES else name, value)
-    return {name: value for name, value in found.items() if value is not None}
-
-
-# Names whose values are translated after renaming.
-_VALUES: Final = frozenset({"obs_type", "category", "key"})
 
 
 def with_types(arguments: dict[str, object]) -> dict[str, object]:

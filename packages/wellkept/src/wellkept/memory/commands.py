@@ -33,7 +33,7 @@ from wellkept.text.memory_commands.detect import (
     Remember,
     detect_commands,
 )
-from wellkept.text.memory_commands.named_things import FindNamed, nothing_named
+from wellkept.text.memory_commands.rules import FindNamed, nothing_named
 
 MAX_CHOICES = 5
 MAX_ANSWERS = 10

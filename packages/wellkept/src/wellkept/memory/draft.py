@@ -47,7 +47,9 @@ def compose(draft: MemoryDraft, *, project: str, id: str, now: datetime) -> Memo
     values = {row.name: _checked(row, getattr(draft, row.name)) for row in SETTABLE}
     values["payload"] = checked_payload(draft.type, draft.payload)
     session_id = values["session_id"]
-    values["scope"] = draft.scope or _default_scope(draft)
+    values["scope"] = draft.scope or (
+        Scope.MODULE if draft.modules and not draft.session_id else Scope.GLOBAL
+    )
     values["valid_from"] = values["valid_from"] or now
     if draft.importance is None:
         is_explicit = draft.source is Source.USER_TAUGHT
@@ -110,7 +112,7 @@ def _checked(row: MemoryField, value: Any) -> Any:
         return _label(value, row.noun)
     if isinstance(value, datetime):
         return whole_ms(value)
-    return _labels(value, row.noun)
+    return tuple(dict.fromkeys(kept for t in value if (kept := _label(t, row.noun))))
 
 
 def safe_content(text: str) -> str:
@@ -194,10 +196,6 @@ def _work_unit(unit: WorkUnitRef) -> WorkUnitRef:
     return WorkUnitRef(methodology, hierarchy, label)
 
 
-def _default_scope(draft: MemoryDraft) -> Scope:
-    return Scope.MODULE if draft.modules and not draft.session_id else Scope.GLOBAL
-
-
 def _label(text: str | None, what: str) -> str | None:
     if text is None:
         return None
@@ -207,10 +205,6 @@ def _label(text: str | None, what: str) -> str | None:
             f"The {what} has {len(kept)} characters.", hint=f"At most {MAX_LABEL_CHARS} fit."
         )
     return redact_name(kept) or None
-
-
-def _labels(texts: tuple[str, ...], what: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(kept for t in texts if (kept := _label(t, what))))
 
 
 def _paths(paths: tuple[str, ...]) -> tuple[str, ...]:

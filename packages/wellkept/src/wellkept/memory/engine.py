@@ -7,21 +7,23 @@ engine.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from wellkept.core.clock import Clock, system_clock, to_ms
+from wellkept.core.clock import Clock, date_words, system_clock, to_ms
 from wellkept.core.errors import ProviderError
 from wellkept.core.ids import IdSource
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import Decision
 from wellkept.core.records import field, record
-from wellkept.core.text import estimate_tokens
+from wellkept.core.text import cjk_pairs, cjk_runs, estimate_tokens, identifiers, split_identifier
 from wellkept.core.types import TYPE_RULES, Source
 
 if TYPE_CHECKING:
     from wellkept.core.changes import IndexEntry
-    from wellkept.core.memory import Memory
-    from wellkept.core.ports.key_values import KeyValueStore
     from wellkept.core.ports.models import Embedder, Reranker, TextModel, Vector
-    from wellkept.core.ports.store import Store
+    from wellkept.core.ports.store import KeyValueStore, Store
 
 
 @record
@@ -74,7 +76,6 @@ class Engine:
     def index_entries(self, memories: list[Memory]) -> list[IndexEntry]:
         """Index entries of several memories, embedded in one batch."""
         from wellkept.core.changes import IndexEntry
-        from wellkept.memory.index_text import extra_text
 
         embedder = self.embedder()
         vectors = self._vectors(embedder, memories) if embedder is not None else {}
@@ -98,7 +99,6 @@ class Engine:
 
     def _vectors(self, embedder: Embedder, memories: list[Memory]) -> dict[str, Vector]:
         """The vectors of the memories that have one; text without words has none."""
-        from wellkept.memory.index_text import embedding_text
 
         embedded = [m for m in memories if is_embedded(m)]
         if not embedded:
@@ -149,3 +149,44 @@ def charge_tokens(store: KeyValueStore, tokens: int, *, day: str) -> None:
 
 def _today(engine: Engine) -> str:
     return engine.clock().date().isoformat()
+
+
+INDEX_VERSION = 2
+EMBEDDED_CHARS = 8_000
+_NAMED_FILES = 5
+
+
+def extra_text(memory: Memory) -> str:
+    """Search terms that are not whole words of the content."""
+    parts = (
+        memory.author or "",
+        date_words(memory.valid_from),
+        memory.key.replace("_", " ") if memory.key else "",
+        *memory.tags,
+        *_path_terms(memory),
+        *(part for name in identifiers(memory.content) for part in split_identifier(name)),
+        memory.payload.subject if isinstance(memory.payload, Decision) else "",
+        *(pair for run in cjk_runs(memory.content) for pair in cjk_pairs(run)),
+    )
+    return " ".join(dict.fromkeys(part for part in parts if part))
+
+
+def embedding_text(memory: Memory) -> str:
+    """The text to embed."""
+    return memory.content[:EMBEDDED_CHARS]
+
+
+def _path_terms(memory: Memory) -> list[str]:
+    """Terms of the first files and of the modules of a memory.
+
+    None for commit records: they touch files without being about each, and are found by links.
+    """
+    if memory.source is Source.COMMIT_AUTO:
+        return []
+    names = [_file_name(path) for path in memory.files[:_NAMED_FILES]]
+    return [part for name in (*names, *memory.modules) for part in (name, *split_identifier(name))]
+
+
+@lru_cache(maxsize=1024)
+def _file_name(path: str) -> str:
+    return PurePosixPath(path).name

@@ -26,20 +26,29 @@ _MAX_COUNT = 2**53
 class MemoryField:
     """One field of a memory.
 
-    `settable` when it is made, `editable` afterwards. `keyword` is its name in `remember` and
-    `edit` where that differs. `label` is its name in messages; for a list, that of one item.
-    `markdown` says whether an export shows it. An `exact` text is never cleaned or redacted.
+    `may` says whether a caller sets it at first and edits it afterwards. `keyword` is its name in
+    `remember` and `edit` where that differs. `label` is its name in messages; for a list, that of
+    one item. `markdown` says whether an export shows it. An `exact` text is stored as it is.
     """
 
     name: str
     help: str
-    settable: bool = False
-    editable: bool = False
+    may: Literal["", "set", "edit", "set edit"] = ""
     keyword: str = ""
     label: str = ""
     limit: Literal["share", "count", "positive"] | None = None
     markdown: Literal["always", "if set"] | None = None
     exact: bool = False
+
+    @property
+    def settable(self) -> bool:
+        """Whether a caller may give it when the memory is made."""
+        return "set" in self.may
+
+    @property
+    def editable(self) -> bool:
+        """Whether a caller may change it afterwards."""
+        return "edit" in self.may
 
     @property
     def argument(self) -> str:
@@ -80,105 +89,67 @@ def _types() -> dict[str, Any]:
 
 # In the order in which a Markdown file shows them.
 _ROWS = (
-    MemoryField("id", "Full id.", markdown="always", exact=True),
-    MemoryField("type", "Kind of memory.", settable=True, editable=True, markdown="always"),
-    MemoryField("tags", "Tags.", settable=True, editable=True, label="tag", markdown="always"),
-    MemoryField(
-        "files", "Files it is about.", settable=True, editable=True, label="file", markdown="always"
-    ),
+    MemoryField("id", "Full id.", exact=True, markdown="always"),
+    MemoryField("type", "Kind of memory.", "set edit", markdown="always"),
+    MemoryField("tags", "Tags.", "set edit", label="tag", markdown="always"),
+    MemoryField("files", "Files it is about.", "set edit", label="file", markdown="always"),
     MemoryField(
         "key",
         "Unique name; a later memory with the same key replaces this one.",
-        settable=True,
-        editable=True,
+        "set edit",
         markdown="if set",
     ),
-    MemoryField(
-        "modules",
-        "Modules it is about.",
-        settable=True,
-        editable=True,
-        label="module",
-        markdown="if set",
-    ),
+    MemoryField("modules", "Modules it is about.", "set edit", label="module", markdown="if set"),
     MemoryField(
         "pinned",
         "Never decays, is never pruned, always in the context.",
-        settable=True,
-        editable=True,
+        "set edit",
         markdown="if set",
     ),
+    MemoryField("needs_review", "Waits for review.", "set edit", markdown="if set"),
+    MemoryField("user_verified", "Confirmed by a person.", "edit", markdown="if set"),
+    MemoryField("citation", "Short form for citing it.", "set edit", markdown="if set"),
+    MemoryField("author", "Who said it.", "set", markdown="if set"),
     MemoryField(
-        "needs_review", "Waits for review.", settable=True, editable=True, markdown="if set"
+        "scope", "How far it reaches; user crosses projects.", "set edit", markdown="always"
     ),
-    MemoryField("user_verified", "Confirmed by a person.", editable=True, markdown="if set"),
+    MemoryField("source", "How it was learned.", "set", markdown="always"),
     MemoryField(
-        "citation", "Short form for citing it.", settable=True, editable=True, markdown="if set"
-    ),
-    MemoryField("author", "Who said it.", settable=True, markdown="if set"),
-    MemoryField(
-        "scope",
-        "How far it reaches; user crosses projects.",
-        settable=True,
-        editable=True,
-        markdown="always",
-    ),
-    MemoryField("source", "How it was learned.", settable=True, markdown="always"),
-    MemoryField(
-        "importance",
-        "How much it matters, 0 to 1.",
-        settable=True,
-        editable=True,
-        limit="share",
-        markdown="always",
+        "importance", "How much it matters, 0 to 1.", "set edit", limit="share", markdown="always"
     ),
     MemoryField(
-        "confidence",
-        "How sure it is, 0 to 1.",
-        settable=True,
-        editable=True,
-        limit="share",
-        markdown="always",
+        "confidence", "How sure it is, 0 to 1.", "set edit", limit="share", markdown="always"
     ),
-    MemoryField(
-        "valid_from", "Since when it holds.", settable=True, keyword="at", markdown="always"
-    ),
+    MemoryField("valid_from", "Since when it holds.", "set", keyword="at", markdown="always"),
     MemoryField("valid_to", "Until when it held.", markdown="if set"),
-    MemoryField("superseded_by", "Id of its successor.", markdown="if set", exact=True),
+    MemoryField("superseded_by", "Id of its successor.", exact=True, markdown="if set"),
     MemoryField("updated_at", "Last change.", markdown="always"),
     # Below here: not shown in Markdown.
-    MemoryField("content", "The statement.", settable=True, editable=True),
+    MemoryField("content", "The statement.", "set edit"),
     MemoryField("project", "The project it belongs to."),
     MemoryField("created_at", "When it was stored."),
     MemoryField("accessed_at", "Last use."),
     MemoryField(
-        "session_id", "Session it comes from.", settable=True, keyword="session", label="session id"
+        "session_id", "Session it comes from.", "set", keyword="session", label="session id"
     ),
     MemoryField(
-        "seq",
-        "Position in its session.",
-        settable=True,
-        label="position in the session",
-        limit="count",
+        "seq", "Position in its session.", "set", label="position in the session", limit="count"
     ),
     MemoryField("provenance_sessions", "Sessions that confirmed it."),
-    MemoryField(
-        "commit_sha", "Commit it comes from.", settable=True, keyword="commit", label="commit"
-    ),
-    MemoryField("work_unit", "Unit of work it belongs to.", settable=True),
-    MemoryField("relations", "Links to memories and files.", settable=True, editable=True),
-    MemoryField("evidence", "What it rests on.", settable=True),
-    MemoryField("graph_node", "Symbol of the code graph it is about.", settable=True),
+    MemoryField("commit_sha", "Commit it comes from.", "set", keyword="commit", label="commit"),
+    MemoryField("work_unit", "Unit of work it belongs to.", "set"),
+    MemoryField("relations", "Links to memories and files.", "set edit"),
+    MemoryField("evidence", "What it rests on.", "set"),
+    MemoryField("graph_node", "Symbol of the code graph it is about.", "set"),
     MemoryField(
         "half_life_days",
         "Days until half forgotten.",
-        settable=True,
-        editable=True,
+        "set edit",
         label="half-life",
         limit="positive",
     ),
-    MemoryField("work_tokens", "Tokens it took to find out.", settable=True, limit="count"),
-    MemoryField("payload", "Typed part that some types have.", settable=True, editable=True),
+    MemoryField("work_tokens", "Tokens it took to find out.", "set", limit="count"),
+    MemoryField("payload", "Typed part that some types have.", "set edit"),
     MemoryField("stale_at", "Since when its files are gone."),
     MemoryField("archived_at", "When it was archived."),
     MemoryField(

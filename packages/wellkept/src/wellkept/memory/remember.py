@@ -89,7 +89,7 @@ def near_statements(engine: Engine, memory: Memory, entry: IndexEntry) -> list[t
 
 def _near_by_words(engine: Engine, memory: Memory, where: Filter) -> list[tuple[Memory, bool]]:
     """Statements in equal words, and rules that this one contradicts."""
-    is_rule = _is_rule(memory)
+    is_rule = memory.type in _RULE_TYPES and len(memory.content) <= MAX_STATEMENT_CHARS
     also = [*former_words(memory.content), *related_terms(memory.content)] if is_rule else []
     terms = list(dict.fromkeys([*also, *content_words(memory.content)]))[:_WORDS]
     hits = engine.store.search_fulltext(terms, where, limit=_WORD_HITS if is_rule else _NEIGHBOURS)
@@ -105,10 +105,6 @@ def _near_by_words(engine: Engine, memory: Memory, where: Filter) -> list[tuple[
             found[old.id] = False
     near = engine.store.get(list(found)) if found else []
     return [(old, found[old.id]) for old in near if is_mergeable(old)]
-
-
-def _is_rule(memory: Memory) -> bool:
-    return memory.type in _RULE_TYPES and len(memory.content) <= MAX_STATEMENT_CHARS
 
 
 _BATCH = 256

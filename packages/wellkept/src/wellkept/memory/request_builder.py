@@ -227,16 +227,14 @@ class RequestBuilder:
         if when is None or isinstance(when, datetime):
             return whole_ms(when) if when else None
         if when.strip().casefold() in {"now", "today", "yesterday"}:
-            return self._named_day(when.strip().casefold())
+            name = when.strip().casefold()
+            if name == "now":
+                return self.now
+            midnight = self.now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+            return midnight - timedelta(days=1 if name == "yesterday" else 0)
         if not (ago := re.fullmatch(_AGO, when, re.IGNORECASE)):
             return parse_moment(when)
         return self.now - timedelta(**{_UNITS[ago[2].lower()]: int(ago[1])})
-
-    def _named_day(self, name: str) -> datetime:
-        if name == "now":
-            return self.now
-        midnight = self.now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        return midnight - timedelta(days=1 if name == "yesterday" else 0)
 
 
 def _texts(names: Names) -> tuple[str, ...]:

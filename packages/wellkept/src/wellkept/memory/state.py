@@ -71,9 +71,19 @@ class State:
         if scope is StateScope.TEMP:
             self._put_temp(key, text if value is not None else None)
             return
-        _require_no_secret(key)
+        if redact_name(key) != key:
+            raise UsageError(
+                "The key looks like a secret, and keys are not redacted.",
+                hint="Name what the value is for.",
+            )
         if scope is StateScope.SESSION and value is not None:
-            self._list_session()
+            # Record once a day that this session has state, to find sessions that never end.
+            now = self._engine.clock()
+            if self._listed_at is None or abs(now - self._listed_at) > timedelta(days=1):
+                self._engine.store.put_value(
+                    _session_list(self._project), self._need_session(), to_ms(now)
+                )
+                self._listed_at = now
         # Before it is cut and written as text, where a part of a secret could hide.
         value = redact_json(value)
         self._engine.store.put_value(self._namespace(scope), key, value)
@@ -137,15 +147,6 @@ class State:
             )
         return self._session_id
 
-    def _list_session(self) -> None:
-        """Record once a day that this session has state, to find sessions that never end."""
-        now = self._engine.clock()
-        if self._listed_at is None or abs(now - self._listed_at) > timedelta(days=1):
-            self._engine.store.put_value(
-                _session_list(self._project), self._need_session(), to_ms(now)
-            )
-            self._listed_at = now
-
 
 def _statement(name: str, value: Json) -> str:
     """A value as a sentence: `user_prefers: "pnpm"` is "user prefers: pnpm"."""
@@ -170,14 +171,6 @@ def scope_of(key: str) -> StateScope:
             hint=f"Give a name after the colon, at most {MAX_KEY_CHARS} characters in all.",
         )
     return StateScope(prefix)
-
-
-def _require_no_secret(key: str) -> None:
-    if redact_name(key) != key:
-        raise UsageError(
-            "The key looks like a secret, and keys are not redacted.",
-            hint="Name what the value is for.",
-        )
 
 
 def checked_json(key: str, value: object) -> str:

@@ -98,7 +98,7 @@ class KnownModel:
 
 
 @record
-class StatedFile:
+class _StatedFile:
     """What the hub says of a file. Large files have a SHA-256, small ones only their Git id."""
 
     size: int
@@ -165,7 +165,7 @@ def sha256_of(path: Path) -> str:
 # -- What the hub states --------------------------------------------------------------------------
 
 
-def _stated(model: KnownModel) -> tuple[str, dict[str, StatedFile]]:
+def _stated(model: KnownModel) -> tuple[str, dict[str, _StatedFile]]:
     """The newest commit of a model's repository, and those of its files that are needed."""
     with _opened(f"/api/models/{model.repository}?blobs=true") as answer:
         try:
@@ -182,9 +182,9 @@ def _stated(model: KnownModel) -> tuple[str, dict[str, StatedFile]]:
     return commit, {path: one for path, one in found.items() if path in wanted}
 
 
-def _stated_file(each: Mapping[str, Any]) -> StatedFile:
+def _stated_file(each: Mapping[str, Any]) -> _StatedFile:
     large = cast("dict[str, str]", each.get("lfs") or {})
-    return StatedFile(int(each["size"]), str(each["blobId"]), large.get("sha256"))
+    return _StatedFile(int(each["size"]), str(each["blobId"]), large.get("sha256"))
 
 
 def _endpoint() -> str:
@@ -194,7 +194,7 @@ def _endpoint() -> str:
     return (os.environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
 
 
-def _check_room(model: KnownModel, folder: Path, stated: Mapping[str, StatedFile]) -> None:
+def _check_room(model: KnownModel, folder: Path, stated: Mapping[str, _StatedFile]) -> None:
     there = next(place for place in (folder, *folder.parents) if place.exists())
     kept = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     needed = sum(one.size for one in stated.values()) - kept
@@ -229,7 +229,7 @@ class _Sizes:
 
 
 def _fetch_file(
-    model: KnownModel, address: str, stated: StatedFile, target: Path, count: Callable[[int], None]
+    model: KnownModel, address: str, stated: _StatedFile, target: Path, count: Callable[[int], None]
 ) -> None:
     """Fetch a file beside its place, check it, and move it there."""
     # Another version of the file must not be taken for the beginning of this one.

@@ -21,7 +21,7 @@ from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember
 from wellkept.observe.session.exchange import Settlement
-from wellkept.text.memory_commands.named_things import FindNamed
+from wellkept.text.memory_commands.rules import FindNamed
 
 AGREED_TAG = "agreed"
 _IMPORTANCE, _CONFIDENCE = 0.6, 0.8

@@ -82,7 +82,7 @@ def remember(
     It is inserted, merged with a similar one, or replaces one that it contradicts; the output says
     which. Without TEXT, standard input is read.
     """
-    from wellkept.core.team.caller import asking
+    from wellkept.core.team.people import asking
 
     is_agent = asking().is_agent
     if said_by_person and not is_agent:
@@ -107,7 +107,7 @@ def remember(
 
 
 def _notes(wk: OpenMemory, result: RememberResult, claimed: list[str]) -> Iterator[str]:
-    from wellkept.core.team.caller import asking
+    from wellkept.core.team.people import asking
     from wellkept.memory.file_presence import path_exists
 
     memory = result.memory
@@ -396,7 +396,7 @@ def apply(
     """
     from functools import partial
 
-    from wellkept.core.team.caller import asking
+    from wellkept.core.team.people import asking
     from wellkept.memory.commands import Speaker, apply_commands
     from wellkept.project.rule_targets import named_things
 

@@ -17,7 +17,7 @@ from wellkept.core.git.run import ask_git
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wellkept.core.ports.key_values import KeyValueStore
+    from wellkept.core.ports.store import KeyValueStore
 
 HISTORIES = "histories"
 MAX_COMMITS = 256

@@ -30,7 +30,7 @@ from wellkept.project.repository.module_facts import (
     layout_text,
     module_line,
 )
-from wellkept.project.repository.statement import PREFIX
+from wellkept.project.repository.project_files import PREFIX
 from wellkept.text.events.commit_messages import commit_points
 
 MAX_LINES = 200

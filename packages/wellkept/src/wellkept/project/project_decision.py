@@ -260,7 +260,12 @@ def _adopt(store: Store, case: _Case, place: Place) -> None:
             # they share its history.
             earlier.append(claim.identity)
     elif case.before is None:
-        earlier += _legacy_identities(store, case.location, target)
+        location = case.location
+        found = [location.key]
+        root = root_identity(location.root) if location.git_mark else None
+        if root and _was_used_in(store, root, location):
+            found.insert(0, root)
+        earlier += [name for name in found if name != target and is_in_use(store, name)]
     for identity in dict.fromkeys(earlier):
         kind = identity_kind(identity)
         is_new_address = identity == claim.identity and not _has_owner(store, identity)
@@ -268,14 +273,6 @@ def _adopt(store: Store, case: _Case, place: Place) -> None:
             continue
         if kind in (ProjectKind.ROOT, ProjectKind.PATH) or is_new_address:
             move_project(store, identity, into=target)
-
-
-def _legacy_identities(store: Store, location: Location, target: str) -> list[str]:
-    found = [location.key]
-    root = root_identity(location.root) if location.git_mark else None
-    if root and _was_used_in(store, root, location):
-        found.insert(0, root)
-    return [name for name in found if name != target and is_in_use(store, name)]
 
 
 def move_project(store: Store, alias: str, *, into: str) -> int:

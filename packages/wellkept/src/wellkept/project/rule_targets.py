@@ -15,7 +15,7 @@ from typing import cast
 
 from wellkept.core.git.run import ask_git
 from wellkept.memory.file_presence import project_path
-from wellkept.text.memory_commands.named_things import NamedThings
+from wellkept.text.memory_commands.rules import NamedThings
 
 MAX_FILES, MAX_NAMES = 4, 8
 _MAX_TEXT_CHARS = 1_000

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from wellkept.core.generated_skills import GeneratedSkill, SkillReview
 from wellkept.core.records import field, record
 from wellkept.core.session.injected_text import quoted, quoted_lines
-from wellkept.core.skills import SkillFinding
+from wellkept.core.skills import GeneratedSkill, SkillFinding, SkillReview
 from wellkept.core.text import counted
 from wellkept.core.verbs import Arg, Table
 from wellkept.skills.results import SkillRow, finding_lines, one_line

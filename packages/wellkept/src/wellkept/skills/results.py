@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from wellkept.core.generated_skills import SkillRun
 from wellkept.core.records import field, record
 from wellkept.core.session.injected_text import quoted, quoted_lines
-from wellkept.core.skills import Skill, SkillFinding, SkillInterface
+from wellkept.core.skills import Skill, SkillFinding, SkillInterface, SkillRun
 from wellkept.core.text import counted, shorten
 from wellkept.core.verbs import Arg, Table
 

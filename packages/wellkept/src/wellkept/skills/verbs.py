@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 from wellkept.core.errors import NotFoundError
-from wellkept.core.team.caller import asking
+from wellkept.core.team.people import asking
 from wellkept.core.verbs import Alias, Arg, Effect, verb
 from wellkept.memory.arguments import Names
 from wellkept.memory.workspace import OpenMemory

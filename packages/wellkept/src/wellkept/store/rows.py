@@ -2,7 +2,7 @@
 
 The annotations of a record say how each value is kept: a moment as milliseconds in a column with
 the suffix `_ms`, a choice by its value, a flag as 0 or 1, anything made of parts as JSON. A row
-that does not hold what its record needs is damaged: `RowShape.read` says which one.
+that does not hold what its record needs is damaged: `_RowShape.read` says which one.
 Invariant: `shape.read(shape.values(one)) == one`. Knows no SQL dialect; memories, which are read
 most, have a module of their own (`memory_rows`).
 """
@@ -31,16 +31,16 @@ from wellkept.core.text import counted
 if TYPE_CHECKING:
     from wellkept.core.changes import PutSignals
     from wellkept.core.codec import Json
-    from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
     from wellkept.core.graph import SourceFile
     from wellkept.core.ports.injections import InjectedLine, Injection, KindUse, LineUse
     from wellkept.core.ports.reports import MemoryGroup
-    from wellkept.core.ports.undo import UndoStep
+    from wellkept.core.ports.store import UndoStep
     from wellkept.core.query import FileLink
     from wellkept.core.session.activity import Activity
     from wellkept.core.session.scratchpad import Explanation, Scratchpad, SessionSignal
     from wellkept.core.session.sessions import SessionRecord
-    from wellkept.core.team.shared_records import SharedRecord
+    from wellkept.core.skills import GeneratedSkill, SkillRun, SkillVersion
+    from wellkept.core.team.records import SharedRecord
 
 _Record = TypeVar("_Record")
 SqlValue: TypeAlias = str | int | float | bytes | None
@@ -79,7 +79,7 @@ def loaded(namespace: str, text: str) -> Json:
         raise damaged("value in", namespace) from error
 
 
-class RowShape(Generic[_Record]):
+class _RowShape(Generic[_Record]):
     """Which columns of a table hold which fields of a record, in order.
 
     `columns` lists fields, `field=column` where the names differ; the other fields are JSON in the
@@ -198,7 +198,7 @@ def _required(kind: type[object]) -> _Way:
     return read
 
 
-SESSIONS: RowShape[SessionRecord] = RowShape(
+SESSIONS: _RowShape[SessionRecord] = _RowShape(
     "session",
     "session.sessions:SessionRecord",
     "id client project started_at last_event_at cwd ended_at end_reason title model branch"
@@ -206,78 +206,78 @@ SESSIONS: RowShape[SessionRecord] = RowShape(
     " discovery_tokens summarised_at summarised_turn revision work input_tokens cached_tokens"
     " output_tokens",
 )
-SKILLS: RowShape[GeneratedSkill] = RowShape(
+SKILLS: _RowShape[GeneratedSkill] = _RowShape(
     "skill",
-    "generated_skills:GeneratedSkill",
+    "skills:GeneratedSkill",
     "id project name text created_at updated_at origin made_by review reviewed_at enabled note"
     " session_ids observation_ids commit_sha revision",
 )
-SKILL_VERSIONS: RowShape[SkillVersion] = RowShape(
+SKILL_VERSIONS: _RowShape[SkillVersion] = _RowShape(
     "former version of a skill, revision",
-    "generated_skills:SkillVersion",
+    "skills:SkillVersion",
     "revision text made_by until",
 )
-SKILL_RUNS: RowShape[SkillRun] = RowShape(
-    "run of skill", "generated_skills:SkillRun", "skill_id=skill session_id used_by at succeeded"
+SKILL_RUNS: _RowShape[SkillRun] = _RowShape(
+    "run of skill", "skills:SkillRun", "skill_id=skill session_id used_by at succeeded"
 )
-SIGNALS: RowShape[SessionSignal] = RowShape(
+SIGNALS: _RowShape[SessionSignal] = _RowShape(
     "signal in project",
     "session.scratchpad:SessionSignal",
     "project kind subject session_id at count module detail",
 )
-SCRATCHPADS: RowShape[Scratchpad] = RowShape(
+SCRATCHPADS: _RowShape[Scratchpad] = _RowShape(
     "scratchpad of session",
     "session.scratchpad:Scratchpad",
     "session_id project state updated_at revision",
     rest="body",
 )
-EXPLANATIONS: RowShape[Explanation] = RowShape(
+EXPLANATIONS: _RowShape[Explanation] = _RowShape(
     "explanation of memory",
     "session.scratchpad:Explanation",
     "memory_id project at",
     rest="body",
 )
-ACTIVITY: RowShape[Activity] = RowShape(
+ACTIVITY: _RowShape[Activity] = _RowShape(
     "news item",
     "session.activity:Activity",
     "number kind at project everywhere memory_id session_id subject",
 )
-INJECTIONS: RowShape[Injection] = RowShape(
+INJECTIONS: _RowShape[Injection] = _RowShape(
     "injection",
     "ports.injections:Injection",
     "id at project client session_id moment agent trigger=trigger_text tokens",
 )
-LINES: RowShape[InjectedLine] = RowShape(
+LINES: _RowShape[InjectedLine] = _RowShape(
     "injected line",
     "ports.injections:InjectedLine",
     "line_id kind text memory_id reason tokens work_tokens outcome outcome_by outcome_at score",
 )
-LINE_USES: RowShape[LineUse] = RowShape(
+LINE_USES: _RowShape[LineUse] = _RowShape(
     "injected line",
     "ports.injections:LineUse",
     "line_id kind given sessions used ignored unclear harm tokens reused_tokens first_at last_at"
     " last_used_at",
 )
-KIND_USES: RowShape[KindUse] = RowShape(
+KIND_USES: _RowShape[KindUse] = _RowShape(
     "injected lines of kind",
     "ports.injections:KindUse",
     "kind lines decided used ignored unclear harm tokens reused_tokens measured",
 )
-MEMORY_GROUPS: RowShape[MemoryGroup] = RowShape(
+MEMORY_GROUPS: _RowShape[MemoryGroup] = _RowShape(
     "memories of type",
     "ports.reports:MemoryGroup",
     "type source band methodology needs_review user_verified closed stale archived count",
 )
-SHARED_RECORDS: RowShape[SharedRecord] = RowShape(
+SHARED_RECORDS: _RowShape[SharedRecord] = _RowShape(
     "shared record",
-    "team.shared_records:SharedRecord",
+    "team.records:SharedRecord",
     "id project state owner statement waiting body seq",
 )
-UNDO_STEPS: RowShape[UndoStep] = RowShape(
-    "undo step", "ports.undo:UndoStep", "id project action at count undone_at"
+UNDO_STEPS: _RowShape[UndoStep] = _RowShape(
+    "undo step", "ports.store:UndoStep", "id project action at count undone_at"
 )
 
-FILES: RowShape[SourceFile] = RowShape(
+FILES: _RowShape[SourceFile] = _RowShape(
     "source file",
     "graph:SourceFile",
     "path language content_hash size_bytes mtime_ns line_count state reason module is_test stale_at"
@@ -331,7 +331,7 @@ def require_seen(record: SharedRecord, stored: int) -> None:
 
 def new_statements(records: Sequence[SharedRecord]) -> list[SharedRecord]:
     """Those that say something new and hold."""
-    from wellkept.core.team.shared_records import OPEN_STATES
+    from wellkept.core.team.records import OPEN_STATES
 
     return [one for one in records if not one.seq and one.statement and one.state in OPEN_STATES]
 

@@ -52,7 +52,7 @@ _FLAGS = (
 )
 
 
-class ShortWriteError(OSError):
+class _ShortWriteError(OSError):
     """Only part of an entry was written; readers skip and report it."""
 
 
@@ -180,7 +180,7 @@ def _append_to(path: str, entry: bytes, *, max_total_bytes: int) -> bool:
                 return False
             written = os.write(descriptor, entry)
             if written != len(entry):
-                raise ShortWriteError(f"{written} of {len(entry)} bytes were written to {path}")
+                raise _ShortWriteError(f"{written} of {len(entry)} bytes were written to {path}")
             os.fsync(descriptor)
             sync_folder(os.path.dirname(path))
             return True

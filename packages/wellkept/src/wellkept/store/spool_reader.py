@@ -6,7 +6,7 @@ entry with a valid checksum. An unfinished last entry is not read while a writer
 What was processed is removed with its file, or blanked in place while the file is in use.
 
 Only plain files of this user are read: a folder, a link, a pipe or a stranger's file under the name
-of a spool file raises `UnfitFileError`. Payloads are opaque here. Not imported by the hook process.
+of a spool file raises an error. Payloads are opaque here. Not imported by the hook process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNLOCKED_IDLE_S = 600.0
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-class UnfitFileError(OSError):
+class _UnfitFileError(OSError):
     """Something under the name of a spool file that is none; the message says what it is."""
 
 
@@ -144,7 +144,7 @@ def unfit_reason(path: Path) -> str | None:
             return None
     except FileNotFoundError:
         return None
-    except UnfitFileError as error:
+    except _UnfitFileError as error:
         return str(error)
     except OSError as error:
         return (error.strerror or type(error).__name__).lower()
@@ -180,20 +180,20 @@ def clear_dropped(directory: Path) -> None:
 
 
 def _open(path: Path, mode: int) -> BinaryIO:
-    """The file, if it is a plain one of this user. UnfitFileError or OSError otherwise."""
+    """The file, if it is a plain one of this user. _UnfitFileError or OSError otherwise."""
     status = path.lstat()
     kinds = {stat.S_IFDIR: "a folder", stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a pipe"}
     if not stat.S_ISREG(status.st_mode):
-        raise UnfitFileError(f"it is {kinds.get(stat.S_IFMT(status.st_mode), 'not a plain file')}")
+        raise _UnfitFileError(f"it is {kinds.get(stat.S_IFMT(status.st_mode), 'not a plain file')}")
     descriptor = os.open(path, mode | _SAFE)
     file = os.fdopen(descriptor, "r+b" if mode == os.O_RDWR else "rb")
     now = os.fstat(descriptor)
     if not stat.S_ISREG(now.st_mode):
         file.close()
-        raise UnfitFileError("it is not a plain file")
+        raise _UnfitFileError("it is not a plain file")
     if hasattr(os, "geteuid") and now.st_uid != os.geteuid():
         file.close()
-        raise UnfitFileError("it belongs to another user")
+        raise _UnfitFileError("it belongs to another user")
     return file
 
 

@@ -20,8 +20,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
-from wellkept.core.chat.messages import ImagePart, Message, Role
-from wellkept.core.chat.messages_json import LoadImage, message_from_json, message_to_json
+from wellkept.core.chat.messages import (
+    ImagePart,
+    LoadImage,
+    Message,
+    Role,
+    message_from_json,
+    message_to_json,
+)
 from wellkept.core.clock import Clock, format_moment, from_ms, parse_moment, system_clock
 from wellkept.core.errors import NotFoundError, StoreError, UsageError
 from wellkept.core.ports.transcripts import AgentSessionInfo, StoredConversation
@@ -61,7 +67,7 @@ class TranscriptFiles:
     def load(self, session_id: str) -> StoredConversation:
         """A session by its id or the beginning of it."""
         path = self.folder / self._resolved(session_id) / FILE_NAME
-        load = TranscriptImages(path.parent).load
+        load = _TranscriptImages(path.parent).load
         messages: list[Message] = []
         state: dict[str, Json] = {}
         for entry in _entries(path):
@@ -134,7 +140,7 @@ class TranscriptFile:
         self._start = start
         self._redact = redact
         self._clock = clock
-        self._images = TranscriptImages(path.parent)
+        self._images = _TranscriptImages(path.parent)
         self._is_begun = False
         self._state: dict[str, Json] = {}
 
@@ -301,7 +307,7 @@ _BEGINNINGS: Final = MappingProxyType(
 )
 
 
-class TranscriptImages:
+class _TranscriptImages:
     """The images of one session."""
 
     def __init__(self, folder: Path) -> None:

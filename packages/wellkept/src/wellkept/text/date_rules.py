@@ -71,7 +71,7 @@ class AtomRule:
 
 
 @record
-class ModifierRule:
+class _ModifierRule:
     """Words before or after an expression that change its span ("since", "before")."""
 
     modifier: Modifier
@@ -88,7 +88,7 @@ class DateRules:
     bare_before: Phrase
     verbs: frozenset[str]
     verb_before: Phrase
-    sides: tuple[ModifierRule, ...]
+    sides: tuple[_ModifierRule, ...]
     offsets: tuple[Phrase, ...]
     names: Mapping[str, Mapping[str, int | str]]
 
@@ -334,7 +334,7 @@ def load_date_rules() -> DateRules:
         verbs=frozenset(bare["verbs"]),
         verb_before=phrase(bare["verb_before"]),
         sides=tuple(
-            ModifierRule(side["bend"], phrase(side["before"]), phrase(side["after"]))
+            _ModifierRule(side["bend"], phrase(side["before"]), phrase(side["after"]))
             for side in raw["side"]
         ),
         offsets=tuple(phrase(entry["pattern"]) for entry in raw["offset"]),

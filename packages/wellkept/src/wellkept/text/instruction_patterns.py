@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 
-class InstructionPattern(NamedTuple):
+class _InstructionPattern(NamedTuple):
     """What text is said to do, marks in lower case, and the pattern."""
 
     reason: str
@@ -45,12 +45,12 @@ _AI = (
 _MODEL = r"(?:ai|llm|language model|assistant|agent|claude|codex|gemini|copilot|cursor|chatgpt)s?"
 
 
-def _rule(reason: str, marks: str, *alternatives: str) -> InstructionPattern:
+def _rule(reason: str, marks: str, *alternatives: str) -> _InstructionPattern:
     pattern = re.compile("|".join(alternatives), re.IGNORECASE)
-    return InstructionPattern(reason, tuple(filter(None, marks.split("|"))), pattern)
+    return _InstructionPattern(reason, tuple(filter(None, marks.split("|"))), pattern)
 
 
-PATTERNS: tuple[InstructionPattern, ...] = (
+PATTERNS: tuple[_InstructionPattern, ...] = (
     _rule(
         _TAKES_BACK,
         "ignor|disregard|forget|overrid|bypass|discard|dismiss",

@@ -63,22 +63,19 @@ def _without_blob(found: re.Match[str]) -> str:
 
 def reads_as_instruction(text: str) -> str | None:
     """Why a text reads as an instruction to the agent; None when it does not."""
-    for form in _forms(visible(text)):
-        lowered = form.lower()
-        for reason, marks, pattern in PATTERNS:
-            if any(mark in lowered for mark in marks) and pattern.search(form):
-                return reason
-    return None
-
-
-def _forms(plain: str) -> list[str]:
-    """The text as it stands, and as it is meant to be read."""
+    # The text as it stands, and as it is meant to be read.
+    plain = visible(text)
     forms = [plain]
     if not plain.isascii():
         forms.append(unicodedata.normalize("NFKC", plain).translate(_LOOKALIKES))
     if _SPACED.search(forms[-1]):
         forms.append(_SPACED.sub(lambda m: re.sub(r"[ .·*_-]", "", m.group()), forms[-1]))
-    return forms
+    for form in forms:
+        lowered = form.lower()
+        for reason, marks, pattern in PATTERNS:
+            if any(mark in lowered for mark in marks) and pattern.search(form):
+                return reason
+    return None
 
 
 def without_instructions(text: str) -> str:

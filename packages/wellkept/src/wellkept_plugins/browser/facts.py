@@ -166,23 +166,16 @@ def learn_browser_facts(
     touched = [_save(engine, signal, find_files) for signal in shown]
     state = _load_state(next((one for one in seen if one.subject == _STATE), None))
     shown_now = {one.subject for one in shown}
-    _close_withdrawn(
-        engine, project, session_id, [one for one in state.withdrawn if one not in shown_now]
-    )
-    touched += _apply_contradictions(
-        engine, project, session_id, frozenset(state.worked), shown_now
-    )
-    return [one for one in touched if one]
-
-
-def _close_withdrawn(
-    engine: Engine, project: str, session_id: str, subjects: Sequence[str]
-) -> None:
-    """Close memories of withdrawn facts that only this session backs."""
+    # Close memories of withdrawn facts that only this session backs.
+    subjects = [one for one in state.withdrawn if one not in shown_now]
     for subject in subjects:
         memory = engine.store.find_key(_key(subject), project=project, user_scope=False)
         if memory is not None and set(memory.provenance_sessions) == {session_id}:
             close_running_record(engine, _key(subject), project=project)
+    touched += _apply_contradictions(
+        engine, project, session_id, frozenset(state.worked), shown_now
+    )
+    return [one for one in touched if one]
 
 
 def _key(subject: str) -> str:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
     from wellkept.core.ports.skills import SkillUse
+    from wellkept.core.skills import GeneratedSkill, SkillRun, SkillVersion
     from wellkept_team.postgres.connection.database import Connection
 
 _SKILL = "WHERE tenant = %(tenant)s AND id = %(id)s"

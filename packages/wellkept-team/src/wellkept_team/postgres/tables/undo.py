@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, NotFoundError
-from wellkept.core.ports.undo import MAINTENANCE
+from wellkept.core.ports.store import MAINTENANCE
 from wellkept.store.queries import require_limit
 from wellkept.store.rows import UNDO_STEPS, archived_subject, restored_subject, unknown_step
 from wellkept_team.postgres.connection.database import Component, bindable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from wellkept.core.ports.undo import UndoStep
+    from wellkept.core.ports.store import UndoStep
     from wellkept_team.postgres.connection.database import Connection
     from wellkept_team.postgres.tables.activity import ActivityEntry
 

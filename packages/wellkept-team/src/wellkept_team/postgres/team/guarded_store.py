@@ -15,7 +15,7 @@ from itertools import islice
 from wellkept.core.errors import ForbiddenError, StoreReadOnlyError
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order, Page
-from wellkept.core.team.shared_records import SharedRecord
+from wellkept.core.team.records import SharedRecord
 from wellkept_team.postgres.connection.database import Value
 from wellkept_team.postgres.store import PostgresStore
 

@@ -231,7 +231,7 @@ def open_wellkept(
     command that only `reads` makes no file: where there is no store yet, it sees an empty one.
     """
     if project:
-        from wellkept.core.team.caller import asking
+        from wellkept.core.team.people import asking
 
         asking().require_person("Looking into another project")
     ctx = click.get_current_context()

@@ -314,8 +314,7 @@ def _asked_by_its_caller(arguments: Sequence[str]) -> AbstractContextManager[Non
     words = door.words_of(arguments)
     if agent_of(os.environ) is None or _is_of_clients(words):
         return nullcontext()
-    from wellkept.core.team.caller import asked_by
-    from wellkept.core.team.people import AGENT
+    from wellkept.core.team.people import AGENT, asked_by
 
     return asked_by(AGENT)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.responses import StreamingResponse
 
     from wellkept.api import Wellkept
-    from wellkept.core.ports.agent_model import AgentModel
+    from wellkept.core.ports.models import AgentModel
 
 
 @endpoint(

@@ -22,7 +22,7 @@ from wellkept.api.verbs.as_json import plain
 from wellkept.core.errors import StoreBusyError, UsageError, WellkeptError
 from wellkept.core.records import record
 from wellkept.core.session.activity import ActivityRange
-from wellkept.core.team.caller import asking
+from wellkept.core.team.people import asking
 from wellkept.memory.history import ActivityItem, Event, read_activity
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from wellkept.core.query import Finding
 from wellkept.core.records import record, replace
 from wellkept.core.settings.sources import SettingSources, inspect_settings, unknown_variables
 from wellkept.core.types import Severity
-from wellkept.memory.index_text import INDEX_VERSION
+from wellkept.memory.engine import INDEX_VERSION
 from wellkept.observe.observer.spool_folder import SpoolFileStatus, SpoolFolder
 from wellkept.store.spool import MAX_TOTAL_BYTES
 

@@ -17,8 +17,7 @@ from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Order, Page, Validity
 from wellkept.core.records import record, replace
 from wellkept.core.types import TYPE_RULES, Progress
-from wellkept.memory.engine import Engine, is_embedded
-from wellkept.memory.index_text import INDEX_VERSION
+from wellkept.memory.engine import INDEX_VERSION, Engine, is_embedded
 from wellkept.models.embedders.bundled_models import SUPERSEDED
 
 SPACE = "index"

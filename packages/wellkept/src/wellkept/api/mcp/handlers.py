@@ -167,7 +167,7 @@ class Handlers:
         self, tool: str, project: str, roots: Roots, work: Callable[[Wellkept], _Result]
     ) -> _Result:
         """Do the work for an agent, in the project at hand."""
-        from wellkept.core.team.caller import asked_by, asking
+        from wellkept.core.team.people import asked_by, asking
 
         folder = self._folder(roots)
         try:

@@ -35,7 +35,7 @@ from wellkept.api.mcp.roots import folders_of
 from wellkept.api.mcp.stdio import PROGRESS_EVERY_S, ROOTS_WITHIN_S, THREADS
 from wellkept.api.mcp.toolsets import all_tools
 from wellkept.api.server.open_projects import OpenProjects
-from wellkept.core.team.caller import asked_by, principal_in
+from wellkept.core.team.people import asked_by, principal_in
 
 Request: TypeAlias = ServerRequestContext[dict[str, Any]]
 _Result = TypeVar("_Result", bound=BaseModel)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wellkept.api.plugins import AgentPlugin
-    from wellkept.core.ports.agent_model import AgentModel
+    from wellkept.core.ports.models import AgentModel
     from wellkept.core.ports.transcripts import AgentSessionInfo
 
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from wellkept.core.errors import ForbiddenError
 from wellkept.core.records import record
-from wellkept.core.team.caller import asking
-from wellkept.core.team.people import Role
+from wellkept.core.team.people import Role, asking
 
 
 @record(kw_only=True)

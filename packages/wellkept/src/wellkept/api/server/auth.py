@@ -30,8 +30,7 @@ from wellkept.api.verbs.as_json import encoded
 from wellkept.clients.known import agent_of
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import field, record, replace
-from wellkept.core.team.caller import PRINCIPAL
-from wellkept.core.team.people import AGENT, LOCAL, Principal
+from wellkept.core.team.people import AGENT, LOCAL, PRINCIPAL, Principal
 
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 MAX_BODY_BYTES: Final = 8 << 20

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
-from wellkept.core.team.caller import asking
+from wellkept.core.team.people import asking
 
 if TYPE_CHECKING:
     from wellkept.api import Wellkept

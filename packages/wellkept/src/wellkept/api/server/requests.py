@@ -10,7 +10,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from wellkept.core.errors import UsageError
-from wellkept.core.team.caller import asked_in_this_task, principal_in
+from wellkept.core.team.people import asked_in_this_task, principal_in
 
 PROJECT_HEADER = "Wellkept-Project"
 _NOT_AN_OBJECT = (

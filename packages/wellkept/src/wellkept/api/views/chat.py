@@ -24,7 +24,7 @@ from wellkept.memory.recall.requests import ANSWERS_FROM, CLEAR_SCORE, NOTHING_K
 if TYPE_CHECKING:
     from wellkept.api.plugins import AgentPlugin
     from wellkept.api.wiring.services import Services
-    from wellkept.core.ports.agent_model import AgentModel
+    from wellkept.core.ports.models import AgentModel
     from wellkept.memory.recall.requests import RecallResult
 
 MAX_NOTES: Final = 8

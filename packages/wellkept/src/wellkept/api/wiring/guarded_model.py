@@ -23,8 +23,8 @@ from wellkept.memory.engine import charge_tokens
 if TYPE_CHECKING:
     from wellkept.core.clock import Clock
     from wellkept.core.codec import Json
-    from wellkept.core.ports.key_values import KeyValueStore
     from wellkept.core.ports.models import ChatAnswer, ChatModel
+    from wellkept.core.ports.store import KeyValueStore
 
 SELF_VARIABLE = "WELLKEPT_SELF"
 _STATES, _USAGE = "text_model", "text_model_usage"

@@ -242,7 +242,7 @@ class Services:
 
     def _identity_by_folder(self) -> ProjectIdentity:
         """A remote is only a claim, so the store is asked whose memory it is."""
-        from wellkept.project.folder_project import (
+        from wellkept.project.folder_lookup import (
             known_project_at,
             project_at,
             undecided_project_at,
@@ -279,7 +279,7 @@ class Services:
             return False
         if self._project is not None or "project" not in self.__dict__:
             return True
-        from wellkept.project.folder_project import known_project_at
+        from wellkept.project.folder_lookup import known_project_at
 
         known = known_project_at(self.store, self.folder)
         return known is not None and (known.identity, known.root) == (self.project, self.root)
@@ -305,7 +305,7 @@ class Services:
 
     def require_person(self, what: str) -> None:
         """Refuse an agent who asks for what only a person may do."""
-        from wellkept.core.team.caller import asking
+        from wellkept.core.team.people import asking
 
         asking().require_person(what)
 

@@ -16,6 +16,7 @@ from typing import Final, cast
 from wellkept.clients import claude_code, codex, copilot, cursor, gemini, opencode, qwen
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs, Shell
 from wellkept.clients.install import slash_commands
+from wellkept.clients.install.files import InstallTarget, WholeFile
 from wellkept.clients.install.hook_entries import Handler, HookLayout, HookTarget
 from wellkept.clients.install.mcp_entries import (
     JsonServerEntry,
@@ -27,7 +28,6 @@ from wellkept.clients.install.mcp_entries import (
     stdio_server,
 )
 from wellkept.clients.install.slash_commands import command_files
-from wellkept.clients.install.target import InstallTarget, WholeFile
 from wellkept.clients.known import KNOWN, KnownClient
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record

@@ -10,10 +10,13 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
+from wellkept.clients.hook_spec import InstallPart, Programs
+from wellkept.clients.install.jsonc import ParseError, WrongShapeError
 from wellkept.core.errors import ConflictError, StoreError, UsageError
 from wellkept.core.records import record
 from wellkept.store.spool import make_private_folder
@@ -166,7 +169,11 @@ class InstallRecords:
 
     def write(self, client: str, path: Path, record: InstallRecord) -> None:
         """Save a record; the original first, so that no record lacks it."""
-        self._make_folder()
+        try:
+            # It may be the first folder in the data folder, which is private.
+            make_private_folder(str(self._folder))
+        except OSError as error:
+            raise StoreError(f"Cannot make {self._folder}: {error.strerror}.") from None
         if record.original is not None:
             self._put(self._original(client, path), record.original)
         fields = {
@@ -183,13 +190,6 @@ class InstallRecords:
         self._record(client, path).unlink(missing_ok=True)
         self._original(client, path).unlink(missing_ok=True)
 
-    def _make_folder(self) -> None:
-        try:
-            # It may be the first folder in the data folder, which is private.
-            make_private_folder(str(self._folder))
-        except OSError as error:
-            raise StoreError(f"Cannot make {self._folder}: {error.strerror}.") from None
-
     def _put(self, path: Path, raw: bytes) -> None:
         write_file(read_snapshot(path), raw)
 
@@ -198,3 +198,82 @@ class InstallRecords:
 
     def _original(self, client: str, path: Path) -> Path:
         return self._record(client, path).with_suffix(".original")
+
+
+class InstallTarget(Protocol):
+    """One part of Wellkept in one file. Several targets may share a file."""
+
+    @property
+    def part(self) -> InstallPart:
+        """Which part."""
+        ...
+
+    @property
+    def path(self) -> Path:
+        """The file to change."""
+        ...
+
+    def with_wellkept(self, snapshot: FileSnapshot, programs: Programs) -> str | None:
+        """The file's text with our part up to date; None for no file."""
+        ...
+
+    def without_wellkept(self, snapshot: FileSnapshot, record: InstallRecord | None) -> str | None:
+        """The text without our part; None for no file."""
+        ...
+
+    def has_wellkept(self, snapshot: FileSnapshot) -> bool:
+        """Whether our part is in the file."""
+        ...
+
+
+@record
+class WholeFile:
+    """A file that Wellkept writes as a whole, recognised by a text in it.
+
+    `make` returns its content, None to leave the file out. When another file has that name, it is
+    kept (`keep_existing`) or installing is refused.
+    """
+
+    part: InstallPart
+    path: Path
+    mark: str
+    make: Callable[[Programs], str | None]
+    keep_existing: bool = False
+
+    def with_wellkept(self, snapshot: FileSnapshot, programs: Programs) -> str | None:
+        """Our content, or the other file's."""
+        if snapshot.raw is None or self.has_wellkept(snapshot):
+            return self.make(programs)
+        if self.keep_existing:
+            return snapshot.text
+        raise ConflictError(
+            f"{snapshot.path} exists and is not Wellkept's.", hint="Move it away first."
+        )
+
+    def without_wellkept(self, snapshot: FileSnapshot, record: InstallRecord | None) -> str | None:
+        """No file; a file that was edited since is left alone."""
+        if record is None:
+            return None
+        if self.keep_existing:
+            return snapshot.text
+        raise ConflictError(
+            f"{snapshot.path} was edited since it was installed.",
+            hint="Save what you need, then delete it.",
+        )
+
+    def has_wellkept(self, snapshot: FileSnapshot) -> bool:
+        """Whether the file is ours."""
+        return self.mark in snapshot.text
+
+
+@contextmanager
+def naming_file(snapshot: FileSnapshot, language: str = "JSON") -> Generator[None]:
+    """Turn parse errors into a UsageError that names the file."""
+    try:
+        yield
+    except (ParseError, WrongShapeError) as error:
+        is_valid = isinstance(error, WrongShapeError)
+        fault = "has an unexpected structure" if is_valid else f"is not valid {language}"
+        raise UsageError(
+            f"{snapshot.path} {fault}: {error}.", hint="Fix it and try again. Nothing was changed."
+        ) from None

@@ -8,16 +8,17 @@ Invariant: everything else in the file stays as it is.
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import Final, TypeAlias
 
 from wellkept.clients.hook_spec import Hook, HookMode, InstallPart, Programs, Shell
 from wellkept.clients.install import jsonc
-from wellkept.clients.install.command_lines import harmless_line
-from wellkept.clients.install.files import FileSnapshot, InstallRecord
+from wellkept.clients.install.files import FileSnapshot, InstallRecord, naming_file
 from wellkept.clients.install.jsonc import Json, JsonChild, JsonNode, Path, WrongShapeError
-from wellkept.clients.install.target import naming_file
+from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 
 Handler: TypeAlias = "dict[str, Json]"
@@ -201,3 +202,49 @@ def _add(text: str, event: str, entry: Handler) -> str:
 def _expect(node: JsonNode, kind: str, what: str) -> None:
     if node.kind != kind:
         raise WrongShapeError(f"{what} is not {'an object' if kind == 'object' else 'a list'}")
+
+
+_CMD_UNQUOTABLE = frozenset('%"!\r\n\0')
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:\\=+")
+
+
+def command_line(words: Sequence[str], shell: Shell) -> str:
+    """The words as one line for a shell."""
+    if shell is Shell.SH:
+        return shlex.join(words)
+    if shell is Shell.POWERSHELL:
+        return f"& {' '.join(_powershell_word(word) for word in words)}"
+    return _cmd_line(words)
+
+
+def harmless_line(words: Sequence[str], shell: Shell) -> str:
+    """The command line with exit code 0 forced: some clients take a failed hook for a veto.
+
+    The program cannot do that itself when it is missing.
+    """
+    ending = "; exit 0" if shell is Shell.POWERSHELL else " || exit 0"
+    return command_line(words, shell) + ending
+
+
+def _powershell_word(word: str) -> str:
+    # A leading dash is safe: PowerShell takes it for a parameter only after a cmdlet.
+    if word and _PLAIN.issuperset(word):
+        return word
+    return "'" + word.replace("'", "''") + "'"
+
+
+def _cmd_line(words: Sequence[str]) -> str:
+    for word in words:
+        if bad := _CMD_UNQUOTABLE.intersection(word):
+            raise UsageError(
+                f"cmd.exe cannot quote {sorted(bad)[0]!r} in {word!r}.",
+                hint="Install Wellkept in a folder without that character.",
+            )
+    # Quote what cmd interprets; list2cmdline does the rest.
+    return " ".join(_cmd_word(word) for word in words)
+
+
+def _cmd_word(word: str) -> str:
+    quoted = subprocess.list2cmdline([word])
+    needs_quotes = not quoted.startswith('"') and set("&|<>^()@,;=") & set(word)
+    return f'"{quoted}"' if needs_quotes else quoted

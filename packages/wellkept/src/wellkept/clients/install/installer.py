@@ -20,6 +20,7 @@ from wellkept.clients.install.files import (
     FileSnapshot,
     InstallRecord,
     InstallRecords,
+    InstallTarget,
     digest,
     missing_folders,
     read_snapshot,
@@ -27,7 +28,6 @@ from wellkept.clients.install.files import (
     write_file,
 )
 from wellkept.clients.install.liveness import PluginInstall, installed_plugin, problems
-from wellkept.clients.install.target import InstallTarget
 from wellkept.core.errors import ConflictError, UsageError, WellkeptError
 from wellkept.core.records import record, replace
 

@@ -19,10 +19,9 @@ from typing import Final, cast
 
 from wellkept.clients import claude_code, codex
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope
-from wellkept.clients.install.files import read_snapshot
+from wellkept.clients.install.files import InstallTarget, read_snapshot
 from wellkept.clients.install.hook_entries import HookTarget, our_entries
 from wellkept.clients.install.jsonc import ParseError
-from wellkept.clients.install.target import InstallTarget
 from wellkept.core.records import record
 
 NAME: Final = "wellkept"

@@ -13,9 +13,8 @@ from typing import Final, TypeAlias
 
 from wellkept.clients.hook_spec import InstallPart, Programs
 from wellkept.clients.install import jsonc, toml_tables
-from wellkept.clients.install.files import FileSnapshot, InstallRecord
+from wellkept.clients.install.files import FileSnapshot, InstallRecord, naming_file
 from wellkept.clients.install.jsonc import Json
-from wellkept.clients.install.target import naming_file
 from wellkept.core.errors import ConflictError
 from wellkept.core.records import record
 

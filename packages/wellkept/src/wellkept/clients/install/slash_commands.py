@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from wellkept.clients.hook_spec import InstallPart, Programs, Shell
-from wellkept.clients.install.command_lines import command_line
-from wellkept.clients.install.target import WholeFile
+from wellkept.clients.install.files import WholeFile
+from wellkept.clients.install.hook_entries import command_line
 from wellkept.core.records import record
 
 PROGRAM_MARK: Final = "__WELLKEPT__"

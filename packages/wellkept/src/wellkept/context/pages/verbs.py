@@ -137,7 +137,7 @@ def write(
     """Write the pages as Markdown files, after taking over what was edited in them."""
     from pathlib import Path
 
-    from wellkept.core.team.caller import asking
+    from wellkept.core.team.people import asking
     from wellkept.project.page_files import DEFAULT_FOLDER, sync_files
 
     asking().require_person("Writing pages")

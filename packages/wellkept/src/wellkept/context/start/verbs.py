@@ -52,7 +52,7 @@ def _project(wk: OpenMemory, *, all_projects: bool) -> str | None:
     """The project to look into; None for all, which takes a person."""
     if not all_projects:
         return wk.project
-    from wellkept.core.team.caller import asking
+    from wellkept.core.team.people import asking
 
     asking().require_person("Looking into every project")
     return None

@@ -36,9 +36,6 @@ class LineOutcome(StrEnum):
     HARM = "harm"
 
 
-OUTCOME_ORDER = tuple(LineOutcome)
-
-
 @record
 class LineScore:
     """Why a line was chosen over others: its weight in the ranking, and importance and confidence

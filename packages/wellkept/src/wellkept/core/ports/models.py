@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from wellkept.core.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
+
+    from wellkept.core.chat.messages import ModelChunk, ModelInfo, ModelRequest
 
 Vector: TypeAlias = bytes
 """A unit-length embedding as packed little-endian float32."""
@@ -66,3 +68,18 @@ class Reranker(Protocol):
     """Scores texts against a query; larger is better."""
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]: ...
+
+
+class AgentModel(Protocol):
+    """A chat model behind a provider.
+
+    `stream` yields chunks and ends with exactly one `ModelResponse`; it may be closed before its
+    end. It retries what can be retried, before the first word of the answer: thinking and pieces of
+    calls may come twice then, and only the `ModelResponse` counts. It ends within a time limit of
+    its own. Failures are `ProviderError`; `ContextTooLongError` when the conversation does not fit.
+    """
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]: ...

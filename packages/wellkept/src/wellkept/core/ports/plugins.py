@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from wellkept.core.clock import Clock
-    from wellkept.core.ports.key_values import KeyValueStore
     from wellkept.core.ports.skills import SkillDocuments
-    from wellkept.core.ports.store import Store
+    from wellkept.core.ports.store import KeyValueStore, Store
     from wellkept.core.settings.model import Settings
     from wellkept.core.settings.toml_file import Scalar
     from wellkept.core.team.records import TeamPolicy

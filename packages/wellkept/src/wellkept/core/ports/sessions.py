@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from wellkept.core.session.scratchpad import (
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         SessionSignal,
         SignalKind,
     )
-    from wellkept.core.session.sessions import ReadPosition, SessionRecord
+    from wellkept.core.session.sessions import ReadPosition, SessionRecord, SpoolDamage, SpoolEntry
 
 
 class ScratchpadStore(Protocol):
@@ -114,4 +114,41 @@ class SessionStore(Protocol):
 
     def delete_read_position(self, position: ReadPosition) -> None:
         """Delete the position of a removed file, unless it has advanced since."""
+        ...
+
+
+class Spool(Protocol):
+    """Files of captured events. A file is removed after all of it was processed."""
+
+    def sources(self) -> list[str]:
+        """File names, least recently written first; also of what turns out to be unreadable."""
+        ...
+
+    def read(self, source: str, *, offset: int) -> Iterator[SpoolEntry | SpoolDamage]:
+        """The items of a file from an offset on; nothing when the file is gone."""
+        ...
+
+    def idle_since(self, source: str) -> datetime | None:
+        """When a file was last written; None when it is gone."""
+        ...
+
+    def remove(self, source: str, *, offset: int) -> bool:
+        """Remove a file that was read up to `offset`, unless it has grown; returns whether it is
+        gone."""
+        ...
+
+    def clear(self, source: str, *, start: int, end: int) -> None:
+        """Overwrite what was processed between two offsets of a file that cannot be removed yet."""
+        ...
+
+    def set_aside(self, source: str, entry: SpoolEntry) -> None:
+        """Save a copy of an entry that cannot be processed, for a later attempt."""
+        ...
+
+    def set_source_aside(self, source: str) -> str | None:
+        """Move away what is no spool file to read and say why; None when it can be read."""
+        ...
+
+    def note_damage(self, source: str, *, size_bytes: int) -> None:
+        """Count bytes of a file that were no entry."""
         ...

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
+    from wellkept.core.skills import GeneratedSkill, SkillRun, SkillVersion
 
 
 @record(kw_only=True)

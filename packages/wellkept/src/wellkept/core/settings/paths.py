@@ -99,7 +99,9 @@ def make_private_file(path: Path) -> bool:
     """Create an empty file that only the owner can read; False when it exists."""
     try:
         if path.exists():
-            _require_file(path)
+            # Refuse a folder, a pipe or a device before anything is written to it.
+            if not path.is_file():
+                raise UsageError(f"{path} is not a database file.", hint="Name another path.")
             return False
         make_private_folder(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
@@ -109,12 +111,6 @@ def make_private_file(path: Path) -> bool:
             hint="Choose another place with the setting store.path or with WELLKEPT_HOME.",
         ) from None
     return True
-
-
-def _require_file(path: Path) -> None:
-    """Refuse a folder, a pipe or a device before anything is written to it."""
-    if not path.is_file():
-        raise UsageError(f"{path} is not a database file.", hint="Name another path.")
 
 
 def _own_home(environment: Mapping[str, str], *, default: _Finder) -> Path:

@@ -177,17 +177,13 @@ def _checked(rule: SettingRule, raw: object, *, where: str = "") -> Scalar | Pat
     before = f"{where}: " if where else ""
     value = float(raw) if rule.kind is float and type(raw) is int else raw
     if rule.kind is Path and isinstance(value, str) and value:
-        return _expanded(value, before=before)
+        try:
+            return paths.expanded(value)
+        except UsageError as error:
+            return UsageError(f"{before}{error.message}", hint=error.hint)
     if not _fits(rule, value):
         return UsageError(f"{before}{rule.key} must be {_allowed(rule)}, not {raw!r}.")
     return cast("Scalar | Path", value)
-
-
-def _expanded(value: str, *, before: str) -> Path | UsageError:
-    try:
-        return paths.expanded(value)
-    except UsageError as error:
-        return UsageError(f"{before}{error.message}", hint=error.hint)
 
 
 def _fits(rule: SettingRule, value: object) -> bool:

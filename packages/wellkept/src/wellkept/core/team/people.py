@@ -7,8 +7,11 @@ file is its administrator. Roles are a ladder: each may do what those below it m
 from __future__ import annotations
 
 import re
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from wellkept.core.errors import ForbiddenError, UsageError
 from wellkept.core.ids import sha256_hex
@@ -146,3 +149,37 @@ LOCAL: Final = Principal(tenant=LOCAL_TENANT, user=LOCAL_USER, role=Role.ADMIN)
 """Whoever works on this machine: administrator of the local tenant."""
 AGENT: Final = Principal(tenant=LOCAL_TENANT, user=LOCAL_USER, role=Role.ADMIN, is_agent=True)
 """An agent on this machine: over MCP, with an agent's token, or in a tool call."""
+
+
+# -- Who asks now ----------------------------------------------------------------------------------
+
+
+PRINCIPAL: Final = "wellkept.principal"
+"""Key of the principal in the ASGI scope."""
+
+_ASKING: ContextVar[Principal] = ContextVar("wellkept_asking", default=LOCAL)
+
+
+def asking() -> Principal:
+    """Who asks."""
+    return _ASKING.get()
+
+
+def principal_in(scope: Mapping[str, Any] | None) -> Principal:
+    """The principal of an ASGI scope; whoever works on this machine when there was no guard."""
+    return LOCAL if scope is None else scope.get(PRINCIPAL, LOCAL)
+
+
+def asked_in_this_task(principal: Principal) -> None:
+    """Hand the principal on to the rest of this task and the threads it starts."""
+    _ASKING.set(principal)
+
+
+@contextmanager
+def asked_by(principal: Principal) -> Generator[None]:
+    """Hand the principal on inside the block."""
+    before = _ASKING.set(principal)
+    try:
+        yield
+    finally:
+        _ASKING.reset(before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
 from wellkept.core.codec import Json
@@ -12,8 +13,6 @@ from wellkept.core.records import record
 from wellkept.core.team.people import Role
 from wellkept.core.types import MemoryType, parse_choice
 
-OPERATOR: Final = "(operator)"
-"""Who works on the database itself, in the audit log."""
 MAX_NAME_CHARS: Final = 200
 MAX_KEPT_DAYS: Final = 36_500
 
@@ -187,3 +186,41 @@ def require_person_name(name: str) -> str:
             f"{name[:60]!r} cannot name a person.", hint="Use a login name or a mail address."
         )
     return plain
+
+
+# -- Shared records --------------------------------------------------------------------------------
+
+
+class SharedState(StrEnum):
+    """Where a record stands."""
+
+    PROPOSED = "proposed"
+    """Somebody pushed it; only its owner and reviewers see it."""
+    TEAM = "team"
+    """Everybody has it."""
+    BROUGHT_BACK = "brought back"
+    """It ended, and somebody proposes it again: open for its owner, closed for all others."""
+    CLOSED = "closed"
+    """It no longer holds; its history stays."""
+    ERASED = "erased"
+    """Its text was deleted; the record only says so."""
+
+
+OPEN_STATES = (SharedState.PROPOSED, SharedState.BROUGHT_BACK, SharedState.TEAM)
+"""What somebody holds, or proposes."""
+
+
+@record(kw_only=True)
+class SharedRecord:
+    """One shared statement of a project. `seq` is 0 until it is stored."""
+
+    id: str
+    project: str
+    state: SharedState
+    owner: str
+    statement: str
+    """Fingerprint of what is said: equal for two people who say the same."""
+    waiting: bool
+    """Whether it waits for somebody's decision."""
+    body: str
+    seq: int = 0

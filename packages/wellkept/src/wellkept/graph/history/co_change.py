@@ -102,17 +102,14 @@ class CoChange:
     def learn(self, commit: PastCommit, *, adapt: bool = True) -> None:
         """Add the next commit. With `adapt` it corrects the weights first."""
         if adapt and MIN_TRAINING_FILES <= len(commit.changes) <= MAX_TRAINING_FILES:
-            self._adapt(commit)
+            names = {change.old: None for change in commit.changes}
+            for name in names:
+                view = _View(self, name)
+                candidates = self._candidates(name, view)
+                right = np.array([other in names for other in candidates], dtype=np.bool_)
+                if right.any():
+                    self.ranker.learn(view.table(candidates), right)
         self._count(commit)
-
-    def _adapt(self, commit: PastCommit) -> None:
-        names = {change.old: None for change in commit.changes}
-        for name in names:
-            view = _View(self, name)
-            candidates = self._candidates(name, view)
-            right = np.array([other in names for other in candidates], dtype=np.bool_)
-            if right.any():
-                self.ranker.learn(view.table(candidates), right)
 
     def _count(self, commit: PastCommit) -> None:
         before = {change.old: self.files.number(change.old) for change in commit.changes}

@@ -29,8 +29,7 @@ from wellkept.core.graph import (
 )
 from wellkept.core.ports.graph import AnalyzedFile, GraphStore
 from wellkept.core.records import record
-from wellkept.graph.index.fingerprints import versioned_hash
-from wellkept.graph.index.parse_file import ParsedFile
+from wellkept.graph.index.parse_file import ParsedFile, versioned_hash
 from wellkept.graph.index.source_files import ListedFile, list_files, stat_file
 from wellkept.graph.index.update_plan import Known, UpdatePlan, is_indexed, plan_update
 from wellkept.graph.index.worker_pool import FILE_TIMEOUT_S, WorkerPool, worker_count

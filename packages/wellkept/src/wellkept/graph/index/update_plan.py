@@ -14,8 +14,7 @@ from wellkept.core.graph import FileState, SourceFile
 from wellkept.core.languages import extension_of
 from wellkept.core.records import replace
 from wellkept.graph.index.file_filter import path_skip_reason
-from wellkept.graph.index.fingerprints import hash_of, is_outdated, versioned_hash
-from wellkept.graph.index.parse_file import NOT_INSTALLED
+from wellkept.graph.index.parse_file import NOT_INSTALLED, hash_of, is_outdated, versioned_hash
 from wellkept.graph.index.source_files import ListedFile
 from wellkept.graph.languages import (
     EXTENSIONS,

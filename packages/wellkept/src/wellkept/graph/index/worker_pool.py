@@ -79,7 +79,10 @@ class WorkerPool:
             try:
                 message = self._messages.get(timeout=self._wait_s())
             except Empty:
-                yield from self._on_timeout(waiting)
+                now = time.monotonic()
+                for worker in [w for w in self._running if now - w.since >= self._timeout_s]:
+                    reason = f"parsing took longer than {self._timeout_s:g} s"
+                    yield from self._replace(worker, waiting, reason)
                 continue
             if message.worker in self._running:  # not one that was replaced meanwhile
                 yield from self._on_message(message, waiting)
@@ -104,12 +107,6 @@ class WorkerPool:
             worker.assign(self._root, _next_batch(waiting))
         elif not worker.batch:
             self._end(worker)
-
-    def _on_timeout(self, waiting: deque[str]) -> Iterator[ParsedFile]:
-        now = time.monotonic()
-        for worker in [w for w in self._running if now - w.since >= self._timeout_s]:
-            reason = f"parsing took longer than {self._timeout_s:g} s"
-            yield from self._replace(worker, waiting, reason)
 
     def _replace(self, worker: _Worker, waiting: deque[str], reason: str) -> Iterator[ParsedFile]:
         """Report a worker's current file as failed, and start another for the rest."""

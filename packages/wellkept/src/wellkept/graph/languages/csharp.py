@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
-from wellkept.graph.languages.packages import PackageResolver
 from wellkept.graph.languages.preprocessing import without_conditionals
 from wellkept.graph.parse.file_facts import STAR, ExportedNames, Import
 from wellkept.graph.parse.language import (
@@ -18,6 +17,7 @@ from wellkept.graph.parse.language import (
     Text,
     package_target,
 )
+from wellkept.graph.parse.resolver_context import PackageResolver
 from wellkept.graph.parse.tree_index import contains
 
 if TYPE_CHECKING:

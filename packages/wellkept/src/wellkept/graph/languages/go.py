@@ -50,7 +50,8 @@ def _last(module: str) -> str:
 
 def resolve_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
     """The folder of a package inside one of the modules of the tree."""
-    for manifest in _nearest_first(path, context):
+    manifests = context.tree_index.basenames.get("go.mod", ())
+    for manifest in sorted(manifests, key=lambda m: (not path.startswith(dirname(m)), -len(m), m)):
         module = context.document(manifest, _module_name)
         if not isinstance(module, str):
             continue
@@ -64,11 +65,6 @@ def resolve_import(item: Import, path: str, context: ResolverContext) -> Resolve
                 return ResolvedImport(tuple(files), stars=(target,))
             return ResolvedImport(tuple(files), ((item.alias, (target,)),) if item.alias else ())
     return NOTHING
-
-
-def _nearest_first(path: str, context: ResolverContext) -> list[str]:
-    manifests = context.tree_index.basenames.get("go.mod", ())
-    return sorted(manifests, key=lambda m: (not path.startswith(dirname(m)), -len(m), m))
 
 
 def _module_name(data: bytes) -> object:

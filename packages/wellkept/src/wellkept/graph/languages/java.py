@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from wellkept.graph.languages.packages import PackageResolver
 from wellkept.graph.parse.file_facts import STAR, Import
 from wellkept.graph.parse.language import (
     NOTHING,
@@ -16,6 +15,7 @@ from wellkept.graph.parse.language import (
     Text,
     package_target,
 )
+from wellkept.graph.parse.resolver_context import PackageResolver
 
 if TYPE_CHECKING:
     from tree_sitter import Node

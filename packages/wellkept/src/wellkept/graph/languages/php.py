@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Any, cast
 
-from wellkept.graph.languages.packages import PackageResolver
 from wellkept.graph.parse.file_facts import STAR, Import
 from wellkept.graph.parse.language import NOTHING, ImportTarget, Language, ResolvedImport, Text
+from wellkept.graph.parse.resolver_context import PackageResolver
 from wellkept.graph.parse.tree_index import join
 
 if TYPE_CHECKING:

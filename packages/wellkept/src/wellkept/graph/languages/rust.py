@@ -153,7 +153,8 @@ def _find(parts: list[str], path: str, context: ResolverContext) -> ImportTarget
         while rest and rest[0] == "super" and start is not None:
             start, rest = _parent(start, context), rest[1:]
     else:
-        start = _named_crate(head, context)
+        known = context.cached(("crates",), lambda: _manifests(context), {})
+        start = _root_of(known[head], context) if head in known else None
         if start is None:
             start = submodule_file(path, head, context)
     if start is None:
@@ -227,11 +228,6 @@ def _root_of(manifest: str, context: ResolverContext) -> str | None:
     crate, folder = _crate(manifest, context), dirname(manifest)
     locations = (*crate.library, *(f"src/{name}" for name in _ROOTS), *crate.targets)
     return next((p for location in locations if context.has(p := join(folder, location))), None)
-
-
-def _named_crate(name: str, context: ResolverContext) -> str | None:
-    known = context.cached(("crates",), lambda: _manifests(context), {})
-    return _root_of(known[name], context) if name in known else None
 
 
 def _manifests(context: ResolverContext) -> dict[str, str]:

@@ -114,7 +114,12 @@ class _Reader:
         """All facts. Later parts need earlier ones."""
         self._define()
         imports = self._imports(root)
-        bases = self._bases()
+        bases: list[Base] = []
+        for capture in ("extends", "implements"):
+            for node in self._in_order(capture):
+                owner, name = self._scope(node.start_byte), self._reader.dotted(node)
+                if owner and name and not name.startswith(UNKNOWN):
+                    bases.append(Base(owner, name, capture == "implements"))
         self._refine_kinds(bases)
         exports = self._exports()
         names = ExportedNames(
@@ -255,15 +260,6 @@ class _Reader:
             seen = {item.line for item in found}
             found.extend(item for item in stray(self._source) if item.line not in seen)
         return [*found, *self._language.implicit_imports]
-
-    def _bases(self) -> list[Base]:
-        found: list[Base] = []
-        for capture in ("extends", "implements"):
-            for node in self._in_order(capture):
-                owner, name = self._scope(node.start_byte), self._reader.dotted(node)
-                if owner and name and not name.startswith(UNKNOWN):
-                    found.append(Base(owner, name, capture == "implements"))
-        return found
 
     def _refine_kinds(self, bases: Sequence[Base]) -> None:
         decide = self._language.kind_of

@@ -98,16 +98,13 @@ class NameReader:
                 type_ = self.type(type_node)
                 break
         if type_ in _INFERRED:
-            type_ = self._value_type(holder)
+            # The type of a declarator's initial value.
+            value = holder.child_by_field_name("value")
+            if value is None and holder.named_child_count > 1:
+                value = holder.named_child(holder.named_child_count - 1)
+            type_ = self.type(value) if value is not None else ""
         named = holder.child_by_field_name("name") or holder
         return dotted(self.text(named), self._language), type_
-
-    def _value_type(self, declarator: Node) -> str:
-        """The type of a declarator's initial value."""
-        value = declarator.child_by_field_name("value")
-        if value is None and declarator.named_child_count > 1:
-            value = declarator.named_child(declarator.named_child_count - 1)
-        return self.type(value) if value is not None else ""
 
     def returned(self, function: Node) -> str:
         """The declared return type of a function."""

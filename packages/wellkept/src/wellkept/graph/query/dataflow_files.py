@@ -14,7 +14,7 @@ from pathlib import Path
 from wellkept.core.graph import SYMBOL_MARK, FileState
 from wellkept.core.ports.graph import GraphStore
 from wellkept.core.records import record
-from wellkept.graph.index.fingerprints import hash_of, versioned_hash
+from wellkept.graph.index.parse_file import hash_of, versioned_hash
 from wellkept.graph.languages import language_of
 from wellkept.graph.parse.extract import ParsedSyntax, parse_syntax
 from wellkept.graph.parse.file_facts import uses_from_bytes

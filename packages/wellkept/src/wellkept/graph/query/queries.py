@@ -45,7 +45,7 @@ MAX_FILES: Final = 150
 _CALLED = re.compile(rb'\.(\w+)",\d+\]')
 
 
-class UnresolvedCalls:
+class _UnresolvedCalls:
     """Finds unresolved calls in one version of a graph."""
 
     def __init__(self, store: GraphStore, tree: str) -> None:
@@ -141,7 +141,7 @@ class GraphQueries:
         self._linked_memories = linked_memories
         self._resolve = resolve
         self._last_snapshot: GraphSnapshot | None = None
-        self._unresolved_calls: tuple[int, UnresolvedCalls] | None = None
+        self._unresolved_calls: tuple[int, _UnresolvedCalls] | None = None
 
     def node(self, name: str) -> Node:
         """The node for an id, a path, the end of a path, or a symbol name."""
@@ -197,7 +197,7 @@ class GraphQueries:
         files = _by_file(snapshot, dependents, without=target.path).indices
         paths = [target.path, *(snapshot.paths[index] for index in files)]
         if self._unresolved_calls is None or self._unresolved_calls[0] != snapshot.version:
-            finder = UnresolvedCalls(self._store, self._tree)
+            finder = _UnresolvedCalls(self._store, self._tree)
             self._unresolved_calls = (snapshot.version, finder)
         return tuple(self._unresolved_calls[1].of(target, paths))
 

@@ -8,7 +8,7 @@ Terms: the store's `number` of a node; its `index` in the arrays of a snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -70,7 +70,10 @@ class GraphSnapshot:
         self.paths = nodes.paths
         self.modules = nodes.modules
         self._path_indices = {path: index for index, path in enumerate(nodes.paths)}
-        self.path_ranks = np.argsort(np.array(_ranking(nodes.paths), dtype=np.int64))
+        # Indices of paths, sorted by path.
+        self.path_ranks = np.argsort(
+            np.array(sorted(range(len(nodes.paths)), key=nodes.paths.__getitem__), dtype=np.int64)
+        )
         self.has_tests = np.zeros(len(nodes.paths), dtype=bool)
         self.has_tests[self.files[self.tests & (self.files >= 0)]] = True
         self._read(edges)
@@ -154,11 +157,6 @@ class GraphSnapshot:
             levels.append(step)
             frontier = step.indices
         return _concatenated(levels)
-
-
-def _ranking(paths: Sequence[str]) -> list[int]:
-    """Indices of paths, sorted by path."""
-    return sorted(range(len(paths)), key=paths.__getitem__)
 
 
 def _level(

@@ -92,8 +92,9 @@ class CodeEmbeddings:
         """Vectors of files, computed again where the stamp or the model differs."""
         keys = {path: f"{self._embedder.model_id} {stamp}" for path, stamp in stamps.items()}
         known = self._texts.vectors(self._tree, kind, list(keys))
+        # Unit vectors quantised to one byte per number.
         fresh = {
-            path: FileVectors(key, _packed(embed(path)))
+            path: FileVectors(key, np.rint(embed(path) * _SCALE).astype(np.int8).tobytes())
             for path, key in keys.items()
             if path not in known or known[path].stamp != key
         }
@@ -132,8 +133,3 @@ def pieces(text: str) -> list[str]:
     """The beginnings of a file's parts: the file itself, and each function, class or heading."""
     parts = (part.strip() for part in _PIECE.split(text[:_MAX_CHARS]))
     return [part[:PIECE_CHARS] for part in parts if part][:MAX_PIECES]
-
-
-def _packed(matrix: _Matrix) -> bytes:
-    """Unit vectors quantised to one byte per number."""
-    return np.rint(matrix * _SCALE).astype(np.int8).tobytes()

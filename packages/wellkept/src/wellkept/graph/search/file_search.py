@@ -40,7 +40,7 @@ from wellkept.graph.search.symbol_search import (
     find_symbols,
     read_symbols,
 )
-from wellkept.graph.search.tokens import words
+from wellkept.graph.search.term_index import words
 
 MAX_VOTERS: Final = 40
 """Similar commits that vote."""

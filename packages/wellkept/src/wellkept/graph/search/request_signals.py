@@ -18,7 +18,7 @@ from wellkept.core.ports.code_search import CommitCount
 from wellkept.core.records import record
 from wellkept.graph.history.commits import is_test
 from wellkept.graph.index.file_kind import FileKind, asked_kinds, file_kind
-from wellkept.graph.search.tokens import words
+from wellkept.graph.search.term_index import words
 
 _SHORT_FORMS = """
     administrator admin, allocate alloc, application app, argument arg, arguments args,

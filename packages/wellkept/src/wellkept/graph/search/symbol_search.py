@@ -21,7 +21,7 @@ from wellkept.graph.languages import language_of
 from wellkept.graph.parse.extract import extract
 from wellkept.graph.parse.file_facts import Symbol
 from wellkept.graph.parse.grammars import grammar
-from wellkept.graph.search.tokens import words
+from wellkept.graph.search.term_index import words
 
 Similarities = Callable[[str, Sequence[str]], Sequence[float]]
 """Gives the similarity of a text to each of some texts."""
@@ -97,10 +97,14 @@ def find_symbols(
 ) -> list[FoundSymbol]:
     """The symbols that a request is about, best first; with `similarities`, the title is also
     compared with the signature and description of those that share its words."""
-    asked = _asked_words(request, title)
+    counts = Counter(words(request))
+    first = set(words(title))
+    ranked = sorted(counts, key=lambda word: (word not in first, -counts[word]))
+    asked = {word: _TITLE if word in first else 1.0 for word in ranked[:MAX_QUERY_WORDS]}
     if not asked or not texts:
         return []
-    rarity = _rarity(asked, texts)
+    holding = Counter(word for text in texts for word in text.counts)
+    rarity = {word: log(1 + (len(texts) + 1) / (holding[word] + 0.5)) for word in asked}
     usual = sum(text.length for text in texts) / len(texts)
     scored = [(_score(text, asked, rarity, usual), place) for place, text in enumerate(texts)]
     best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
@@ -129,18 +133,6 @@ def best_by_file(symbols: Sequence[FoundSymbol], paths: Sequence[str]) -> dict[s
         best[symbol.path] = max(best.get(symbol.path, 0.0), plain)
     most = max(best.values(), default=0.0) or 1.0
     return {path: value / most for path, value in best.items()}
-
-
-def _asked_words(request: str, title: str) -> dict[str, float]:
-    counts = Counter(words(request))
-    first = set(words(title))
-    ranked = sorted(counts, key=lambda word: (word not in first, -counts[word]))
-    return {word: _TITLE if word in first else 1.0 for word in ranked[:MAX_QUERY_WORDS]}
-
-
-def _rarity(asked: Iterable[str], texts: Sequence[SymbolText]) -> dict[str, float]:
-    holding = Counter(word for text in texts for word in text.counts)
-    return {word: log(1 + (len(texts) + 1) / (holding[word] + 0.5)) for word in asked}
 
 
 def _score(

@@ -33,7 +33,8 @@ def new_file(path: Path, *, overwrite: bool = False) -> Generator[TextIO]:
             os.fsync(file.fileno())
         if not overwrite:
             _refuse_existing(path)
-        draft.chmod(_mode(path))
+        # The mode of the replaced file; a new one is readable by its owner only.
+        draft.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o600)
         draft.replace(path)
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
@@ -80,8 +81,3 @@ def _refuse_existing(path: Path) -> None:
         raise ConflictError(
             f"{path} already exists.", hint="Choose another name, or overwrite it (--overwrite)."
         )
-
-
-def _mode(path: Path) -> int:
-    """The mode of the replaced file; a new one is readable by its owner only."""
-    return path.stat().st_mode & 0o777 if path.exists() else 0o600

@@ -32,18 +32,16 @@ from wellkept.memory.exchange.atomic_file import new_file
 from wellkept.memory.exchange.conflicts import (
     MARK,
     ImportOutcome,
-    PendingImport,
-    resolve,
-    skill_from_json,
-    skill_to_json,
-)
-from wellkept.memory.exchange.memory_json import (
     Line,
+    PendingImport,
     memory_from_json,
     opened,
     parse_json,
     read_lines,
     require_text,
+    resolve,
+    skill_from_json,
+    skill_to_json,
 )
 from wellkept.text.secrets.redaction import redact
 

@@ -20,7 +20,7 @@ from wellkept.core.text import first_line
 from wellkept.core.types import MemoryType, Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.atomic_file import new_folder, write_text
-from wellkept.memory.exchange.markdown_memory import (
+from wellkept.memory.exchange.markdown_document import (
     memory_from_markdown,
     memory_path,
     memory_to_markdown,

@@ -25,14 +25,14 @@ from wellkept.core.records import field, record, replace
 from wellkept.core.types import MemoryType, Progress, Scope, Source
 from wellkept.memory.edit import forget, revise
 from wellkept.memory.engine import Engine
-from wellkept.memory.exchange.markdown_document import split_sections
-from wellkept.memory.exchange.markdown_export import INDEX, markdown_files, read_text
-from wellkept.memory.exchange.markdown_memory import (
+from wellkept.memory.exchange.markdown_document import (
     MarkdownMemory,
     changes_to,
     memory_from_markdown,
+    split_sections,
     text_fingerprint,
 )
+from wellkept.memory.exchange.markdown_export import INDEX, markdown_files, read_text
 from wellkept.memory.exchange.passages import Passage, remember_passages
 from wellkept.memory.fields import EDITABLE
 from wellkept.memory.remember import RememberOutcome

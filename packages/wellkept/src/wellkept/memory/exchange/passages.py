@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from wellkept.core.memory import Evidence, Memory, MemoryDraft
+from wellkept.core.memory import Evidence, MemoryDraft
 from wellkept.core.records import record, replace
 from wellkept.core.types import EvidenceKind, Progress, Scope
 from wellkept.memory.engine import Engine
@@ -65,14 +65,12 @@ def _expected_outcome(engine: Engine, passage: Passage, *, project: str) -> Reme
     known = engine.store.find_key(key, project=project, user_scope=user_scope)
     if known is None:
         return RememberOutcome.INSERTED
-    return (
-        RememberOutcome.UNCHANGED if _was_imported(known, passage) else RememberOutcome.SUPERSEDED
-    )
-
-
-def _was_imported(known: Memory, passage: Passage) -> bool:
     mark = fingerprint(passage.draft.content)
-    return any(item.ref == passage.ref and item.note in (None, mark) for item in known.evidence)
+    return (
+        RememberOutcome.UNCHANGED
+        if any(item.ref == passage.ref and item.note in (None, mark) for item in known.evidence)
+        else RememberOutcome.SUPERSEDED
+    )
 
 
 def _with_evidence(passage: Passage) -> MemoryDraft:

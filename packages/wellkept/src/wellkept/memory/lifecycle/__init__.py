@@ -1,5 +1,4 @@
 """Maintenance of stored memories: decay, pruning, compaction, staleness, confidence.
 
-Start with `maintenance.py`, which runs the passes; every pass returns the report of `report.py` and
-can be previewed with `dry_run`.
+Start with `report.py`: it runs the passes and has the report that each returns. `dry_run` previews.
 """

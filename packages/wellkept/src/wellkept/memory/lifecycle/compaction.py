@@ -15,7 +15,7 @@ is skipped.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -248,7 +248,11 @@ def compact(
     embedder = engine.embedder()
     if embedder is not None and len(found.distinct) > 1:
         _find_near(engine, project, embedder.model_id, found, progress)
-    plan = plan_merges(_load(engine, list(found.near)), found.near, now=engine.clock())
+    ids = list(found.near)
+    loaded: dict[str, Memory] = {}
+    for start in range(0, len(ids), _LOADED_AT_ONCE):
+        loaded.update((m.id, m) for m in engine.store.get(ids[start : start + _LOADED_AT_ONCE]))
+    plan = plan_merges(loaded, found.near, now=engine.clock())
     notes = () if embedder else ("No embedding model: only equal texts were compared.",)
     if not dry_run:
         plan, skipped = _write(engine, plan)
@@ -359,13 +363,6 @@ def _unit_rows(vectors: list[Vector]) -> NDArray[np.float32]:
 def _offset_progress(progress: Progress | None, before: int, total: int) -> Progress | None:
     """Progress of one part as progress of the whole."""
     return (lambda done, _: progress(before + done, total)) if progress else None
-
-
-def _load(engine: Engine, ids: Sequence[str]) -> dict[str, Memory]:
-    loaded: dict[str, Memory] = {}
-    for start in range(0, len(ids), _LOADED_AT_ONCE):
-        loaded.update((m.id, m) for m in engine.store.get(ids[start : start + _LOADED_AT_ONCE]))
-    return loaded
 
 
 # -- Writing --------------------------------------------------------------------------------------

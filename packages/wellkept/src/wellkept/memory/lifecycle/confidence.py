@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 from wellkept.core.changes import Rescore
 from wellkept.core.errors import NotFoundError, UsageError
-from wellkept.core.memory import Memory, Relation
+from wellkept.core.memory import Memory
 from wellkept.core.ports.memories import MemoryStore
 from wellkept.core.records import record
 from wellkept.core.types import RelationType
@@ -121,20 +121,14 @@ def _onward(rows: MemoryStore, move: _Move, settled: set[str]) -> Iterator[_Move
     }
     for relation in relations:
         target = targets.get(relation.target_id or "")
-        if target is None or not _may_move(target, move.memory):
+        if target is None or not (
+            target.is_open and not target.user_verified and target.project == move.memory.project
+        ):
             continue
-        onward = _moved(target, relation, move)
+        weight = min(1.0, max(0.0, relation.confidence))
+        share = FACTORS[relation.type] * weight
+        after = min(1.0, max(0.0, target.confidence + move.change * share))
+        reason = f"{move.memory.short} {relation.type.value} it: {move.change:+.2f} x {share:+.2f}"
+        onward = _Move(target, after, (*move.path, target.id), relation.type.value, reason)
         if abs(onward.change) >= SMALLEST_MOVE - _ROUNDING:
             yield onward
-
-
-def _may_move(target: Memory, origin: Memory) -> bool:
-    return target.is_open and not target.user_verified and target.project == origin.project
-
-
-def _moved(target: Memory, relation: Relation, by: _Move) -> _Move:
-    weight = min(1.0, max(0.0, relation.confidence))
-    share = FACTORS[relation.type] * weight
-    after = min(1.0, max(0.0, target.confidence + by.change * share))
-    reason = f"{by.memory.short} {relation.type.value} it: {by.change:+.2f} x {share:+.2f}"
-    return _Move(target, after, (*by.path, target.id), relation.type.value, reason)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from wellkept.core.ports.undo import MAINTENANCE, UndoStep
+from wellkept.core.ports.store import MAINTENANCE, UndoStep
 from wellkept.core.query import CONFIDENCE_BANDS, Filter, Validity
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, Scope
@@ -25,8 +25,7 @@ from wellkept.memory.lifecycle.report import (
 )
 
 if TYPE_CHECKING:
-    from wellkept.core.memory import Memory, WorkUnitRef
-    from wellkept.memory.engine import Engine
+    from wellkept.core.memory import WorkUnitRef
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping

@@ -121,13 +121,6 @@ def recipe_held_at(memory: Memory) -> datetime:
 # -- Renames --------------------------------------------------------------------------------------
 
 
-def follow_rename(
-    engine: Engine, *, project: str, old: str, new: str, dry_run: bool = False
-) -> MaintenanceReport:
-    """Update memories after the rename of one file or folder."""
-    return follow_renames(engine, project=project, renames={old: new}, dry_run=dry_run)
-
-
 def follow_renames(
     engine: Engine, *, project: str, renames: Mapping[str, str], dry_run: bool = False
 ) -> MaintenanceReport:

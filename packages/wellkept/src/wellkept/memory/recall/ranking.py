@@ -352,7 +352,7 @@ def priors(candidates: Sequence[Candidate], setting: RankingContext) -> list[flo
 
 def priors_of(c: Candidate, setting: RankingContext) -> tuple[ScorePart, ...]:
     """The same multipliers one by one."""
-    recency = _recency(c, setting)
+    recency = math.exp(min(0, c.valid_from_ms - setting.now_ms) / _RECENCY_MS)
     return (
         ScorePart(
             "importance", c.importance, _IMPORTANCE, 1.0 - _IMPORTANCE * (1.0 - c.importance)
@@ -363,10 +363,6 @@ def priors_of(c: Candidate, setting: RankingContext) -> tuple[ScorePart, ...]:
         ScorePart("recency", recency, _RECENCY, 1.0 - _RECENCY * (1.0 - recency)),
         *_special_priors(c, setting),
     )
-
-
-def _recency(c: Candidate, setting: RankingContext) -> float:
-    return math.exp(min(0, c.valid_from_ms - setting.now_ms) / _RECENCY_MS)
 
 
 def _special_priors(c: Candidate, setting: RankingContext) -> list[ScorePart]:

@@ -108,9 +108,11 @@ def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPl
     query = query[:MAX_QUERY_CHARS]
     of_self = not _OF_SELF.isdisjoint(words(query))
     window = parse_window(query, now=now) if read_dates else None
+    # The words to look up, without question phrases such as "how many".
+    found = query_terms(_FRAME.sub(" ", query))
     return QueryPlan(
         query=query,
-        terms=tuple(_terms(query))[:MAX_TERMS],
+        terms=tuple(found if not STOP_WORDS.issuperset(found) else query_terms(query))[:MAX_TERMS],
         fragments=_named_fragments(query),
         meaning=_without(query, window, STOP_WORDS),
         sentence=_without(query, window, ()),
@@ -119,12 +121,6 @@ def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPl
         asks_several=_ASKS_SEVERAL.search(query) is not None,
         window=window,
     )
-
-
-def _terms(query: str) -> list[str]:
-    """The words to look up, without question phrases such as "how many"."""
-    found = query_terms(_FRAME.sub(" ", query))
-    return found if not STOP_WORDS.issuperset(found) else query_terms(query)
 
 
 def _named_fragments(query: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ _HEAD_BYTES = _KEY_BYTES + 4
 _WRITE_SECONDS = 0.02
 
 
-class VectorFile:
+class _VectorFile:
     """The vectors of one model."""
 
     def __init__(self, folder: Path, model_id: str, dimension: int) -> None:
@@ -102,7 +102,7 @@ class CachedEmbedder:
 
     def __init__(self, inner: Embedder, folder: Path, *, documents: bool) -> None:
         self._inner = inner
-        self._file = VectorFile(folder, inner.model_id, inner.dimension)
+        self._file = _VectorFile(folder, inner.model_id, inner.dimension)
         self._keeps_documents = documents
 
     @property

@@ -40,7 +40,7 @@ _QUERY_TASKS = {
 
 
 @record
-class RequestLimits:
+class _RequestLimits:
     """Size limits of one request."""
 
     texts: int = 64
@@ -48,11 +48,11 @@ class RequestLimits:
     chars_per_text: int = 8_000
 
 
-class RemoteEmbedder(ABC):
+class _RemoteEmbedder(ABC):
     """Embeds with a model on a server."""
 
     provider: ClassVar[str]
-    limits: ClassVar[RequestLimits]
+    limits: ClassVar[_RequestLimits]
 
     def __init__(
         self,
@@ -98,12 +98,12 @@ class RemoteEmbedder(ABC):
         """Send one request; vectors in the order of the texts."""
 
 
-class OpenAICompatibleEmbedder(RemoteEmbedder):
+class OpenAICompatibleEmbedder(_RemoteEmbedder):
     """Embeds over `/embeddings` under the endpoint's address."""
 
     provider = "openai"
     # The service allows 8,192 tokens a text; a Chinese character can be more than one token.
-    limits = RequestLimits(texts=64, chars=100_000, chars_per_text=8_000)
+    limits = _RequestLimits(texts=64, chars=100_000, chars_per_text=8_000)
 
     def _request(self, texts: list[str], endpoint: Endpoint) -> list[list[float]]:
         body = {
@@ -124,12 +124,12 @@ class OpenAICompatibleEmbedder(RemoteEmbedder):
         return sort_by_index(found, count=len(texts), what="embeddings")
 
 
-class OllamaEmbedder(RemoteEmbedder):
+class OllamaEmbedder(_RemoteEmbedder):
     """Embeds with a model of an Ollama server. Older servers ignore `dimensions`; their longer
     vectors are cut and rescaled, as Matryoshka training allows."""
 
     provider = "ollama"
-    limits = RequestLimits(texts=32, chars=200_000, chars_per_text=32_000)
+    limits = _RequestLimits(texts=32, chars=200_000, chars_per_text=32_000)
 
     def embed_query(self, text: str) -> bytes:
         task = _QUERY_TASKS.get(self._model.partition(":")[0], "")
@@ -186,7 +186,7 @@ def _embed_in_batches(
     texts: Sequence[str],
     *,
     request: Callable[[list[str]], list[list[float]]],
-    limits: RequestLimits,
+    limits: _RequestLimits,
     dimension: int,
 ) -> list[bytes]:
     """Embed all `texts`, split into requests within the limits."""
@@ -202,13 +202,13 @@ def _embed_in_batches(
     return vectors
 
 
-def _sendable(text: str, limits: RequestLimits) -> str:
+def _sendable(text: str, limits: _RequestLimits) -> str:
     # Lone surrogates have no UTF-8 form, and some servers refuse or mangle them.
     return text[: limits.chars_per_text].encode("utf-8", "replace").decode("utf-8")
 
 
 def _batches(
-    items: Sequence[tuple[int, str]], limits: RequestLimits
+    items: Sequence[tuple[int, str]], limits: _RequestLimits
 ) -> Iterator[list[tuple[int, str]]]:
     batch: list[tuple[int, str]] = []
     chars = 0

@@ -15,7 +15,7 @@ from wellkept.core.clock import to_ms
 from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Evidence
-from wellkept.core.ports.key_values import KeyValueStore
+from wellkept.core.ports.store import KeyValueStore
 from wellkept.core.records import record, replace
 from wellkept.core.types import EvidenceKind
 from wellkept.memory.edit import confirm

@@ -37,8 +37,8 @@ from wellkept.observe.learning.linked_files import history_links, link_history
 from wellkept.project.commands.declared import declared
 from wellkept.project.pages import renew_layout
 from wellkept.project.repository.documents import is_document
+from wellkept.project.repository.project_files import PREFIX, Statement
 from wellkept.project.repository.read import STAGES, read_project
-from wellkept.project.repository.statement import PREFIX, Statement
 from wellkept.text.secrets.redaction import redact
 
 DEFAULT_COMMITS = 10_000

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from wellkept.core.changes import SaveReadPosition
 from wellkept.core.errors import ConflictError, UsageError
-from wellkept.core.ports.spool import Spool
+from wellkept.core.ports.sessions import Spool
 from wellkept.core.records import field, record, replace
 from wellkept.core.session.events import Event
 from wellkept.core.session.sessions import ReadPosition, SpoolDamage, SpoolEntry

@@ -43,7 +43,7 @@ from wellkept.observe.session.reducer import (
 )
 from wellkept.observe.settled import keep_settlement
 from wellkept.text.events.prompt_rules import tells
-from wellkept.text.memory_commands.named_things import nothing_named
+from wellkept.text.memory_commands.rules import nothing_named
 from wellkept.text.secrets.shape import MARK
 from wellkept.text.shell.environment import Environment
 

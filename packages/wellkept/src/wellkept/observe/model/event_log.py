@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 
 from wellkept.core.codec import Json, record_from_json, record_to_json
 from wellkept.core.errors import UsageError
-from wellkept.core.ports.key_values import KeyValueStore
+from wellkept.core.ports.store import KeyValueStore
 from wellkept.core.records import record, replace
 from wellkept.core.session.events import (
     Answer,

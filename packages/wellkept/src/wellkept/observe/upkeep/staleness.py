@@ -103,7 +103,7 @@ def _recipe_reason(services: Workspace) -> StaleReason:
 def _command_reason(root: Path) -> StaleReason:
     """A rule about a command is stale when the project does not define the command any more."""
     from wellkept.project.rule_targets import has_command
-    from wellkept.text.memory_commands.named_things import tagged_commands
+    from wellkept.text.memory_commands.rules import tagged_commands
 
     def reason(memory: Memory) -> str | None:
         gone = [name for name in tagged_commands(memory.tags) if not has_command(root, name)]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
 from wellkept.memory.exchange.markdown_document import Section
-from wellkept.project.commands.ci import Workflow, ci_commands, workflows
+from wellkept.project.commands.ci import Workflow, ci_commands, task_commands, workflows
 from wellkept.project.commands.command import (
     AMBIGUOUS_NAMES,
     ProjectCommand,
@@ -26,10 +26,8 @@ from wellkept.project.commands.compiled_tools import compiled_commands, containe
 from wellkept.project.commands.one_test import one_test_commands
 from wellkept.project.commands.python_tools import python_commands
 from wellkept.project.commands.scripting_tools import javascript_commands, scripting_commands
-from wellkept.project.commands.task_files import task_commands
-from wellkept.project.repository.project_files import ProjectFiles
+from wellkept.project.repository.project_files import ProjectFiles, Statement
 from wellkept.project.repository.sections import document_sections
-from wellkept.project.repository.statement import Statement
 
 _PAGES = (
     r"(?:\.github/|docs/)?(?:readme|contributing|developing|development|hacking|building|testing)"
@@ -82,7 +80,7 @@ def _of_section(
                     continue
                 purpose = Purpose.TEST_ONE
             if purpose is not Purpose.SETUP or may_set_up:
-                yield ProjectCommand(purpose=purpose, command=command, source=path)
+                yield ProjectCommand(purpose, command, path)
 
 
 def _purpose_of_script(files: ProjectFiles, command: str) -> Purpose | None:

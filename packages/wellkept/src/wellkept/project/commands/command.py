@@ -25,7 +25,7 @@ class Purpose(StrEnum):
     RELEASE = "release"
 
 
-@record(kw_only=True)
+@record
 class ProjectCommand:
     """A command as it is typed in the root, and the file that declares it.
 

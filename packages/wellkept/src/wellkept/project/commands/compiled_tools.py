@@ -47,14 +47,12 @@ def _cargo(files: ProjectFiles) -> Iterator[ProjectCommand]:
         start = files.first("src/main.rs", "crates/core/main.rs")
         note = f"it starts at `{start}`" if start else ""
         command = f"cargo run --bin {named[0]} --" if len(named) > 1 else "cargo run --"
-        yield ProjectCommand(purpose=Purpose.RUN, command=command, source=name, rank=2, note=note)
+        yield ProjectCommand(Purpose.RUN, command, name, rank=2, note=note)
     aliases = ".cargo/config.toml"
     for alias, runs in table(files.toml(aliases), "alias").items():
         if (purpose := purpose_of_name(alias)) is not None:
             said = "cargo " + " ".join(texts(runs))
-            yield ProjectCommand(
-                purpose=purpose, command=f"cargo {alias}", source=aliases, rank=1, runs=said
-            )
+            yield ProjectCommand(purpose, f"cargo {alias}", aliases, rank=1, runs=said)
 
 
 def _go(files: ProjectFiles) -> Iterator[ProjectCommand]:
@@ -66,9 +64,7 @@ def _go(files: ProjectFiles) -> Iterator[ProjectCommand]:
     yield _default(Purpose.FORMAT, "gofmt -w .", name)
     linter = files.first(".golangci.yml", ".golangci.yaml", ".golangci.toml")
     if linter:
-        yield ProjectCommand(
-            purpose=Purpose.LINT, command="golangci-lint run", source=linter, rank=1
-        )
+        yield ProjectCommand(Purpose.LINT, "golangci-lint run", linter, rank=1)
     else:
         yield _default(Purpose.LINT, "go vet ./...", name)
     mains = [p for p in files.matching(r"(?:cmd/[\w.-]+/)?main\.go") if _MAIN.search(files.text(p))]
@@ -76,9 +72,7 @@ def _go(files: ProjectFiles) -> Iterator[ProjectCommand]:
     target = f"./{folder}" if folder else "."
     if mains:
         note = f"it starts at `{mains[0]}`"
-        yield ProjectCommand(
-            purpose=Purpose.RUN, command=f"go run {target}", source=mains[0], rank=2, note=note
-        )
+        yield ProjectCommand(Purpose.RUN, f"go run {target}", mains[0], rank=2, note=note)
     yield _default(Purpose.BUILD, f"go build {target if mains else './...'}", name)
 
 
@@ -91,22 +85,13 @@ def _maven(files: ProjectFiles) -> Iterator[ProjectCommand]:
     yield _default(Purpose.TEST, f"{mvn} test", name)
     yield _default(Purpose.BUILD, f"{mvn} package", name)
     if "spotless-maven" in text:
-        yield ProjectCommand(
-            purpose=Purpose.FORMAT, command=f"{mvn} spotless:apply", source=name, rank=1
-        )
-        yield ProjectCommand(
-            purpose=Purpose.LINT, command=f"{mvn} spotless:check", source=name, rank=1
-        )
+        yield ProjectCommand(Purpose.FORMAT, f"{mvn} spotless:apply", name, rank=1)
+        yield ProjectCommand(Purpose.LINT, f"{mvn} spotless:check", name, rank=1)
     elif "maven-checkstyle-plugin" in text:
-        yield ProjectCommand(
-            purpose=Purpose.LINT, command=f"{mvn} checkstyle:check", source=name, rank=1
-        )
+        yield ProjectCommand(Purpose.LINT, f"{mvn} checkstyle:check", name, rank=1)
     if "maven-release-plugin" in text:
         yield ProjectCommand(
-            purpose=Purpose.RELEASE,
-            command=f"{mvn} release:prepare release:perform",
-            source=name,
-            rank=1,
+            Purpose.RELEASE, f"{mvn} release:prepare release:perform", name, rank=1
         )
 
 
@@ -127,15 +112,11 @@ def _gradle(files: ProjectFiles) -> Iterator[ProjectCommand]:
             for purpose, task in (
                 (Purpose.FORMAT, "spotlessApply"), (Purpose.LINT, "spotlessCheck"),
             ):  # fmt: skip
-                yield ProjectCommand(
-                    purpose=purpose, command=f"{gradle} {task}", source=path, rank=1
-                )
+                yield ProjectCommand(purpose, f"{gradle} {task}", path, rank=1)
             break
         if tool:
             task = {"checkstyle": "checkstyleMain", "ktlint": "ktlintCheck", "detekt": "detekt"}
-            yield ProjectCommand(
-                purpose=Purpose.LINT, command=f"{gradle} {task[tool]}", source=path, rank=1
-            )
+            yield ProjectCommand(Purpose.LINT, f"{gradle} {task[tool]}", path, rank=1)
             break
     if _APPLICATION.search(files.text(name)):
         yield _default(Purpose.RUN, f"{gradle} run", name)
@@ -184,7 +165,7 @@ def _is_on(text: str, condition: str) -> bool:
 
 
 def _default(purpose: Purpose, command: str, source: str) -> ProjectCommand:
-    return ProjectCommand(purpose=purpose, command=command, source=source, rank=2)
+    return ProjectCommand(purpose, command, source, rank=2)
 
 
 _LAST = re.compile(r"^(?:CMD|ENTRYPOINT)\s+(?P<words>.+)$", re.MULTILINE)
@@ -199,9 +180,7 @@ def container_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
     if compose is not None:
         services = ", ".join(list(table(files.yaml(compose), "services"))[:6])
         note = f"services: {services}" if services else ""
-        yield ProjectCommand(
-            purpose=Purpose.RUN, command="docker compose up", source=compose, rank=2, note=note
-        )
+        yield ProjectCommand(Purpose.RUN, "docker compose up", compose, rank=2, note=note)
     text = files.text("Dockerfile")
     # An image that starts nothing is a part of something else.
     if last := _LAST.findall(text):
@@ -210,9 +189,9 @@ def container_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
         note = f"the image starts `{' '.join(words)}`" if words else ""
         name = re.sub(r"[^a-z0-9._-]", "-", files.root.name.lower())
         yield ProjectCommand(
-            purpose=Purpose.BUILD,
-            command=f"docker build -t {name} .",
-            source="Dockerfile",
+            Purpose.BUILD,
+            f"docker build -t {name} .",
+            "Dockerfile",
             rank=4,
             note=note + (f" on port {port['port']}" if port and note else ""),
         )
@@ -223,9 +202,9 @@ def container_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
         image = string(document, "image")
         if line:
             yield ProjectCommand(
-                purpose=Purpose.SETUP,
-                command=line,
-                source=path,
+                Purpose.SETUP,
+                line,
+                path,
                 rank=2,
                 note=f"development container from {image}" if image else "development container",
             )

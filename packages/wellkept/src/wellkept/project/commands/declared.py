@@ -15,7 +15,7 @@ from wellkept.core.records import record
 from wellkept.core.types import EvidenceKind, MemoryType
 from wellkept.project.commands.collect import SAID
 from wellkept.project.commands.command import Purpose
-from wellkept.project.repository.statement import PREFIX
+from wellkept.project.repository.project_files import PREFIX
 
 _MAX_RUNS_CHARS = 60
 _RUNS = re.compile(r", which runs `([^`]*)`")

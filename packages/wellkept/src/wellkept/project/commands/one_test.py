@@ -46,7 +46,7 @@ def one_test_commands(
 
 
 def _command(command: str, source: str, note: str) -> ProjectCommand:
-    return ProjectCommand(purpose=Purpose.TEST_ONE, command=command, source=source, note=note)
+    return ProjectCommand(Purpose.TEST_ONE, command, source, note=note)
 
 
 def _python(files: ProjectFiles) -> Iterator[ProjectCommand]:

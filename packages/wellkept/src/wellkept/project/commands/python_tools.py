@@ -37,7 +37,7 @@ def python_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
         yield from _setup(files, document)
         if table(document, "build-system"):
             command = "uv build" if files.has("uv.lock") else "python -m build"
-            yield ProjectCommand(purpose=Purpose.BUILD, command=command, source=name, rank=3)
+            yield ProjectCommand(Purpose.BUILD, command, name, rank=3)
 
 
 def runner(files: ProjectFiles) -> str:
@@ -86,9 +86,7 @@ def _tool_scripts(document: object, name: str) -> Iterator[ProjectCommand]:
         purpose = purpose_of_name(script) or purpose_of_words(lines)
         if purpose is not None:
             rank = 0 if ":" not in command else 1
-            yield ProjectCommand(
-                purpose=purpose, command=command, source=name, runs=lines, rank=rank
-            )
+            yield ProjectCommand(purpose, command, name, runs=lines, rank=rank)
 
 
 def _tox(files: ProjectFiles) -> Iterator[ProjectCommand]:
@@ -120,9 +118,7 @@ def _of_environment(tool: str, name: str, runs: str, source: str) -> ProjectComm
         return None
     command = " ".join((tool, {"tox": "-e", "nox": "-s"}[tool], name)) if name else tool
     told = one_line(runs)
-    return ProjectCommand(
-        purpose=purpose, command=command, source=source, runs=told, rank=0 if named else 1
-    )
+    return ProjectCommand(purpose, command, source, runs=told, rank=0 if named else 1)
 
 
 def _ini_value(body: str, name: str) -> str:
@@ -145,12 +141,12 @@ def _pytest(files: ProjectFiles) -> Iterator[ProjectCommand]:
     source = uses_pytest(files)
     if source is not None:
         command = f"{runner(files)}pytest"
-        yield ProjectCommand(purpose=Purpose.TEST, command=command, source=source, rank=1)
+        yield ProjectCommand(Purpose.TEST, command, source, rank=1)
     elif files.matching(r"(?:tests?/)?test_\w+\.py", limit=1):
         yield ProjectCommand(
-            purpose=Purpose.TEST,
-            command=f"{runner(files)}python -m unittest",
-            source=files.first("pyproject.toml", "setup.py", "setup.cfg") or "setup.py",
+            Purpose.TEST,
+            f"{runner(files)}python -m unittest",
+            files.first("pyproject.toml", "setup.py", "setup.cfg") or "setup.py",
             rank=3,
         )
 
@@ -171,20 +167,14 @@ def _checks(files: ProjectFiles, document: object) -> Iterator[ProjectCommand]:
         if source is None and re.search(rf"^\[{tool}\b", files.text("setup.cfg"), re.MULTILINE):
             source = "setup.cfg"
         if source is not None:
-            yield ProjectCommand(purpose=purpose, command=prefix + command, source=source, rank=1)
+            yield ProjectCommand(purpose, prefix + command, source, rank=1)
 
 
 def _entry_points(document: object, *, prefix: str) -> Iterator[ProjectCommand]:
     scripts = table(document, "project", "scripts") or table(document, "tool", "poetry", "scripts")
     for script, target in list(scripts.items())[:3]:
         note = f"it starts at `{target}`" if isinstance(target, str) else ""
-        yield ProjectCommand(
-            purpose=Purpose.RUN,
-            command=prefix + script,
-            source="pyproject.toml",
-            rank=1,
-            note=note,
-        )
+        yield ProjectCommand(Purpose.RUN, prefix + script, "pyproject.toml", rank=1, note=note)
 
 
 def _setup(files: ProjectFiles, document: object) -> Iterator[ProjectCommand]:
@@ -195,25 +185,23 @@ def _setup(files: ProjectFiles, document: object) -> Iterator[ProjectCommand]:
         ("Pipfile", "pipenv install --dev"),
     ):
         if files.has(lock):
-            yield ProjectCommand(purpose=Purpose.SETUP, command=command, source=lock)
+            yield ProjectCommand(Purpose.SETUP, command, lock)
             return
     if runner(files) == "uv run ":
-        yield ProjectCommand(purpose=Purpose.SETUP, command="uv sync", source="pyproject.toml")
+        yield ProjectCommand(Purpose.SETUP, "uv sync", "pyproject.toml")
         return
     extras = table(document, "project", "optional-dependencies")
     groups = table(document, "dependency-groups")
     named = next((one for one in _DEV_EXTRAS if one in extras), None)
     if named is not None:
         command = f"pip install -e '.[{named}]'"
-        yield ProjectCommand(purpose=Purpose.SETUP, command=command, source="pyproject.toml")
+        yield ProjectCommand(Purpose.SETUP, command, "pyproject.toml")
     elif group := next((one for one in _DEV_EXTRAS if one in groups), None):
         command = f"pip install -e . --group {group}"
-        yield ProjectCommand(purpose=Purpose.SETUP, command=command, source="pyproject.toml")
+        yield ProjectCommand(Purpose.SETUP, command, "pyproject.toml")
     for path in files.matching(
         r"(?:requirements/)?(?:requirements[-_.]?)?(?:dev\w*|tests?)?\.txt|requirements\.txt"
     ):
         if path.startswith("requirements"):
-            yield ProjectCommand(
-                purpose=Purpose.SETUP, command=f"pip install -r {path}", source=path, rank=1
-            )
+            yield ProjectCommand(Purpose.SETUP, f"pip install -r {path}", path, rank=1)
             return

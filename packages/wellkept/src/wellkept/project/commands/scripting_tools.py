@@ -50,9 +50,7 @@ def javascript_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
     if document:
         manager, lock = package_manager(files)
         main = is_main(files)
-        yield ProjectCommand(
-            purpose=Purpose.SETUP, command=_INSTALL[manager], source=lock, rank=0 if main else 1
-        )
+        yield ProjectCommand(Purpose.SETUP, _INSTALL[manager], lock, rank=0 if main else 1)
         for script, runs in table(document, "scripts").items():
             if isinstance(runs, str) and not _LIFECYCLE.match(script):
                 for one in _script(manager, script, " ".join(runs.split())):
@@ -61,9 +59,7 @@ def javascript_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
         for task, runs in table(files.json(name), "tasks").items():
             purpose = purpose_of_name(task)
             if purpose is not None and isinstance(runs, str):
-                yield ProjectCommand(
-                    purpose=purpose, command=f"deno task {task}", source=name, runs=runs, rank=1
-                )
+                yield ProjectCommand(purpose, f"deno task {task}", name, runs=runs, rank=1)
 
 
 def is_main(files: ProjectFiles) -> bool:
@@ -103,9 +99,9 @@ def _script(manager: str, script: str, runs: str) -> Iterator[ProjectCommand]:
     is_short = script in _SHORT and manager != "bun"
     start = manager if is_short or manager == "yarn" else f"{manager} run"
     yield ProjectCommand(
-        purpose=purpose,
-        command=f"{start} {script}",
-        source="package.json",
+        purpose,
+        f"{start} {script}",
+        "package.json",
         rank=rank,
         runs=shorten(runs, limit=MAX_COMMAND_CHARS),
     )
@@ -133,7 +129,7 @@ def _ruby(files: ProjectFiles) -> Iterator[ProjectCommand]:
         return
     bundle = "bundle exec " if files.has("Gemfile") else ""
     if files.has("Gemfile"):
-        yield ProjectCommand(purpose=Purpose.SETUP, command="bundle install", source="Gemfile")
+        yield ProjectCommand(Purpose.SETUP, "bundle install", "Gemfile")
     tasks = set[str]()
     for path in [
         one
@@ -149,25 +145,19 @@ def _ruby(files: ProjectFiles) -> Iterator[ProjectCommand]:
                 continue
             tasks.add(name)
             rank = rank_of_name(name)
-            yield ProjectCommand(
-                purpose=purpose, command=f"{bundle}rake {name}", source=path, rank=rank
-            )
+            yield ProjectCommand(purpose, f"{bundle}rake {name}", path, rank=rank)
     if files.has(".rspec") or files.matching(r"spec/.*_spec\.rb", limit=1):
         source = files.first(".rspec") or "Gemfile"
-        yield ProjectCommand(purpose=Purpose.TEST, command=f"{bundle}rspec", source=source, rank=1)
+        yield ProjectCommand(Purpose.TEST, f"{bundle}rspec", source, rank=1)
     if files.has(".rubocop.yml"):
         for purpose, option in ((Purpose.LINT, ""), (Purpose.FORMAT, " -a")):
-            yield ProjectCommand(
-                purpose=purpose, command=f"{bundle}rubocop{option}", source=".rubocop.yml", rank=1
-            )
+            yield ProjectCommand(purpose, f"{bundle}rubocop{option}", ".rubocop.yml", rank=1)
     gem = next(iter(files.matching(r"[\w.-]+\.gemspec", limit=1)), None)
     if gem:
-        yield ProjectCommand(purpose=Purpose.BUILD, command=f"gem build {gem}", source=gem, rank=3)
+        yield ProjectCommand(Purpose.BUILD, f"gem build {gem}", gem, rank=3)
         gem_tasks = "bundler/gem_tasks" in files.text("Rakefile")
         if gem_tasks and "release" not in tasks:
-            yield ProjectCommand(
-                purpose=Purpose.RELEASE, command=f"{bundle}rake release", source="Rakefile", rank=1
-            )
+            yield ProjectCommand(Purpose.RELEASE, f"{bundle}rake release", "Rakefile", rank=1)
 
 
 def _php(files: ProjectFiles) -> Iterator[ProjectCommand]:
@@ -175,15 +165,13 @@ def _php(files: ProjectFiles) -> Iterator[ProjectCommand]:
     document = files.json(name)
     if not document:
         return
-    yield ProjectCommand(purpose=Purpose.SETUP, command="composer install", source=name)
+    yield ProjectCommand(Purpose.SETUP, "composer install", name)
     for script, runs in table(document, "scripts").items():
         lines = one_line("\n".join(texts(runs)))
         purpose = purpose_of_name(script) or purpose_of_words(lines.removeprefix("vendor/bin/"))
         if purpose is not None and "-cmd" not in script:
             rank = rank_of_name(script)
-            yield ProjectCommand(
-                purpose=purpose, command=f"composer {script}", source=name, rank=rank, runs=lines
-            )
+            yield ProjectCommand(purpose, f"composer {script}", name, rank=rank, runs=lines)
     needs = {**table(document, "require-dev"), **table(document, "require")}
     for package, purpose, command in (
         ("phpunit/phpunit", Purpose.TEST, "vendor/bin/phpunit"),
@@ -194,7 +182,7 @@ def _php(files: ProjectFiles) -> Iterator[ProjectCommand]:
         ("squizlabs/php_codesniffer", Purpose.LINT, "vendor/bin/phpcs"),
     ):
         if string(needs, package):
-            yield ProjectCommand(purpose=purpose, command=command, source=name, rank=1)
+            yield ProjectCommand(purpose, command, name, rank=1)
 
 
 def _mix(files: ProjectFiles) -> Iterator[ProjectCommand]:
@@ -208,24 +196,18 @@ def _mix(files: ProjectFiles) -> Iterator[ProjectCommand]:
         purpose = purpose_of_name(alias["name"]) if "." not in alias["name"] else None
         if purpose is not None:
             runs = " && ".join(re.findall(r"\"([^\"]+)\"", alias["runs"]))
-            yield ProjectCommand(
-                purpose=purpose, command=f"mix {alias['name']}", source=name, runs=one_line(runs)
-            )
-    yield ProjectCommand(purpose=Purpose.SETUP, command="mix deps.get", source=name, rank=2)
-    yield ProjectCommand(purpose=Purpose.BUILD, command="mix compile", source=name, rank=2)
+            yield ProjectCommand(purpose, f"mix {alias['name']}", name, runs=one_line(runs))
+    yield ProjectCommand(Purpose.SETUP, "mix deps.get", name, rank=2)
+    yield ProjectCommand(Purpose.BUILD, "mix compile", name, rank=2)
     if files.matching(r"(?:[\w.-]+/)*test/test_helper\.exs", limit=1):
-        yield ProjectCommand(purpose=Purpose.TEST, command="mix test", source=name, rank=2)
+        yield ProjectCommand(Purpose.TEST, "mix test", name, rank=2)
     if re.search(r"^\s*package: ", text, re.MULTILINE):
-        yield ProjectCommand(
-            purpose=Purpose.RELEASE, command="mix hex.publish", source=name, rank=2
-        )
+        yield ProjectCommand(Purpose.RELEASE, "mix hex.publish", name, rank=2)
     if files.has(".formatter.exs"):
-        yield ProjectCommand(
-            purpose=Purpose.FORMAT, command="mix format", source=".formatter.exs", rank=1
-        )
+        yield ProjectCommand(Purpose.FORMAT, "mix format", ".formatter.exs", rank=1)
     for package, purpose, command in (
         (":credo", Purpose.LINT, "mix credo"),
         (":dialyxir", Purpose.TYPES, "mix dialyzer"),
     ):
         if f"{{{package}," in text:
-            yield ProjectCommand(purpose=purpose, command=command, source=name, rank=1)
+            yield ProjectCommand(purpose, command, name, rank=1)

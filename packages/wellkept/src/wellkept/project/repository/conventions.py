@@ -15,8 +15,7 @@ from wellkept.core.types import MemoryType
 from wellkept.graph.history.commits import is_test
 from wellkept.graph.modules.conventions import conventions_of
 from wellkept.project.repository.module_facts import Places
-from wellkept.project.repository.project_files import ProjectFiles, at, listed
-from wellkept.project.repository.statement import Statement
+from wellkept.project.repository.project_files import ProjectFiles, Statement, at, listed
 
 _SAID_ELSEWHERE = (
     "commands javascript",

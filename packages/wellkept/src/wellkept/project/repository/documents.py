@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType
 from wellkept.memory.exchange.markdown_document import Section, slugify
-from wellkept.project.repository.project_files import ProjectFiles
+from wellkept.project.repository.project_files import ProjectFiles, Statement
 from wellkept.project.repository.sections import (
     LEAD_CHARS,
     SectionDigest,
@@ -24,7 +24,6 @@ from wellkept.project.repository.sections import (
     document_sections,
     document_title,
 )
-from wellkept.project.repository.statement import Statement
 
 MAX_SECTIONS = 130
 MAX_PAGES = 90

@@ -20,8 +20,7 @@ from wellkept.graph.index.file_kind import FileKind, file_kind
 from wellkept.graph.modules.descriptions import lead, purpose_of
 from wellkept.graph.modules.module_map import module_folders
 from wellkept.project.repository.ownership import FilePast, who
-from wellkept.project.repository.project_files import ProjectFiles
-from wellkept.project.repository.statement import Statement
+from wellkept.project.repository.project_files import ProjectFiles, Statement
 
 MODULE_LABEL = "Where things are: "
 LAYOUT_LABEL = "Layout, how the code is laid out and organised, the structure of its folders:"

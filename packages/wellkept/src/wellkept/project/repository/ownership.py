@@ -16,8 +16,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.types import MemoryType
 from wellkept.graph.history.git_log import Commit
 from wellkept.graph.index.file_kind import FileKind, file_kind
-from wellkept.project.repository.project_files import ProjectFiles
-from wellkept.project.repository.statement import Statement
+from wellkept.project.repository.project_files import ProjectFiles, Statement
 from wellkept.text.events.commit_messages import commit_points, says_something, without_trailers
 from wellkept.text.secrets.redaction import redact
 

@@ -11,18 +11,20 @@ from wellkept.core.text import content_words, shorten
 from wellkept.graph.history.commits import is_test
 from wellkept.graph.modules.descriptions import prose
 from wellkept.project.repository.module_facts import Places
-from wellkept.project.repository.project_files import ProjectFiles, at, listed, string, table, texts
-from wellkept.project.repository.statement import Statement
+from wellkept.project.repository.project_files import (
+    ProjectFiles,
+    Statement,
+    at,
+    listed,
+    string,
+    table,
+    texts,
+)
 
 _MAX_DEPENDENCIES = 15
 _NAME = re.compile(r"^[A-Za-z0-9][\w.@/-]*")
 _GEM = re.compile(r"add(?:_runtime)?_dependency\(?\s*['\"]([\w-]+)")
 _GO_NEED = re.compile(r"^\s*(?:require )?([\w.-]+\.[a-z]+/\S+) v\S+(?!.*// indirect)", re.MULTILINE)
-_MAVEN_NEED = re.compile(
-    r"<dependency>\s*<groupId>([^<]+)</groupId>\s*<artifactId>([^<]+)</artifactId>"
-    r"(?:(?!</dependency>).)*</dependency>",
-    re.DOTALL,
-)
 _LICENSES = (
     ("Apache License", "Apache 2.0"), ("MIT License", "MIT"), ("Mozilla Public License", "MPL 2.0"),
     ("GNU AFFERO GENERAL PUBLIC", "AGPL"), ("GNU LESSER GENERAL PUBLIC", "LGPL"),

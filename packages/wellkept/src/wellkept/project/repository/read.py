@@ -27,8 +27,7 @@ from wellkept.project.repository.module_facts import (
 )
 from wellkept.project.repository.ownership import file_pasts, history_statements, people_statements
 from wellkept.project.repository.project_facts import about_statements
-from wellkept.project.repository.project_files import ProjectFiles
-from wellkept.project.repository.statement import Statement
+from wellkept.project.repository.project_files import ProjectFiles, Statement
 
 STAGES = ("commands", "documents", "conventions", "places", "history")
 OnStage = Callable[[str], None]

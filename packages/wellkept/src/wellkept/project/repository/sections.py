@@ -62,7 +62,7 @@ def document_sections(path: str, text: str) -> list[Section]:
     if path.endswith((".rst", ".txt")):
         body = _rst_as_markdown(body)
     elif path.endswith((".adoc", ".asciidoc")):
-        body = _adoc_as_markdown(body)
+        body = "\n".join(_adoc_lines(body))
     # As a whole: parts of a secret, such as the later rows of a table, look like nothing.
     return split_sections(redact(body).text)
 
@@ -218,10 +218,6 @@ def _rst_as_markdown(text: str) -> str:
         out.append(f"\\{line}" if line.startswith("#") else line)
         at += 1
     return "\n".join(out)
-
-
-def _adoc_as_markdown(text: str) -> str:
-    return "\n".join(_adoc_lines(text))
 
 
 def _adoc_lines(text: str) -> Iterator[str]:

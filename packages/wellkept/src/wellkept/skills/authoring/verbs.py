@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.records import replace
-from wellkept.core.team.caller import asking
-from wellkept.core.team.people import Role
+from wellkept.core.team.people import Role, asking
 from wellkept.core.text import counted
 from wellkept.core.verbs import Arg, Effect, verb
 from wellkept.memory.arguments import Names

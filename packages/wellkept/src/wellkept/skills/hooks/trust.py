@@ -28,7 +28,7 @@ from wellkept.skills.documents.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     from wellkept.core.clock import Clock
-    from wellkept.core.ports.key_values import KeyValueStore
+    from wellkept.core.ports.store import KeyValueStore
 
 MAX_FILES: Final = 2_000
 MAX_BYTES: Final = 64 << 20

@@ -42,10 +42,10 @@ from wellkept.skills.sources.remote_copies import RemoteCopies
 from wellkept.skills.sources.scanner import SKILL_FILES
 
 if TYPE_CHECKING:
-    from wellkept.core.generated_skills import GeneratedSkill
     from wellkept.core.ports.models import Embedder
     from wellkept.core.ports.plugins import TeamStoreDoors
     from wellkept.core.ports.skills import PromptSource, SkillFetcher, StoredSkills
+    from wellkept.core.skills import GeneratedSkill
     from wellkept.memory.workspace import Workspace
     from wellkept.skills.commands.table import Command
     from wellkept.skills.hooks.runner import SkillHooks

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import NotFoundError, UsageError
-from wellkept.core.generated_skills import (
+from wellkept.core.ports.skills import StoredSkill
+from wellkept.core.records import record, replace
+from wellkept.core.skills import (
     FAILURES_TO_SWITCH_OFF,
     GeneratedSkill,
     SkillReview,
@@ -19,8 +21,6 @@ from wellkept.core.generated_skills import (
     SkillVersion,
     skill_stats,
 )
-from wellkept.core.ports.skills import StoredSkill
-from wellkept.core.records import record, replace
 from wellkept.skills.sources.catalog import GENERATED_SOURCE
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
-from wellkept.core.generated_skills import GeneratedSkill, SkillOrigin, SkillReview
 from wellkept.core.records import record, replace
-from wellkept.core.skills import Skill
+from wellkept.core.skills import GeneratedSkill, Skill, SkillOrigin, SkillReview
 from wellkept.core.text import content_words, jaccard, shorten, stem
 from wellkept.memory.engine import spend_tokens
 from wellkept.skills.generation.document import free_name

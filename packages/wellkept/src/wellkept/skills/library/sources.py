@@ -32,7 +32,7 @@ from wellkept.skills.sources.scanner import (
 
 if TYPE_CHECKING:
     from wellkept.core.codec import Json
-    from wellkept.core.ports.key_values import KeyValueStore
+    from wellkept.core.ports.store import KeyValueStore
     from wellkept.skills.sources.catalog import Scanner
 
 _LIST: Final = "plugins/installed_plugins.json"

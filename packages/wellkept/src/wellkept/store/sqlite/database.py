@@ -433,7 +433,11 @@ class Database:
     def _borrow(self) -> TableConnection:
         with self._idle_lock:
             if os.getpid() != self._process:
-                self._reset_after_fork()
+                # A child may neither use nor close its parent's connections: keep references to
+                # them.
+                self._process = os.getpid()
+                self._inherited, self._idle = self._idle, []
+                self._mapping = None
             if self._closed:
                 raise StoreError(f"The store {self.path} is closed.", hint="Open it again.")
             if self.was_replaced:
@@ -444,12 +448,6 @@ class Database:
             if self._idle:
                 return self._idle.pop()
         return self._connect()
-
-    def _reset_after_fork(self) -> None:
-        """A child may neither use nor close its parent's connections: keep references to them."""
-        self._process = os.getpid()
-        self._inherited, self._idle = self._idle, []
-        self._mapping = None
 
     def _return(self, connection: TableConnection) -> None:
         with self._idle_lock:

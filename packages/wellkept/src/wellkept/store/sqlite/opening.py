@@ -47,7 +47,13 @@ def open_file(
     require_sqlite(sqlite3.sqlite_version_info)
     if read_only or (path.exists() and not os.access(path, os.W_OK)):
         return _open_for_reading(path, busy_timeout_ms, steps, application_id)
-    _make_folder(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"The folder {path.parent} cannot be created: {error.strerror}.",
+            hint="Choose another path for the database.",
+        ) from error
     database = Database(path, busy_timeout_ms=busy_timeout_ms)
     try:
         database.use_wal()
@@ -118,16 +124,6 @@ def check_file(
 
 def _finding(path: Path, message: str) -> Finding:
     return Finding(path.name, message, Severity.WARNING, repairable=False)
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"The folder {path.parent} cannot be created: {error.strerror}.",
-            hint="Choose another path for the database.",
-        ) from error
 
 
 def _open_for_reading(

@@ -63,8 +63,8 @@ class SqliteReports(Component):
     _given_facet_counts: FacetCounts | None
 
     @cached_property
-    def _kept_counts(self) -> KeptCounts:
-        return KeptCounts()
+    def _kept_counts(self) -> _KeptCounts:
+        return _KeptCounts()
 
     @cached_property
     def _facet_counts(self) -> FacetCounts:
@@ -187,7 +187,7 @@ class SqliteReports(Component):
         return {name: found.get(name, FileGroupCount(0, 0)) for name in groups}
 
 
-class KeptCounts:
+class _KeptCounts:
     """Counts of a store that has not changed since; any write makes them count anew."""
 
     def __init__(self) -> None:

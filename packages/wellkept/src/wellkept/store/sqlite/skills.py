@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
     from wellkept.core.ports.skills import SkillUse
+    from wellkept.core.skills import GeneratedSkill, SkillRun, SkillVersion
     from wellkept.store.sqlite.database import Connection
 
 

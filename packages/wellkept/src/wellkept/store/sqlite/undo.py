@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from wellkept.core.ports.undo import UndoStep
+    from wellkept.core.ports.store import UndoStep
     from wellkept.store.sqlite.activity import ActivityEntry
     from wellkept.store.sqlite.database import Connection
 
@@ -79,7 +79,7 @@ class SqliteUndo(Component):
         return done
 
     def archived_by_rule(self, *, project: str) -> set[str]:
-        from wellkept.core.ports.undo import MAINTENANCE
+        from wellkept.core.ports.store import MAINTENANCE
 
         with self._database.reading() as db:
             rows = db.execute(
@@ -137,7 +137,7 @@ class SqliteUndo(Component):
         return UNDO_STEPS.read((*row[:5], at_ms))
 
     def prune_undo(self, *, before: datetime) -> int:
-        from wellkept.core.ports.undo import MAINTENANCE
+        from wellkept.core.ports.store import MAINTENANCE
 
         with self._database.writing() as db:
             return db.execute(

@@ -12,7 +12,7 @@ from wellkept.store.tables import Component
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wellkept.core.team.shared_records import SharedRecord
+    from wellkept.core.team.records import SharedRecord
 
 _HERE = "FROM shared_records WHERE tenant = :tenant AND project = :project"
 _SAID = f"{_HERE} AND statement IN :statements AND state IN ('proposed', 'brought back', 'team')"

@@ -31,21 +31,19 @@ from wellkept.text.contradictions.opposites import opposes
 from wellkept.text.contradictions.statement import (
     Statement,
     content,
+    differing,
+    exclude_each_other,
+    gives_another_value,
     is_measure,
     is_number,
+    is_quality,
+    leading,
     lemma,
     lemmas,
     main_clause,
     parse,
     tokens,
     words,
-)
-from wellkept.text.contradictions.values import (
-    differing,
-    exclude_each_other,
-    gives_another_value,
-    is_quality,
-    leading,
 )
 from wellkept.text.similarity import ENUMERATED, is_negated
 
@@ -69,7 +67,10 @@ def supersedes(old: str, new: str) -> bool:
         return False
     if comparison_key(old) == comparison_key(new):
         return False
-    if _shares_too_little(old, new):
+    # Whether few of the words of the one are in the other: so it is with most statements that a
+    # common word finds, and it is the quickest to see.
+    left, right = _content_of(old), _content_of(new)
+    if len(left & right) < _LEAST_SHARED * min(len(left), len(right)):
         return opposes(old, new)
     if (denied := denied_words(new) - light_words()) and denied & denied_words(old):
         return False
@@ -79,13 +80,6 @@ def supersedes(old: str, new: str) -> bool:
     return _supersedes(old, new) or (
         len(sentences) > 1 and any(_supersedes(old, sentence) for sentence in sentences)
     )
-
-
-def _shares_too_little(old: str, new: str) -> bool:
-    """Whether few of the words of the one are in the other: so it is with most statements that a
-    common word finds, and it is the quickest to see."""
-    left, right = _content_of(old), _content_of(new)
-    return len(left & right) < _LEAST_SHARED * min(len(left), len(right))
 
 
 @lru_cache(maxsize=512)

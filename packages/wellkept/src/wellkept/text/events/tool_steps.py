@@ -49,7 +49,7 @@ _UNDOES_WORK = re.compile(r"\bgit\s+(?:-\S+\s+)*(?:stash|checkout|restore|reset|
 
 
 @record(kw_only=True)
-class CommandFailure:
+class _CommandFailure:
     """A command line that failed. `message` is None when the output names no lasting cause."""
 
     command: ShellCommand
@@ -82,7 +82,7 @@ class ToolStep:
     commands: tuple[ShellCommand, ...] = ()
     main: ShellCommand | None = None
     tests: TestResult | None = None
-    failure: CommandFailure | None = None
+    failure: _CommandFailure | None = None
     began: str | None = None
     log: tuple[SessionStep, ...] = ()
 
@@ -215,10 +215,10 @@ class _StepReader:
         commands: Sequence[ShellCommand],
         main: ShellCommand,
         tests: TestResult | None,
-    ) -> CommandFailure:
+    ) -> _CommandFailure:
         line = error_line(self.call.output, self.call.error)
         names = tests.names if tests is not None else ()
-        failure = CommandFailure(command=main, names=names, error=line)
+        failure = _CommandFailure(command=main, names=names, error=line)
         # Failure messages repeat across tests, so the message includes the test name.
         named = f"{failure.test}: {line}" if failure.test else f"{line}"
         message = shorten(named, limit=_MESSAGE_CHARS)
@@ -231,12 +231,12 @@ class _StepReader:
         line: str,
         commands: Sequence[ShellCommand],
         main: ShellCommand | None,
-        failure: CommandFailure | None,
+        failure: _CommandFailure | None,
         *,
         failed: bool,
     ) -> tuple[SessionStep, ...]:
         """Files shown, lines that do something or undo work, failed looks that name an error."""
-        error = self._cause() if failed else None
+        error = cause_of(self.call.output, self.call.error) if failed else None
         shown = () if failed else self._reads(self._names(files_shown(commands)))
         if main is None:
             undoes = not failed and _UNDOES_WORK.search(line) is not None
@@ -278,9 +278,6 @@ class _StepReader:
             folder=self.context.folder(command.folder),
             began=self.context.folder(""),
         )
-
-    def _cause(self) -> str | None:
-        return cause_of(self.call.output, self.call.error)
 
     def _failed(self, kind: str, name: str) -> SessionStep:
         error = error_line(self.call.output, self.call.error)

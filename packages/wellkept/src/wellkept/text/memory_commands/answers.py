@@ -48,7 +48,11 @@ class Decided:
 def decision_in(answer: Answer) -> Decided | None:
     """The decision that an answer makes; None when it only steers the task, or decides nothing."""
     chosen = _RECOMMENDED.sub("", answer.answer).strip(" .")
-    question = _asked(answer.question)
+    # The question itself: its last sentence when there is background before it.
+    whole = " ".join(answer.question.split())
+    last = _BACKGROUND.split(whole)[-1]
+    is_whole = last.endswith(("?", "？")) and len(last) >= _ENOUGH and not _POINTS_BACK.search(last)
+    question = shorten(last if is_whole else whole, limit=MAX_QUESTION_CHARS)
     if not chosen or not _is_design(answer.question) or _rule("no_choice").search(chosen):
         return None
     if not answer.is_choice and (len(chosen) > MAX_ANSWER_CHARS or _rule("unsure").search(chosen)):
@@ -102,14 +106,6 @@ def _tail(asked: str) -> str:
 def _is_design(question: str) -> bool:
     plain = _QUOTED.sub("…", question)
     return _rule("design").search(plain) is not None and not _rule("task").search(plain)
-
-
-def _asked(question: str) -> str:
-    """The question itself: its last sentence when there is background before it."""
-    whole = " ".join(question.split())
-    last = _BACKGROUND.split(whole)[-1]
-    is_whole = last.endswith(("?", "？")) and len(last) >= _ENOUGH and not _POINTS_BACK.search(last)
-    return shorten(last if is_whole else whole, limit=MAX_QUESTION_CHARS)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
@@ -31,7 +32,7 @@ class CommandRule:
 
 
 @record
-class SentenceSplit:
+class _SentenceSplit:
     """A pattern by which a second command begins, and what must come before it."""
 
     before: _Before
@@ -51,7 +52,7 @@ class CommandRules:
     rule_heading: re.Pattern[str]
     passing: re.Pattern[str]
     verbs: frozenset[str]
-    splits: tuple[SentenceSplit, ...]
+    splits: tuple[_SentenceSplit, ...]
     reported: re.Pattern[str]
     plain_work: re.Pattern[str]
     retracts: re.Pattern[str]
@@ -126,7 +127,7 @@ def rules_for(languages: frozenset[str]) -> CommandRules:
         passing=_compiled("{passing}"),
         verbs=frozenset(raw["words"]["verbs"]),
         splits=tuple(
-            SentenceSplit(entry["after"], _compiled(entry["pattern"])) for entry in raw["cut"]
+            _SentenceSplit(entry["after"], _compiled(entry["pattern"])) for entry in raw["cut"]
         ),
         reported=_compiled("{reported}"),
         plain_work=_compiled("{plain_work}"),
@@ -148,3 +149,34 @@ def _rule(entry: dict[str, Any]) -> CommandRule:
         type=MemoryType(entry["type"]) if "type" in entry else None,
         recent=entry.get("recent", False),
     )
+
+
+COMMAND_TAG = "command:"
+
+
+@record
+class NamedThings:
+    """Things of a project that a text names. `symbol` is a node of the code graph."""
+
+    files: tuple[str, ...] = ()
+    symbol: str | None = None
+    commands: tuple[str, ...] = ()
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The commands as tags."""
+        return tuple(f"{COMMAND_TAG}{command}" for command in self.commands)
+
+
+FindNamed = Callable[[str], NamedThings]
+"""Finds what a text names in the project of the session."""
+
+
+def nothing_named(text: str) -> NamedThings:  # noqa: ARG001
+    """For callers without a project folder."""
+    return NamedThings()
+
+
+def tagged_commands(tags: tuple[str, ...]) -> list[str]:
+    """The commands that tags name."""
+    return [tag.removeprefix(COMMAND_TAG) for tag in tags if tag.startswith(COMMAND_TAG)]

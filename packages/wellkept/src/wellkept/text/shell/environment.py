@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from wellkept.core.records import record
-from wellkept.text.memory_commands.named_things import NamedThings
+from wellkept.text.memory_commands.rules import NamedThings
 
 
 @record

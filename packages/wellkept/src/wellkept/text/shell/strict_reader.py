@@ -27,7 +27,7 @@ _ESCAPED: Final = ('"', "\\", "$", "`", "\n")  # by a backslash inside double qu
 _BRACE_EXPANSION: Final = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 
 
-class NotPlainError(ValueError):
+class _NotPlainError(ValueError):
     """The text uses more of the shell language than is read here."""
 
 
@@ -67,7 +67,7 @@ def plain_commands(text: str) -> tuple[SimpleCommand, ...] | None:
         return None
     try:
         return tuple(_Reader(text).commands()) or None
-    except NotPlainError:
+    except _NotPlainError:
         return None
 
 
@@ -86,13 +86,13 @@ class _Reader:
             if command is not None:
                 found.append(command)
             elif is_needed:
-                raise NotPlainError("a command is missing")
+                raise _NotPlainError("a command is missing")
             if self._at >= len(self._text):
                 return found
             separator = self._separator()
             is_needed = separator in ("&&", "||", "|")
             if command is None and separator != "\n":
-                raise NotPlainError("a command is missing")
+                raise _NotPlainError("a command is missing")
             if is_needed:
                 self._skip_white("\n")
 
@@ -101,9 +101,9 @@ class _Reader:
             if self._text.startswith(separator, self._at):
                 self._at += len(separator)
                 if separator == "|" and self._text.startswith("&", self._at):
-                    raise NotPlainError("|&")
+                    raise _NotPlainError("|&")
                 return separator
-        raise NotPlainError(self._text[self._at])
+        raise _NotPlainError(self._text[self._at])
 
     def _command(self) -> SimpleCommand | None:
         words: list[Word] = []
@@ -123,7 +123,7 @@ class _Reader:
             word = self._word()
             source = self._text[start : self._at]
             if not words and source in _RESERVED:
-                raise NotPlainError(source)
+                raise _NotPlainError(source)
             if not words and _ASSIGNMENT.match(source):
                 assignments.append(source)
             else:
@@ -135,11 +135,11 @@ class _Reader:
     def _redirect(self, found: re.Match[str]) -> tuple[str, Word]:
         self._at = found.end()
         if self._text[self._at : self._at + 1] in ("<", "(", "&"):  # <<, <(, >(
-            raise NotPlainError("substitution or here-document")
+            raise _NotPlainError("substitution or here-document")
         self._skip_white()
         target = self._word()
         if not target.text:
-            raise NotPlainError("no target")
+            raise _NotPlainError("no target")
         return found.group(), target
 
     def _skip_white(self, also: str = "") -> None:
@@ -167,7 +167,7 @@ class _Reader:
             if character in "&()`":
                 if character == "&" and self._text.startswith("&&", self._at):
                     break
-                raise NotPlainError(character)
+                raise _NotPlainError(character)
             if character == "'":
                 parts.append(self._single_quoted())
             elif character == '"':
@@ -185,14 +185,14 @@ class _Reader:
                 self._at += 1
         source = self._text[start : self._at]
         if source in ("{", "}") or _BRACE_EXPANSION.search(source):
-            raise NotPlainError("braces")
+            raise _NotPlainError("braces")
         tilde = tilde or "=~" in source or ":~" in source
         return Word("".join(parts), expands, globs, tilde)
 
     def _single_quoted(self) -> str:
         end = self._text.find("'", self._at + 1)
         if end < 0:
-            raise NotPlainError("open quote")
+            raise _NotPlainError("open quote")
         inner = self._text[self._at + 1 : end]
         self._at = end + 1
         return inner
@@ -207,7 +207,7 @@ class _Reader:
                 self._at += 1
                 return "".join(parts), expands
             if character == "`":
-                raise NotPlainError("substitution")
+                raise _NotPlainError("substitution")
             if character == "\\" and self._text[self._at + 1 : self._at + 2] in _ESCAPED:
                 after = self._text[self._at + 1]
                 parts.append("" if after == "\n" else after)
@@ -218,7 +218,7 @@ class _Reader:
             else:
                 parts.append(character)
                 self._at += 1
-        raise NotPlainError("open quote")
+        raise _NotPlainError("open quote")
 
     def _is_plain_dollar(self) -> bool:
         """Inside double quotes a dollar before a quote, blank or similar is itself."""
@@ -228,13 +228,13 @@ class _Reader:
     def _variable(self) -> str:
         found = _VARIABLE.match(self._text, self._at)
         if found is None:
-            raise NotPlainError("expansion")
+            raise _NotPlainError("expansion")
         self._at = found.end()
         return found.group()
 
     def _escaped(self) -> str:
         after = self._text[self._at + 1 : self._at + 2]
         if not after:
-            raise NotPlainError("escape at the end")
+            raise _NotPlainError("escape at the end")
         self._at += 2
         return "" if after == "\n" else after

@@ -128,7 +128,7 @@ def import_(
     Only the store is changed. A repeated or resumed import adds only new data.
     """
     from wellkept.api.cli.data.import_sources import NAMES, ImportRequest, import_from
-    from wellkept.core.team.caller import asking
+    from wellkept.core.team.people import asking
 
     if source not in _OF_REPOSITORY:
         asking().require_person("Importing memories and transcripts")

@@ -124,7 +124,7 @@ def _choose_model(name: str | None, *, may_ask: bool) -> None:
 def _write_plugin(folder: Path, programs: Programs, *, as_json: bool) -> None:
     from wellkept import __version__
     from wellkept.clients.install.claude_plugin import write_plugin
-    from wellkept.clients.install.command_lines import command_line
+    from wellkept.clients.install.hook_entries import command_line
 
     record_drain_command(os.environ)
     written = write_plugin(folder, programs=programs, version=__version__)

@@ -125,7 +125,12 @@ def read_counts(db: Connection, word: str) -> tuple[Rows, Counts]:
     (places,) = db.execute(
         "SELECT group_concat(doc) FROM word_places WHERE term = ?", (word,)
     ).fetchone()
-    return _counted(np.fromstring(places or "", dtype=np.int32, sep=","))
+    # Distinct numbers of an ascending list, and how often each occurs.
+    docs = np.fromstring(places or "", dtype=np.int32, sep=",")
+    is_first = np.ones(len(docs), dtype=bool)
+    np.not_equal(docs[1:], docs[:-1], out=is_first[1:])
+    first = np.flatnonzero(is_first)
+    return docs[first], _narrow(np.diff(first, append=len(docs)).astype(np.int32))
 
 
 class Scale(NamedTuple):
@@ -159,14 +164,6 @@ def index_totals(db: Connection) -> Totals:
     (packed,) = db.execute("SELECT block FROM words_data WHERE id = ?", (_TOTALS,)).fetchone()
     rows, *words = _numbers(packed)
     return Totals(rows, sum(words))
-
-
-def _counted(docs: Rows) -> tuple[Rows, Counts]:
-    """Distinct numbers of an ascending list, and how often each occurs."""
-    is_first = np.ones(len(docs), dtype=bool)
-    np.not_equal(docs[1:], docs[:-1], out=is_first[1:])
-    first = np.flatnonzero(is_first)
-    return docs[first], _narrow(np.diff(first, append=len(docs)).astype(np.int32))
 
 
 def _narrow(counts: NDArray[np.int32]) -> Counts:

@@ -66,26 +66,20 @@ class FacetRows:
             return
         changes = changes_after(db, before.last_change).rows if before else None
         if before is None or changes is None or newest.history != before.history:
-            self._load(db, newest)
+            # Everything anew.
+            self._groups, self._labels = _Numbered[Row](), {}
+            self._group_of = _room(np.zeros(0, dtype=np.int32), newest.last_row + 1)
+            self._add(db, "memories m WHERE m.row > ?", (0,))
+            self._state = newest
             return
         self._group_of = _room(self._group_of, newest.last_row + 1)
         changed = [row for row in changes if row <= before.last_row]
-        self._drop(changed)
+        self._group_of[changed] = _NONE
+        for labels in self._labels.values():
+            labels.drop(changed)
         self._add(db, f"{_CHANGED} WHERE m.row > 0", (str(changed),))
         self._add(db, "memories m WHERE m.row > ?", (before.last_row,))
         self._state = newest.later_of(before)
-
-    def _load(self, db: Connection, newest: RowState) -> None:
-        """Everything anew."""
-        self._groups, self._labels = _Numbered[Row](), {}
-        self._group_of = _room(np.zeros(0, dtype=np.int32), newest.last_row + 1)
-        self._add(db, "memories m WHERE m.row > ?", (0,))
-        self._state = newest
-
-    def _drop(self, rows: Sequence[int]) -> None:
-        self._group_of[rows] = _NONE
-        for labels in self._labels.values():
-            labels.drop(rows)
 
     def _add(self, db: Connection, source: str, params: tuple[str | int, ...]) -> None:
         found = db.execute(f"SELECT m.row, {self._grouped} FROM {source}", params)
