@@ -24,6 +24,7 @@ from wellkept.context.candidates import (
     is_pattern,
     is_qa_request,
     is_way_out,
+    points_back,
     qa_memories,
     session_notes,
 )
@@ -335,7 +336,7 @@ def _relevant(
     for hit in found:
         if not may_be_injected(hit.memory) or is_way_out(hit.memory):
             continue
-        if row.unasked and is_cut(hit.memory):
+        if row.unasked and (is_cut(hit.memory) or points_back(hit.memory)):
             continue
         if hit.memory.type in recipes and not set(request.named) & set(hit.memory.files):
             continue

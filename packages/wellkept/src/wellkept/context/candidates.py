@@ -89,12 +89,10 @@ _POINTS = re.compile(
     r"|\b(?:that|this|the other) (?:one|way)\b|[\"“]",
     re.IGNORECASE,
 )
-"""What points at the matter of that day: pronouns, labels of a screen in quotation marks."""
 
 
 def points_back(memory: Memory) -> bool:
-    """Whether what a person said in passing cannot be understood by itself; an answer is kept with
-    its question, an agent's restatement is whole."""
+    """Whether what a person said in passing points at the matter of that day."""
     is_bare = memory.source is Source.USER_TAUGHT and "?" not in memory.content
     return is_bare and is_noticed(memory) and _POINTS.search(memory.content) is not None
 

@@ -40,7 +40,6 @@ _SAID = 0.13
 _MANY_RARE, _SAID_BY_MANY = 3, 0.09
 _ALL_RARE, _ALL_COVERED, _ALL_LEAD = 2, 0.6, 0.5
 _MIN_WORDS, _MIN_WORK_WORDS = 3, 6
-"""Telling words that a prompt needs before a decision, or earlier work, can be what it is about."""
 _OF_ONE_SUBJECT = 12
 _NAME_CHARS = 5
 _ANSWERS = re.compile(
@@ -52,14 +51,13 @@ _ANSWERS = re.compile(
 _FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\w.@~-]*[/\\])+(?=[\w.@-])")
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _ORDERS = re.compile(
-    r"(?:^|[.!?\n]\s*)(?:system|assistant|human|user|important)\s?:"
-    r"|\b(?:you|agents?|assistants?|the model)\b[^.!?\n]{0,30}"
-    r"\b(?:must|should|need to|have to|are to)\b[^.!?\n]{0,40}"
-    r"\b(?:run|execute|install|send|post|upload|push|delete|disable|download|open|tell)\b"
-    r"|\b(?:npx|curl|wget|pip3? install|npm i(?:nstall)?|rm -rf|sudo)\b\s+\S",
+    r"\b(?:you|your|agents?|assistants?|copilot|claude|codex|ai|llms?|the (?:model|user))\b"
+    r"|(?:^|[.!?\n]\s*)(?:system|human|important)\s?:|[\[<](?:system|inst|\w+-\w+)[\]>]"
+    r"|https?://|\w@[\w.]|~/|(?<![\w.])\./\w|\w +--?[a-z]|`[^`\n]* [^`\n]*`|\| *(?:ba)?sh\b"
+    r"|\b(?:npx|curl|wget|install|exec(?:ute)?|sudo|rm -rf)\b",
     re.IGNORECASE,
 )
-"""Text that speaks to the agent, or hands it a command: never told, whoever wrote it."""
+"""Speaks to the agent, or hands it an address or a command: told only of a person."""
 _COMMON = frozenset(
     map(
         stem,
@@ -177,7 +175,8 @@ def decision_for(engine: Engine, request: ContextRequest) -> tuple[ContextCandid
         is_told = memory.id in request.shown or memory.session_id == (request.session or "")
         lays_down = kind is MemoryType.DECISION or is_firm(memory.content)
         is_whole = not (memory.needs_review or is_cut(memory) or points_back(memory))
-        if is_told or not lays_down or not is_whole or _ORDERS.search(memory.content):
+        is_order = not memory.has_persons_word and _ORDERS.search(memory.content)
+        if is_told or not lays_down or not is_whole or is_order:
             return ()
         told = fitting(memory.content, tokens=TOLD_TOKENS)
         reason = f"decided {memory.valid_from:%Y-%m-%d}"
@@ -190,9 +189,8 @@ def related_work(engine: Engine, request: ContextRequest, *, root: Path) -> Iter
     gate; not where the start told it."""
     own = (request.session or "").partition("/")[0]
     mine = engine.store.get_session(own) if own else None
-    if not own or not _has_subject(request, words=_MIN_WORK_WORDS):
-        return
-    if mine is not None and mine.prompt_count > 1:
+    has_begun = mine is not None and mine.prompt_count > 1
+    if not own or has_begun or not _has_subject(request, words=_MIN_WORK_WORDS):
         return
     where = Filter(project=request.project, types=(MemoryType.TIMELINE,), tags=_SUMMARIES)
     words = PromptWords.of(engine, request.project, request.query)
@@ -275,7 +273,7 @@ def best_match(engine: Engine, where: Filter, words: PromptWords, prompt: str) -
 
 def _has_subject(request: ContextRequest, *, words: int) -> bool:
     """Whether a prompt says enough to be about something."""
-    is_bare = request.quiet or _ANSWERS.match(request.query) is not None
+    is_bare = request.quiet or _ANSWERS.match(request.query)
     return not is_bare and len(_terms(request.query)) >= words
 
 

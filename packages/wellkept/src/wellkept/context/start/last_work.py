@@ -27,7 +27,10 @@ _MAX_FILES = 2
 _SHA = re.compile(r"(?<![\w/.:#@=-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?![\w-])")
 _PATH = re.compile(r"(?<![\w/.@:~+-])(?:[\w.@+-]+/)+[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}(?![\w/])")
 _GONE = re.compile(r"\b(?:delet|remov|renam|mov)ed\b", re.IGNORECASE)
-_PASSES = re.compile(r"`([^`\n]+ [^`\n]+)`\s*\(?(?:passe[sd]|works|worked|succeed(?:s|ed))\b")
+_CLAIMS = re.compile(
+    r"`([^`\n]+ [^`\n]+)`(?:\s*\(?(?:passe[sd]|works|worked|succeed(?:s|ed))\b"
+    r"|[^`.;\n]{0,60}?\b(fail)(?:s|ed|ing)\b)"
+)
 _ADDRESS = re.compile(r"https?://\S+")
 
 Unknown: TypeAlias = Callable[[Sequence[str], Sequence[str]], frozenset[str]]
@@ -95,9 +98,9 @@ def title_of(digest: SessionDigest, *, branch: str | None = None, first: str = "
 
 def digest_line(digest: SessionDigest, *, unknown: Unknown, tokens: int = DIGEST_TOKENS) -> str:
     """The digest on one line; without any words its commits, else its files."""
-    # A command that is said to pass ran like that from the project's root, and passed in the end.
-    passed = {one.typed for one in digest.checks if one.ok and one.began == ""}
-    proved = [one for one in digest.outcome if passed.issuperset(_PASSES.findall(one))]
+    # A command that is said to pass or fail ran like that from the project's root, and ended so.
+    ran = {(one.typed, "" if one.ok else "fail") for one in digest.checks if one.began == ""}
+    proved = [one for one in digest.outcome if ran.issuperset(_CLAIMS.findall(one))]
     said = standing(proved, unknown=unknown)
     # "Got it, go ahead and rebase." is no report.
     if tells(" ".join(said)):
