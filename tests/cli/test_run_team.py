@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -23,7 +24,13 @@ def test_one_command_serves_a_team_and_its_token_lets_the_administrator_in() -> 
     with tempfile.TemporaryDirectory(prefix="wk-team-") as folder:
         command = (sys.executable, "-m", "scripts.run_team", "--port", "0", "--folder", folder)
         process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ.copy()
+            command,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ.copy(),
+            # A suite in the background ignores Ctrl-C, and so would its children.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
         try:
             assert process.stdout is not None
