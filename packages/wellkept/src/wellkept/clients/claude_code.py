@@ -128,9 +128,7 @@ def translator(
 def session_started(payload: Fields, origin: Origin) -> Event:
     """SessionStart."""
     return SessionStarted(
-        origin=origin,
-        source=text(payload, "source") or "startup",
-        model=optional(payload, "model"),
+        origin=origin, source=text(payload, "source") or "startup", model=optional(payload, "model")
     )
 
 

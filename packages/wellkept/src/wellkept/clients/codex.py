@@ -33,8 +33,7 @@ HOOKS: Final = (
 )
 
 _REPORT = re.compile(
-    r"\AExit code: (?P<code>-?\d+)\nWall time: [^\n]*\n(?:Output:\n)?(?P<output>.*)\Z",
-    re.DOTALL,
+    r"\AExit code: (?P<code>-?\d+)\nWall time: [^\n]*\n(?:Output:\n)?(?P<output>.*)\Z", re.DOTALL
 )
 _ROLLOUT_BYTES = 64 << 20
 # A quotation mark inside the command's own output has a backslash before it.

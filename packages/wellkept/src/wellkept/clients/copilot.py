@@ -24,12 +24,7 @@ from wellkept.clients.tool_calls import (
     tool_kind,
     tool_starting,
 )
-from wellkept.core.session.events import (
-    Event,
-    Origin,
-    SessionStarted,
-    ToolKind,
-)
+from wellkept.core.session.events import Event, Origin, SessionStarted, ToolKind
 from wellkept.core.session.injected_text import SERVER
 
 CLIENT: Final = "copilot"

@@ -14,14 +14,7 @@ from typing import Final
 
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
-from wellkept.clients.payload_fields import (
-    Fields,
-    as_fields,
-    integer,
-    nested,
-    optional,
-    text,
-)
+from wellkept.clients.payload_fields import Fields, as_fields, integer, nested, optional, text
 from wellkept.clients.tool_calls import (
     ToolResult,
     failed_result,
@@ -29,12 +22,7 @@ from wellkept.clients.tool_calls import (
     tool_called,
     tool_kind,
 )
-from wellkept.core.session.events import (
-    Event,
-    Origin,
-    ToolKind,
-    TurnEnded,
-)
+from wellkept.core.session.events import Event, Origin, ToolKind, TurnEnded
 from wellkept.core.session.injected_text import without_injected
 
 CLIENT: Final = "cursor"
@@ -128,8 +116,5 @@ READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
     }
 )
 events = claude_code.translator(
-    CLIENT,
-    READERS,
-    session=("conversation_id", "session_id"),
-    agent=("subagent_id", "agent_id"),
+    CLIENT, READERS, session=("conversation_id", "session_id"), agent=("subagent_id", "agent_id")
 )

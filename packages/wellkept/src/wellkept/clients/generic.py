@@ -18,13 +18,7 @@ from wellkept.clients.payload_fields import Fields, integer, nested, optional, t
 from wellkept.clients.tool_calls import ToolResult, failed_result, file_written, tool_kind
 from wellkept.clients.tool_calls import tool_called as _tool_called
 from wellkept.core.records import record
-from wellkept.core.session.events import (
-    Compacted,
-    Event,
-    Origin,
-    PromptSubmitted,
-    ToolKind,
-)
+from wellkept.core.session.events import Compacted, Event, Origin, PromptSubmitted, ToolKind
 from wellkept.core.session.injected_text import without_injected
 
 CLIENT: Final = "generic"

@@ -88,9 +88,7 @@ class GraphApi:
             make_private_file(self.path)
         try:
             return open_graph(
-                self.path,
-                read_only=self._services.read_only,
-                clock=self._services.clock,
+                self.path, read_only=self._services.read_only, clock=self._services.clock
             )
         except (StoreCorruptError, StoreVersionError) as error:
             raise type(error)(error.message, hint=_REBUILD) from None

@@ -70,9 +70,7 @@ class CodeSearch:
         else:
             make_private_file(self.path)
         return open_code_search(
-            self.path,
-            read_only=self._services.read_only,
-            clock=self._services.clock,
+            self.path, read_only=self._services.read_only, clock=self._services.clock
         )
 
     def close(self) -> None:
@@ -153,9 +151,7 @@ def _redacted(file: FoundFile) -> FoundFile:
     """A result whose quotes from the source hold no secrets."""
     symbols = (
         replace(
-            symbol,
-            signature=redact(symbol.signature).text,
-            summary=redact(symbol.summary).text,
+            symbol, signature=redact(symbol.signature).text, summary=redact(symbol.summary).text
         )
         for symbol in file.symbols
     )

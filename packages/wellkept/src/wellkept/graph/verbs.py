@@ -83,12 +83,7 @@ class MemoryOfCode(OpenMemory, Protocol):
     def observer(self) -> _KnowsReads: ...
 
 
-@verb(
-    noun="graph",
-    effect=Effect.ADDS,
-    on_files=True,
-    examples=({},),
-)
+@verb(noun="graph", effect=Effect.ADDS, on_files=True, examples=({},))
 def build(
     wk: MemoryOfCode,
     files: Annotated[Names, Arg("Only these files.", names="file")] = (),
@@ -357,12 +352,7 @@ def map_(
     return module_map(wk, wk.code_graph, limit=limit, files=files, folder=folder)
 
 
-@verb(
-    noun="graph",
-    effect=Effect.ADDS,
-    on_files=True,
-    examples=({"dry_run": True},),
-)
+@verb(noun="graph", effect=Effect.ADDS, on_files=True, examples=({"dry_run": True},))
 def summarise(
     wk: MemoryOfCode,
     *,

@@ -16,14 +16,7 @@ from typing import TYPE_CHECKING, cast
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.records import record
 from wellkept.core.types import Progress
-from wellkept.models.model_hub import (
-    INSTALL_HINT,
-    KINDS,
-    Kind,
-    fetch,
-    known_model,
-    sha256_of,
-)
+from wellkept.models.model_hub import INSTALL_HINT, KINDS, Kind, fetch, known_model, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

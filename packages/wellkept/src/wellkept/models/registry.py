@@ -49,10 +49,7 @@ class EmbeddingPlan:
 
 
 def plan_embedding(
-    choice: EmbeddingChoice,
-    environment: Mapping[str, str],
-    *,
-    stored_model_id: str | None = None,
+    choice: EmbeddingChoice, environment: Mapping[str, str], *, stored_model_id: str | None = None
 ) -> EmbeddingPlan | None:
     """Choose a model; None when vectors are turned off.
 
@@ -74,10 +71,7 @@ def plan_embedding(
 
 
 def open_embedder(
-    choice: EmbeddingChoice,
-    environment: Mapping[str, str],
-    *,
-    stored_model_id: str | None = None,
+    choice: EmbeddingChoice, environment: Mapping[str, str], *, stored_model_id: str | None = None
 ) -> LazyEmbedder | None:
     """Open the planned embedder; it loads or connects on its first use."""
     plan = plan_embedding(choice, environment, stored_model_id=stored_model_id)

@@ -19,12 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, get_a
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.codec import record_from_json, to_json
-from wellkept.core.errors import (
-    ConflictError,
-    NotFoundError,
-    StoreCorruptError,
-    UsageError,
-)
+from wellkept.core.errors import ConflictError, NotFoundError, StoreCorruptError, UsageError
 from wellkept.core.records import field_types, fields, is_record
 from wellkept.core.text import counted
 
@@ -213,9 +208,7 @@ SKILLS: _RowShape[GeneratedSkill] = _RowShape(
     " session_ids observation_ids commit_sha revision",
 )
 SKILL_VERSIONS: _RowShape[SkillVersion] = _RowShape(
-    "former version of a skill, revision",
-    "skills:SkillVersion",
-    "revision text made_by until",
+    "former version of a skill, revision", "skills:SkillVersion", "revision text made_by until"
 )
 SKILL_RUNS: _RowShape[SkillRun] = _RowShape(
     "run of skill", "skills:SkillRun", "skill_id=skill session_id used_by at succeeded"
@@ -232,10 +225,7 @@ SCRATCHPADS: _RowShape[Scratchpad] = _RowShape(
     rest="body",
 )
 EXPLANATIONS: _RowShape[Explanation] = _RowShape(
-    "explanation of memory",
-    "session.scratchpad:Explanation",
-    "memory_id project at",
-    rest="body",
+    "explanation of memory", "session.scratchpad:Explanation", "memory_id project at", rest="body"
 )
 ACTIVITY: _RowShape[Activity] = _RowShape(
     "news item",
@@ -302,8 +292,7 @@ def require_unit(name: str, value: float) -> None:
 def session_changed(session: SessionRecord) -> ConflictError:
     """The error for a session whose stored revision differs."""
     return ConflictError(
-        f"The session {session.id} was changed by another process.",
-        hint="Read it again and retry.",
+        f"The session {session.id} was changed by another process.", hint="Read it again and retry."
     )
 
 

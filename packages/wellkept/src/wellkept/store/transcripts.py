@@ -129,12 +129,7 @@ class TranscriptFile:
     """The file of one session. Writing begins with the first message."""
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        start: dict[str, Json],
-        redact: Callable[[Json], Json],
-        clock: Clock,
+        self, path: Path, *, start: dict[str, Json], redact: Callable[[Json], Json], clock: Clock
     ) -> None:
         self.path = path
         self._start = start

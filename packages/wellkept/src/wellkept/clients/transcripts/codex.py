@@ -116,10 +116,7 @@ def _opened(path: Path) -> Transcript | UnreadableFile:
         branch=optional(nested(meta, "git"), "branch"),
     )
     part = TranscriptFile(
-        path=path,
-        head=f"{CLIENT}:{session_id}",
-        size_bytes=stat.st_size,
-        read=reader.events,
+        path=path, head=f"{CLIENT}:{session_id}", size_bytes=stat.st_size, read=reader.events
     )
     return Transcript(
         client=CLIENT,

@@ -88,10 +88,7 @@ def _opened(
     cwd = _folder_of(path, text(head, "projectHash"), known_folders)
     reader = _Reader(path, parent or session_id, agent=session_id if parent else None, cwd=cwd)
     part = TranscriptFile(
-        path=path,
-        head=f"{CLIENT}:{session_id}",
-        size_bytes=path.stat().st_size,
-        read=reader.events,
+        path=path, head=f"{CLIENT}:{session_id}", size_bytes=path.stat().st_size, read=reader.events
     )
     return parent or session_id, part, cwd
 

@@ -16,12 +16,7 @@ from wellkept.core.records import replace
 from wellkept.graph.index.file_filter import path_skip_reason
 from wellkept.graph.index.parse_file import NOT_INSTALLED, hash_of, is_outdated, versioned_hash
 from wellkept.graph.index.source_files import ListedFile
-from wellkept.graph.languages import (
-    EXTENSIONS,
-    is_configuration,
-    language_name,
-    language_of,
-)
+from wellkept.graph.languages import EXTENSIONS, is_configuration, language_name, language_of
 from wellkept.graph.parse.grammars import is_installed
 from wellkept.graph.parse.tree_index import module_by_folder
 

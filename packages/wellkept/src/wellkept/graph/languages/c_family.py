@@ -132,12 +132,7 @@ _SHARED: dict[str, Any] = {
     "tested_stems": (re.compile(r"^test_(.+)$"), re.compile(r"^(.+)[_-](?:unit)?tests?$")),
 }  # fmt: skip
 
-_CPP = Language(
-    name="cpp",
-    grammar=("tree_sitter_cpp", "language"),
-    query="cpp.scm",
-    **_SHARED,
-)
+_CPP = Language(name="cpp", grammar=("tree_sitter_cpp", "language"), query="cpp.scm", **_SHARED)
 _ONLY_IN_CPP = re.compile(
     rb"^[ \t]*(?:(?:inline )?namespace\b[^;=]*\{|class\s+\w[^;(]*\{|template\s*<|using\s+\w|"
     rb"(?:public|private|protected)\s*:)",
@@ -152,11 +147,7 @@ def in_cpp(source: bytes) -> Language | None:
 
 LANGUAGES = (
     Language(
-        name="c",
-        grammar=("tree_sitter_c", "language"),
-        query="c.scm",
-        dialect=in_cpp,
-        **_SHARED,
+        name="c", grammar=("tree_sitter_c", "language"), query="c.scm", dialect=in_cpp, **_SHARED
     ),
     _CPP,
 )

@@ -11,14 +11,7 @@ from posixpath import commonprefix, dirname
 
 from wellkept.core.graph import SYMBOL_MARK, Edge, EdgeKind, NodeKind
 from wellkept.core.ports.graph import FileEdges
-from wellkept.graph.parse.file_facts import (
-    HANDED,
-    STAR,
-    UNKNOWN,
-    ExportedNames,
-    FileUses,
-    Import,
-)
+from wellkept.graph.parse.file_facts import HANDED, STAR, UNKNOWN, ExportedNames, FileUses, Import
 from wellkept.graph.parse.language import ImportTarget, Language, ResolvedImport
 from wellkept.graph.parse.resolver_context import ResolverContext, stem
 from wellkept.graph.resolve.scopes import NameResolver, ResolvedName, widest_scope

@@ -187,7 +187,7 @@ _AS_MODULE: Final = 0.5
 _QUESTION = re.compile(r"(?:where|how|what|which|why|who|when|does|is|are|can)\b|.*\?\s*$", re.I)
 _SYMPTOM = re.compile(
     r"\b(?:panics?|exception|traceback|crash(?:es|ed)?|fail(?:s|ed)|raises|hangs|leaks?|segfault|ignored"
-    r"|wrong(?:ly)?|(?:does|do|is|are)(?:n't| not))\b|\w(?:Error|Exception)\b",
+    r"|wrong(?:ly)?|(?:does|do|is|are)(?:n't| not))\b|\w(?:Error|Exception)\b"
 )
 _CODE_ASKED_FOR = re.compile(r"\s*(?:which|what)\s+(?:function|method|class)(?:e?s)?\b", re.I)
 _QUESTION_WORD = re.compile(

@@ -244,11 +244,7 @@ def _count(value: object) -> int:
 
 
 def conversation(
-    messages: Iterable[Message],
-    *,
-    names: ToolNames,
-    images: bool = True,
-    thinking: bool = False,
+    messages: Iterable[Message], *, names: ToolNames, images: bool = True, thinking: bool = False
 ) -> list[Block]:
     """All messages; `thinking` sends back what the model thought in the running turn."""
     given = list(messages)

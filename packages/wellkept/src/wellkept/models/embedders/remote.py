@@ -55,11 +55,7 @@ class _RemoteEmbedder(ABC):
     limits: ClassVar[_RequestLimits]
 
     def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        model: str | None = None,
-        dimension: int = DEFAULT_DIMENSION,
+        self, endpoint: Endpoint, *, model: str | None = None, dimension: int = DEFAULT_DIMENSION
     ) -> None:
         self._endpoint = endpoint
         self._model = model or DEFAULT_MODELS[self.provider]

@@ -49,8 +49,7 @@ class EmbeddingChoice:
     def __post_init__(self) -> None:
         if self.name not in CHOICES:
             raise UsageError(
-                f"Unknown embedder {self.name!r}.",
-                hint=f"Choose one of: {', '.join(CHOICES)}.",
+                f"Unknown embedder {self.name!r}.", hint=f"Choose one of: {', '.join(CHOICES)}."
             )
         if not 1 <= self.dimension <= 8192:
             raise UsageError(

@@ -185,11 +185,7 @@ def _gemini_settings(client: HeadlessClient, call: HeadlessCall) -> _Json:
     thinking: _Json = {"includeThoughts": False}
     if "flash" in call.model:
         thinking["thinkingBudget"] = 0
-    generation = {
-        "maxOutputTokens": call.max_tokens,
-        "temperature": 0,
-        "thinkingConfig": thinking,
-    }
+    generation = {"maxOutputTokens": call.max_tokens, "temperature": 0, "thinkingConfig": thinking}
     override = {
         "match": {"model": call.model},
         "modelConfig": {"generateContentConfig": generation},

@@ -45,11 +45,7 @@ from wellkept.store import quantization
 from wellkept.store.memory_rows import COLUMNS, summed_row
 from wellkept.store.queries import AccessCount
 from wellkept.store.rows import mark_column, require_unit
-from wellkept.store.sqlite.activity import (
-    activity_entries,
-    memory_entries,
-    write_activity,
-)
+from wellkept.store.sqlite.activity import activity_entries, memory_entries, write_activity
 from wellkept.store.sqlite.checksums import vector_checksum
 from wellkept.store.sqlite.database import Connection, SqlValue, TableConnection
 from wellkept.store.sqlite.injections import put_injection_change
@@ -222,8 +218,7 @@ def _require_unchanged(
     # A memory closed within the same millisecond has the same updated_ms.
     if found[0] != to_ms(expected) or (is_open and found[1] is not None):
         raise ConflictError(
-            f"The memory {id} was changed by another process.",
-            hint="Read it again and retry.",
+            f"The memory {id} was changed by another process.", hint="Read it again and retry."
         )
 
 

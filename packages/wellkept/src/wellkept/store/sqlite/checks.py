@@ -138,8 +138,7 @@ def _is_found(db: Connection, index: str, row: int, probe: str | None) -> bool:
         return True
     return bool(
         db.execute(
-            f"SELECT 1 FROM {index} WHERE {index} MATCH ? AND rowid = ?",
-            (probe, row),
+            f"SELECT 1 FROM {index} WHERE {index} MATCH ? AND rowid = ?", (probe, row)
         ).fetchone()
     )
 

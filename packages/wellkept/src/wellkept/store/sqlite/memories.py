@@ -8,12 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from wellkept.core.clock import from_ms, to_ms
-from wellkept.core.errors import (
-    StoreBusyError,
-    StoreFullError,
-    StoreReadOnlyError,
-    WellkeptError,
-)
+from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError, WellkeptError
 from wellkept.core.ids import is_full_id, normalise_short
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order, Page, Stats

@@ -216,11 +216,7 @@ class FacetCounts:
     """Decides when the facets of all rows are worth keeping in memory."""
 
     def __init__(
-        self,
-        *,
-        min_rows: int = MIN_ROWS,
-        max_rows: int = MAX_ROWS,
-        min_counts: int = _MIN_COUNTS,
+        self, *, min_rows: int = MIN_ROWS, max_rows: int = MAX_ROWS, min_counts: int = _MIN_COUNTS
     ) -> None:
         self._min_rows, self._max_rows, self._min_counts = min_rows, max_rows, min_counts
         self._counts = 0

@@ -94,20 +94,11 @@ else:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-class SqliteStore(
-    SqliteMemories,
-    SqliteSearch,
-    KeyValues,
-    _LaterParts,
-):
+class SqliteStore(SqliteMemories, SqliteSearch, KeyValues, _LaterParts):
     """A `Store` in one SQLite file."""
 
     def __init__(
-        self,
-        database: Database,
-        *,
-        clock: Clock,
-        facet_counts: FacetCounts | None = None,
+        self, database: Database, *, clock: Clock, facet_counts: FacetCounts | None = None
     ) -> None:
         super().__init__(database, clock=clock)
         self._accesses = AccessBuffer()
@@ -125,10 +116,7 @@ class SqliteStore(
     ) -> SqliteStore:
         """Open a file for writing where possible, otherwise for reading."""
         database = open_file(
-            path,
-            busy_timeout_ms=busy_timeout_ms,
-            read_only=read_only,
-            clock=clock,
+            path, busy_timeout_ms=busy_timeout_ms, read_only=read_only, clock=clock
         )
         return cls(database, clock=clock, facet_counts=facet_counts)
 

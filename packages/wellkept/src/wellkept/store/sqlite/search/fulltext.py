@@ -215,11 +215,7 @@ _MOST_HOLDERS = 2_000
 
 
 def search_substrings(
-    db: Connection,
-    substrings: Sequence[str],
-    where: Filter,
-    *,
-    limit: int,
+    db: Connection, substrings: Sequence[str], where: Filter, *, limit: int
 ) -> list[RetrieverHit]:
     """Memories that contain any of the substrings, most matched characters first.
 

@@ -81,12 +81,7 @@ class _State(NamedTuple):
 class TermCache:
     """LRU cache of term scores within a memory budget."""
 
-    def __init__(
-        self,
-        *,
-        min_rows: int = _MIN_ROWS,
-        budget_bytes: int = _BUDGET_BYTES,
-    ) -> None:
+    def __init__(self, *, min_rows: int = _MIN_ROWS, budget_bytes: int = _BUDGET_BYTES) -> None:
         self._min_rows = min_rows
         self._budget_bytes = budget_bytes
         self._terms: OrderedDict[str, _Term] = OrderedDict()
@@ -206,11 +201,7 @@ def _state(db: Connection, last_row: int) -> _State:
 
 
 def _read_by_rank(
-    db: Connection,
-    quoted: str,
-    cached: _Term | None,
-    lengths: NDArray[np.int32],
-    totals: Totals,
+    db: Connection, quoted: str, cached: _Term | None, lengths: NDArray[np.int32], totals: Totals
 ) -> Places:
     """A term's rows, with counts derived from FTS5's scores; cached rows are not read again."""
     import numpy as np

@@ -189,11 +189,7 @@ class VectorIndex:
         """The current vectors."""
         n = self._count
         return VectorSnapshot(
-            self._rows[:n],
-            self._scales[:n],
-            self._codes[:n],
-            self._bits[:, :n],
-            self._position_of,
+            self._rows[:n], self._scales[:n], self._codes[:n], self._bits[:, :n], self._position_of
         )
 
     def _grow(self, capacity: int) -> None:
@@ -315,9 +311,7 @@ class _FilterRows:
         changed = [row for row in changes.rows if row <= before.last_row]
         self._passes[changed] = False
         self._add(
-            db,
-            "json_each(?) j CROSS JOIN memories m ON m.row = j.value WHERE 1",
-            (str(changed),),
+            db, "json_each(?) j CROSS JOIN memories m ON m.row = j.value WHERE 1", (str(changed),)
         )
         self._add(db, "memories m WHERE m.row > ?", (before.last_row,))
         self._state = newest.later_of(before)
@@ -331,7 +325,6 @@ class _FilterRows:
 
     def _add(self, db: Connection, source: str, params: Iterable[str | int]) -> None:
         found = db.execute(
-            f"SELECT m.row FROM {source} AND {self._filter.sql}",
-            (*params, *self._filter.params),
+            f"SELECT m.row FROM {source} AND {self._filter.sql}", (*params, *self._filter.params)
         )
         self._passes[np.fromiter((row for (row,) in found), dtype=np.int64)] = True

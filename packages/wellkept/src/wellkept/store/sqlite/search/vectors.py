@@ -73,13 +73,7 @@ class VectorSearch:
         self._lock = threading.Lock()
 
     def nearest(
-        self,
-        db: Connection,
-        vector: Vector,
-        *,
-        model_id: str,
-        where: Filter,
-        limit: int,
+        self, db: Connection, vector: Vector, *, model_id: str, where: Filter, limit: int
     ) -> list[RetrieverHit]:
         """The nearest memories of one model inside the filter."""
         model = self._require(db, vector, model_id)
@@ -107,12 +101,7 @@ class VectorSearch:
         return first_passing(db, nearest, where, limit=limit)
 
     def similarities(
-        self,
-        db: Connection,
-        vector: Vector,
-        *,
-        model_id: str,
-        ids: Sequence[str],
+        self, db: Connection, vector: Vector, *, model_id: str, ids: Sequence[str]
     ) -> dict[str, float]:
         """The cosine with each of the memories that have a vector of the model."""
         from wellkept.store.sqlite.search.vector_index import NO_POSITION
