@@ -22,7 +22,7 @@ from wellkept.text.events.prompt_rules import next_steps, tells
 from wellkept.text.reports import open_ends, sentences
 
 DigestSource: TypeAlias = Literal["agent", "model", "compaction", "report", "records"]
-_STATUS_CHARS = 400
+_STATUS_CHARS, _TOLD_CHARS = 400, 500
 _COMMITS = re.compile(
     r"^(?:\W*(?:ok(?:ay)?|yes|now|and|then|please|also)\b)*\W*(?:commit|push)\b", re.I
 )
@@ -106,11 +106,11 @@ def _outcome(
 
 def closing_report(messages: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """The latest of the last messages, each with what was asked, that says at least half as much as
-    the longest. One after it that only answers "commit" or "push" is how the work stands, and
-    belongs with it."""
+    the longest, or as is ever told: it may correct the one before. One after it that only answers
+    "commit" or "push" is how the work stands, and belongs with it."""
     read = [(asked, sentences(text)) for text, asked in messages]
     sizes = [len(" ".join(said)) for _, said in read]
-    longest = max(sizes, default=0)
+    longest = min(max(sizes, default=0), _TOLD_CHARS)
     if not longest:
         return ()
     number = max(number for number, size in enumerate(sizes) if 2 * size >= longest)
