@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 from wellkept.context.candidates import ContextCandidate, weight
 from wellkept.context.moments import ContextRequest, Moment, ReadTree
 from wellkept.context.sections import Section, SectionLine, SectionLines
+from wellkept.core.query import Filter
+from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 
 if TYPE_CHECKING:
@@ -110,12 +112,14 @@ def way_outs(
     engine: Engine, request: ContextRequest, *, command: str, output: str
 ) -> tuple[ContextCandidate, ...]:
     """Ways out for the command at hand: after it failed, or before it runs."""
+    failures = Filter(project=request.project, types=(MemoryType.ERROR_PATTERN,), stale=False)
+    is_run = request.moment in (Moment.FAILURE, Moment.COMMAND)
+    if not is_run or not engine.store.list(failures, limit=1).items:
+        return ()  # and what understands commands is not loaded
     if request.moment is Moment.FAILURE:
         found = after_failure(engine, project=request.project, command=command, output=output)
         return tuple(found)
-    if request.moment is Moment.COMMAND:
-        return tuple(_before_run(engine, project=request.project, command=command))
-    return ()
+    return tuple(_before_run(engine, project=request.project, command=command))
 
 
 def after_failure(

@@ -30,6 +30,7 @@ _ATX = re.compile(r" {0,3}(?P<marks>#{1,6})(?:[ \t]+(?P<title>.*?))?(?:[ \t]+#+)
 _SETEXT = re.compile(r" {0,3}(?P<mark>=+|-+)[ \t]*$")
 _NOT_A_TITLE = re.compile(r"\s*($|[-*+>|#]|\d+[.)]\s|`{3,}|~{3,})")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 _FRONT = re.compile(r"---[ \t]*\n(?P<inner>.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _FIELD = re.compile(r"(?P<name>[A-Za-z_][\w-]*)[ \t]*:(?:[ \t]+(?P<value>.*))?$")
 _ITEM = re.compile(r"\s*-[ \t]+(?P<value>.*)$")
@@ -168,7 +169,7 @@ def _value(text: str) -> Json:
 def _scalar(value: Json) -> str:
     if isinstance(value, str) and _PLAIN.fullmatch(value) and not _is_word_of_yaml(value):
         return value
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 def _is_word_of_yaml(text: str) -> bool:
@@ -202,14 +203,13 @@ def memory_path(memory: Memory) -> str:
 
 def memory_to_markdown(memory: Memory) -> str:
     """A memory as the text of its file."""
-    shown = {row.name: _shown(row, getattr(memory, row.name)) for row in IN_MARKDOWN}
+    front: dict[str, Json] = {}
+    for row in IN_MARKDOWN:
+        always, value = row.markdown == "always", getattr(memory, row.name)
+        if (always or value) and ((shown := _shown(row, value)) or always):
+            front[row.name] = shown
     if memory.is_open:
-        del shown["superseded_by"]
-    front: dict[str, Json] = {
-        row.name: shown[row.name]
-        for row in IN_MARKDOWN
-        if row.name in shown and (row.markdown == "always" or shown[row.name])
-    }
+        front.pop("superseded_by", None)
     head, body = write_front_matter(front), f"\n{memory.content}\n"
     mark = write_front_matter({"fingerprint": text_fingerprint(head + body)})
     return head.removesuffix("---\n") + mark.removeprefix("---\n") + body

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from wellkept.core.changes import Close
 from wellkept.core.ids import digest
@@ -21,8 +22,6 @@ from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
 from wellkept.core.types import EvidenceKind, MemoryType, Source
 from wellkept.memory.engine import Engine
-from wellkept.memory.remember import RememberResult, remember
-from wellkept.observe.failures.command_records import CommandRun
 from wellkept.observe.failures.intent import Change, form_words, raw_words, tool_position, value_of
 from wellkept.observe.failures.way_out import WayOut
 from wellkept.text.events.failure_cause import (
@@ -33,6 +32,10 @@ from wellkept.text.events.failure_cause import (
 )
 from wellkept.text.shell.purpose import Purpose
 from wellkept.text.shell.reader import ShellCommand, main_command, parse_command
+
+if TYPE_CHECKING:
+    from wellkept.memory.remember import RememberResult
+    from wellkept.observe.failures.command_records import CommandRun
 
 _VARYING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,40}\b|\d+(?:\.\d+)*", re.IGNORECASE)
 _FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\w.@~-]*[/\\])+(?=[\w.@-])")
@@ -80,6 +83,8 @@ def save_way_out(
 ) -> RememberResult | None:
     """Keep a way out, confirm it, or put it in the place of an older one. None when a newer
     success is known already, as when old transcripts are imported."""
+    from wellkept.memory.remember import remember
+
     known = engine.store.find_key(lesson_key(way_out), project=project, user_scope=False)
     if known is not None and KnownWayOut(known, way_out).worked_at > at:
         return None
