@@ -1,6 +1,6 @@
-"""Fifteen questions that a newcomer asks, on public repositories after one `wellkept init`.
+"""Questions that a newcomer asks, on public repositories after one `wellkept init`.
 
-    python -m bench.newcomer --clones DIR [--split development|heldout|all] [--misses] [--json]
+    python -m bench.newcomer --clones DIR [--split SPLIT] [--misses] [--json]
 
 DIR has a clone of each repository of `bench/data/newcomer/*.json`, with its history, in a folder of
 that name (`DIR/datasette`), checked out at the commit that the file names:
@@ -185,6 +185,7 @@ def measure(key: Repository, root: Path) -> Result:
             init_s, init_cpu_s = perf_counter() - started, process_time() - cpu
             searches = {
                 "wellkept": _recall(wk),
+                "wellkept, answered": _answered(wk),
                 "BM25 documents": bm25(root, is_document),
                 "BM25 all text": bm25(root, lambda name: bool(_TEXT.search(name))),
             }
@@ -223,6 +224,13 @@ def _recall(wk: Wellkept) -> Search:
     return lambda question: [hit.memory.content for hit in wk.recall(question, limit=TOP)]
 
 
+def _answered(wk: Wellkept) -> Search:
+    """The first lines of an answer, without its heading."""
+    return lambda question: [
+        line for line in wk.ask(question).answer.split("\n") if not line.endswith(":")
+    ][:TOP]
+
+
 def _is_right(key: Repository, root: Path, start: str) -> bool:
     """Says what it must, nothing that it must not, and no line of the client's own files."""
     if not all(re.search(one, start) for one in key.must):
@@ -246,7 +254,9 @@ def main(arguments: Sequence[str]) -> int:
     """Ask every repository of a split for which there is a clone."""
     options = parser(__doc__)
     options.add_argument("--clones", type=Path, required=True, help="folder of the clones")
-    options.add_argument("--split", default="all", choices=("development", "heldout", "all"))
+    options.add_argument(
+        "--split", default="all", choices=("development", "heldout", "fresh", "all")
+    )
     options.add_argument("--misses", action="store_true", help="show what missed questions got")
     options.add_argument("--starts", action="store_true", help="show the session starts")
     chosen = options.parse_args(arguments)
@@ -258,7 +268,8 @@ def main(arguments: Sequence[str]) -> int:
             continue
         result = measure(key, clones / key.name)
         results.append(result)
-        say(f"{key.name}: {sum(result.useful['wellkept'])} of 15, start {result.start_is_right}")
+        useful = f"{sum(result.useful['wellkept'])} of {len(key.questions)}"
+        say(f"{key.name}: {useful}, start {result.start_is_right}")
         if chosen.misses:
             _show(result)
         if chosen.starts:

@@ -12,14 +12,16 @@ from tests.app.git_repositories import GitRepository
 pytestmark = pytest.mark.feature("I1")
 
 
-def test_each_split_has_six_repositories_in_six_languages_with_fifteen_questions():
-    for split in ("development", "heldout"):
-        found = load(split)
-        assert len(found) == 6
-        assert len({one.language for one in found}) == 6
-        assert all(len(one.questions) == 15 for one in found)
-        assert all(len(one.commit) == 40 and one.must for one in found)
-        assert all(len({q.ask for q in one.questions}) == 15 for one in found)
+@pytest.mark.parametrize(
+    ("split", "count", "asked"), [("development", 6, 15), ("heldout", 6, 15), ("fresh", 8, 12)]
+)
+def test_each_split_has_as_many_languages_as_repositories(split: str, count: int, asked: int):
+    found = load(split)
+    assert len(found) == count
+    assert len({one.language for one in found}) == count
+    assert all(len(one.questions) == asked for one in found)
+    assert all(len(one.commit) == 40 and one.must for one in found)
+    assert all(len({q.ask for q in one.questions}) == asked for one in found)
 
 
 def test_no_key_is_met_by_an_empty_answer():

@@ -121,7 +121,7 @@ def test_a_module_without_a_document_is_described_by_its_files(tmp_path: Path) -
         ("m.py", "\x00\ufffd", ""),
         ("index.ts", "/**\n * @module\n * Sends letters to people.\n */\nexport {}", "Sends letters to people."),
         ("a.test.ts", "/**\n * @jest-environment jsdom\n */\nimport x from 'y'\n", ""),
-        ("a.php", "<?php\n/*\n * This file is part of the Post package.\n */\nnamespace A;\n\n/**\n * Sends letters to people.\n */\nclass A {}", "Sends letters to people."),
+        ("a.php", "<?php\n/*\n * This file is part of the Post package.\n *\n * (c) Jo Smith <jo@example.com>\n */\nnamespace A;\n\n/**\n * Sends letters to people.\n */\nclass A {}", "Sends letters to people."),
         ("a.rs", "use a::b;\n\n/// What one item is for.\nenum Mode {}\n", ""),
         ("README.md", "$ make all the letters\n\nSends letters to [people][1].\n", "Sends letters to people."),
         ("m.py", '"""\nTOOLS = [\n  1,\n]\n\nThen it says what for.\n"""', "Then it says what for."),

@@ -98,6 +98,27 @@ ECOSYSTEMS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str] | None]]] 
         },
         {"test": ("tox", "tox.ini"), "lint": ("tox -e lint", "tox.ini")},
     ),
+    "autotools": (
+        {
+            "configure.ac": "AC_INIT([x], [1])\n",
+            "Makefile.am": "bin_PROGRAMS = x\n",
+            "README.md": "# x\n\n## Building from source\n\n### Instructions\n\n"
+            "```\nautoreconf -i\n./configure\nmake -j8\nmake check\n```\n",
+        },
+        {"test": ("make check", "README.md")},
+    ),
+    "a page for contributors below the documents": (
+        {
+            "pyproject.toml": "[project]\n",
+            "conftest.py": "",
+            "docs/community/contributing.md": "# Contributing\n\n## Run the tests\n\n"
+            "```bash\nhatch test\n```\n\n## Lint\n\n```bash\nhatch check\n```\n",
+        },
+        {
+            "test": ("hatch test", "docs/community/contributing.md"),
+            "lint": ("hatch check", "docs/community/contributing.md"),
+        },
+    ),
     "one way of testing among tox's": (
         {
             "pyproject.toml": '[tool.tox.env_run_base]\ncommands = [["pytest", "-v"]]\n'

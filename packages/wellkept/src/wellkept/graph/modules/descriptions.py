@@ -28,7 +28,7 @@ _NOT_PROSE: Final = re.compile(
     r"^(?:#|=|-{3}|\*{3}|~{3}|!\[|\[!\[|<|\||>|\.\. |:\w+:|```|\[[^\]]+\]:|[-*+·•‣–x$] |\d+\. |@\w)"
 )
 _LEGAL: Final = re.compile(
-    r"copyright|licen[cs]ed?\b|spdx|all rights reserved|permission is hereby|redistributi"
+    r"copyright|\(c\) |©|licen[cs]ed?\b|spdx|all rights reserved|permission is hereby|redistributi"
     r"|this file is part of|without warrant|do not (?:edit|modify)|(?:auto|code)?-?generated\b"
     r"|frozen_string_literal|@author|\beslint\b|\bcoding[:=]|pylint:|noqa|type: ignore|@ts-"
     r"|prettier-ignore|\bgo:(?:build|generate|embed)\b|^\+build\b|nolint|\bvim?:|-\*-",
@@ -58,7 +58,7 @@ _DEFINES: Final = re.compile(
 )
 _TAG: Final = re.compile(r"^(?:[\\@](?:file|brief|module|overview|packageDocumentation)\b\s*)+")
 _MARKUP: Final = re.compile(
-    r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])|</?\w[^>]*>|`{1,2}|\*\*|\{@\w+ ([^}]*)\}"
+    r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])|</?(?!https?:)\w[^>]*>|`{1,2}|\*\*|\{@\w+ ([^}]*)\}"
 )
 
 

@@ -30,8 +30,8 @@ from wellkept.project.repository.project_files import ProjectFiles, Statement
 from wellkept.project.repository.sections import document_sections
 
 _PAGES = (
-    r"(?:\.github/|docs/)?(?:readme|contributing|developing|development|hacking|building|testing)"
-    r"(?:\.(?:md|markdown|rst|adoc|txt))?"
+    r"(?:\.github/|docs?/(?:[\w-]+/)?)?"
+    r"(?:readme|contributing|developing|development|hacking|building|testing)(?:\.(?:md|markdown|rst|adoc|txt))?"
 )
 _FENCED = re.compile(
     r"^(?P<mark>`{3,}|~{3,}|-{4,}$)[ \t]*(?P<kind>[\w-]*)[^\n]*\n(?P<body>.*?)^[ \t]*(?P=mark)",
@@ -58,8 +58,8 @@ def documented_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
     for path in sorted(pages, key=lambda one: "readme" in one.lower()):
         is_readme = "readme" in path.lower()
         for section in document_sections(path, files.text(path)):
-            title = section.titles[-1] if section.titles else ""
-            about_work = bool(_ABOUT_WORK.search(title)) and not _OF_USERS.search(title)
+            title, path_to = " ".join(section.titles[-1:]), " ".join(section.titles[-2:])
+            about_work = bool(_ABOUT_WORK.search(path_to)) and not _OF_USERS.search(title)
             if about_work or not is_readme:
                 yield from _of_section(files, path, section, may_set_up=about_work)
 

@@ -90,50 +90,46 @@ _WORDS: tuple[tuple[Purpose, str], ...] = (
     ),
     (
         Purpose.FORMAT,
-        r"black\b|isort|ruff format|prettier\b|mix format|cargo fmt|rustfmt|gofmt|gofumpt|goimports"
-        r"|spotless\w*Apply|biome format|dprint|rubocop -[aA]|php-cs-fixer fix|yapf|autopep8"
-        r"|blacken-docs|cog\b",
+        r"black\b|isort|ruff format|prettier\b|mix format|cargo fmt|rustfmt|gofmt|gofumpt"
+        r"|goimports|spotless\w*Apply|biome format|dprint|rubocop -[aA]|php-cs-fixer fix|yapf"
+        r"|autopep8|blacken-docs|cog\b",
     ),
     (
         Purpose.LINT,
-        r"ruff check|ruff\b|flake8|pylint|eslint|standard\b|neostandard|biome (?:lint|check|ci)"
-        r"|oxlint|cargo clippy|golangci-lint|go vet|staticcheck|rubocop|checkstyle|spotless\w*Check"
-        r"|mix credo|shellcheck|codespell|pre-commit run|markdownlint|phpcs|xo\b|actionlint|vale\b",
+        r"hatch (?:check|fmt)|ruff check|ruff\b|flake8|pylint|eslint|standard\b|neostandard"
+        r"|biome (?:lint|check|ci)|oxlint|cargo clippy|golangci-lint|go vet|staticcheck|rubocop"
+        r"|checkstyle|spotless\w*Check|mix credo|shellcheck|codespell|pre-commit run|markdownlint"
+        r"|phpcs|xo\b|actionlint|vale\b",
     ),
     (
         Purpose.TEST,
-        r"pytest|python\S* -m (?:pytest|unittest)|tox\b|nox\b|vitest|jest|mocha|tap\b|borp|ava\b"
-        r"|c8\b"
-        r"|node --test|deno test|bun test|npm (?:run )?test|pnpm (?:run )?test|yarn (?:run )?test"
-        r"|go test|cargo (?:test|nextest)|mvn\w*\b.*\b(?:test|verify)\b|gradlew?\b.*\b(?:test"
-        r"|check)\b"
-        r"|rspec|rake (?:test|spec)|rake$|cucumber|minitest|phpunit|pest\b|ctest|dotnet test"
-        r"|mix test"
-        r"|swift test|zig build test|stack test|cabal test|dart test|flutter test|coverage run"
+        r"pytest|python\S* -m (?:pytest|unittest)|hatch test|make (?:check|test)|tox\b|nox\b"
+        r"|vitest|jest|mocha|tap\b|borp|ava\b|c8\b|node --test|deno test|bun test"
+        r"|npm (?:run )?test|pnpm (?:run )?test|yarn (?:run )?test|go test|cargo (?:test|nextest)"
+        r"|mvn\w*\b.*\b(?:test|verify)\b|gradlew?\b.*\b(?:test|check)\b|rspec|rake (?:test|spec)"
+        r"|rake$|cucumber|minitest|phpunit|pest\b|ctest|dotnet test|mix test|swift test"
+        r"|zig build test|stack test|cabal test|dart test|flutter test|coverage run"
         r"|playwright test|cypress run|bats\b",
     ),
     (
         Purpose.DOCS,
-        r"mkdocs|sphinx-build|sphinx-autobuild|mdbook|docusaurus|typedoc|cargo doc|javadoc"
-        r"|yard\b|mix docs|jekyll (?:build|serve)"
-        r"|make(?: -C \S+)? (?:html|livehtml|docs)|vitepress|hugo\b",
+        r"mkdocs|sphinx-build|sphinx-autobuild|mdbook|docusaurus|typedoc|cargo doc|javadoc|yard\b"
+        r"|mix docs|jekyll (?:build|serve)|make(?: -C \S+)? (?:html|livehtml|docs)|vitepress"
+        r"|hugo\b",
     ),
     (
         Purpose.BUILD,
         r"python\S* -m build|cargo build|go build|tsup|rollup|webpack|vite build|esbuild|bun build"
         r"|mvn\w*\b.*\b(?:package|compile|install)\b|gradlew?\b.*\b(?:build|assemble)\b|cmake"
-        r"|make$|make build|npm run build"
-        r"|pnpm (?:run )?build|yarn (?:run )?build|bun run build|gem build|dotnet build"
-        r"|docker build|hatch build"
-        r"|poetry build|flit build|uv build|mix compile|zig build",
+        r"|make$|make build|npm run build|pnpm (?:run )?build|yarn (?:run )?build|bun run build"
+        r"|gem build|dotnet build|docker build|hatch build|poetry build|flit build|uv build"
+        r"|mix compile|zig build",
     ),
     (
         Purpose.SETUP,
-        r"(?:python\S* -m )?pip3? install|uv (?:sync|pip install)|poetry install|pdm (?:install"
-        r"|sync)"
-        r"|npm (?:ci|install|i)\b|pnpm (?:install|i)\b|yarn install|yarn$|bun install"
-        r"|bundle install"
-        r"|composer install|go mod download|cargo fetch|mix deps\.get",
+        r"(?:python\S* -m )?pip3? install|uv (?:sync|pip install)|poetry install"
+        r"|pdm (?:install|sync)|npm (?:ci|install|i)\b|pnpm (?:install|i)\b|yarn install|yarn$"
+        r"|bun install|bundle install|composer install|go mod download|cargo fetch|mix deps\.get",
     ),
 )  # fmt: skip
 _BEFORE = r"(?:\S+ (?:run|exec|dlx) |npx |bunx |uvx |\S+=\S+ )*"

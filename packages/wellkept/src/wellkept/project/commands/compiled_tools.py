@@ -1,4 +1,4 @@
-"""Commands of Rust, Go, Java, Kotlin, .NET and CMake projects, and of containers.
+"""Commands of Rust, Go, Java, Kotlin, .NET, CMake and Autotools projects, and of containers.
 
 What their build files make possible.
 """
@@ -28,6 +28,10 @@ def compiled_commands(files: ProjectFiles) -> Iterator[ProjectCommand]:
     yield from _gradle(files)
     yield from _dotnet(files)
     yield from _cmake(files)
+    if files.has("configure.ac") and files.has("Makefile.am"):
+        build = "autoreconf -i && ./configure && make"
+        yield _default(Purpose.BUILD, build, "configure.ac")
+        yield _default(Purpose.TEST, "make check", "Makefile.am")
 
 
 def _cargo(files: ProjectFiles) -> Iterator[ProjectCommand]:

@@ -189,7 +189,7 @@ class _Replay:
             home=self._home,
             sessions=sessions,
             events=self._events,
-            memories=self.wk.stats().total,
+            memories=self.wk.health().totals.total,
             lines_given=self.wk.injected.totals().lines,
         )
 
