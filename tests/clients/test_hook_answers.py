@@ -54,10 +54,14 @@ def step_back(path: Path) -> None:
     older.close()
     with closing(sqlite3.connect(path)) as db:
         db.execute("ATTACH ? AS newer", (str(newer),))
-        for table in ("memories", "labels", "key_values"):
+        for table, now in {
+            "memories": "memories",
+            "labels": "labels",
+            "shelf": "key_values",
+        }.items():
             names = [row[1] for row in db.execute(f"PRAGMA main.table_info ({table})")]
             columns = ", ".join(names)
-            db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM newer.{table}")
+            db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM newer.{now}")
         for index in ("words", "fragments"):
             db.execute(f"INSERT INTO {index} ({index}) VALUES ('rebuild')")
         db.commit()

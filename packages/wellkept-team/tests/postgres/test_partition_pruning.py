@@ -13,7 +13,7 @@ import pytest
 import wellkept
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
-from wellkept_team.postgres.connection.database import Connection
+from wellkept_team.postgres.connection.database import Connection, for_psycopg
 from wellkept_team.postgres.schema import PARTITIONED
 
 pytestmark = pytest.mark.feature("T1")
@@ -52,7 +52,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Heard:
 
     def listen(self: Connection, sql: str, **params: Any) -> Any:
         if sql.lstrip().startswith(("SELECT", "WITH", "UPDATE", "DELETE", "INSERT")):
-            made.statements.append((sql, {"tenant": self.tenant, **params}))
+            made.statements.append((for_psycopg(sql), {"tenant": self.tenant, **params}))
         return run(self, sql, **params)
 
     monkeypatch.setattr(Connection, "run", listen)

@@ -7,23 +7,23 @@ from time import monotonic
 
 from wellkept.core.clock import Clock
 from wellkept.store.queries import AccessBuffer
+from wellkept.store.tables.activity import ActivityLog
+from wellkept.store.tables.injections import Injections
 from wellkept.store.tables.key_values import KeyValues
 from wellkept.store.tables.scratchpads import Scratchpads
 from wellkept.store.tables.sessions import Sessions
 from wellkept.store.tables.shared_records import SharedRecords
-from wellkept_team.postgres.connection.database import DEFAULT_TENANT, Component, Database
+from wellkept.store.tables.skills import GeneratedSkills, SkillUses
+from wellkept_team.postgres.connection.database import CHANNEL, DEFAULT_TENANT, Component, Database
 from wellkept_team.postgres.maintenance.maintenance import PostgresMaintenance
 from wellkept_team.postgres.migrations import migrate
 from wellkept_team.postgres.search.hints import SearchHints, new_hints
 from wellkept_team.postgres.search.index import PostgresSearch
 from wellkept_team.postgres.search.vector_index import LARGE_PROJECT
-from wellkept_team.postgres.tables.activity import CHANNEL, PostgresActivityLog
-from wellkept_team.postgres.tables.injections import PostgresInjections
 from wellkept_team.postgres.tables.memories import PostgresMemories
 from wellkept_team.postgres.tables.project_of_id import KnownHomes
 from wellkept_team.postgres.tables.projects import PostgresProjectMerge
 from wellkept_team.postgres.tables.reports import PostgresReports
-from wellkept_team.postgres.tables.skills import PostgresGeneratedSkills, PostgresSkillUses
 from wellkept_team.postgres.tables.undo import PostgresUndo
 from wellkept_team.postgres.tables.vectors import PostgresVectors
 
@@ -57,15 +57,15 @@ class PostgresStore(
     PostgresProjectMerge,
     KeyValues,
     Sessions,
-    PostgresActivityLog,
+    ActivityLog,
     PostgresListener,
-    PostgresSkillUses,
+    SkillUses,
     Scratchpads,
-    PostgresInjections,
+    Injections,
     PostgresReports,
     PostgresUndo,
     SharedRecords,
-    PostgresGeneratedSkills,
+    GeneratedSkills,
     PostgresMaintenance,
 ):
     """A `Store` in a PostgreSQL database: everything of one tenant."""

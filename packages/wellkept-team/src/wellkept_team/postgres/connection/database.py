@@ -40,6 +40,7 @@ __all__ = [
 Value: TypeAlias = object
 
 DEFAULT_TENANT = LOCAL_TENANT
+CHANNEL = "wellkept_activity"
 _PRIVATE_MARK = "\ufffd"
 
 
@@ -48,7 +49,7 @@ _FLAGS = ("everywhere", "waiting")
 
 
 @lru_cache(maxsize=1024)
-def _own(sql: str) -> LiteralString:
+def for_psycopg(sql: str) -> LiteralString:
     """A statement of `store.tables` as psycopg takes it."""
     sql = re.sub(r"\bNOT IN :(\w+)", r"<> ALL(:\1)", sql)
     sql = re.sub(r"\bIN :(\w+)", r"= ANY(:\1)", sql)
@@ -78,7 +79,7 @@ class Connection:
 
     def run(self, sql: str, **params: Value) -> psycopg.Cursor[Row]:
         """Execute one statement."""
-        return self.raw.execute(_own(sql), {"tenant": self.tenant, **params})
+        return self.raw.execute(for_psycopg(sql), {"tenant": self.tenant, **params})
 
     def rows(self, sql: str, **params: Value) -> list[Row]:
         """All rows of a query."""
@@ -127,12 +128,22 @@ class Connection:
             same = f" ON CONFLICT ({target}) DO UPDATE SET {', '.join(changed)}"
         self.many(f"INSERT INTO {table} ({listed}) VALUES ({values}){same}", whole)
 
+    def new_activity(self, count: int) -> int:
+        """The last of as many new numbers for the log, which whoever listens is told of."""
+        self.run("SELECT pg_notify(%(channel)s, %(tenant)s)", channel=CHANNEL)
+        return self.value(
+            "INSERT INTO activity_numbers (tenant, project, last)"
+            " VALUES (%(tenant)s, '', %(count)s) ON CONFLICT (tenant, project)"
+            " DO UPDATE SET last = activity_numbers.last + excluded.last RETURNING last",
+            count=count,
+        )
+
     def many(self, sql: str, params: Iterable[Mapping[str, Value]]) -> None:
         """Execute a statement once for each set of parameters, in one exchange."""
         rows = [{"tenant": self.tenant, **one} for one in params]
         if rows:
             with self.raw.cursor() as cursor:
-                cursor.executemany(_own(sql), rows)
+                cursor.executemany(for_psycopg(sql), rows)
 
 
 class Database:

@@ -46,17 +46,17 @@ from wellkept.core.session.activity import ActivityKind
 from wellkept.core.text import comparison_key
 from wellkept.store.queries import AccessCount
 from wellkept.store.rows import mark_column, require_unit
+from wellkept.store.tables.activity import activity_entries, write_activity
+from wellkept.store.tables.injections import put_injection_change
 from wellkept.store.tables.scratchpads import put_learning_change
 from wellkept.store.tables.sessions import drop_sessions, put_read_position, put_session
 from wellkept_team.postgres.connection.database import Connection, Value
-from wellkept_team.postgres.tables.activity import activity_entries, write_activity
-from wellkept_team.postgres.tables.injections import forget_lines, put_injection_change
 from wellkept_team.postgres.tables.memories import write_accesses
 from wellkept_team.postgres.tables.memory_rows import WRITTEN, home_of, values_of
 from wellkept_team.postgres.tables.text_index import IndexWriter, Place
 
 if TYPE_CHECKING:
-    from wellkept_team.postgres.tables.activity import ActivityEntry
+    from wellkept.store.tables.activity import ActivityEntry
 
 _INSERT = (
     f"INSERT INTO memories (tenant, number, extra, {', '.join(WRITTEN)}) VALUES"
@@ -374,7 +374,13 @@ def delete_memory(db: Connection, index: IndexWriter, id: str) -> None:
         id=id,
     )
     db.run("DELETE FROM explanations WHERE tenant = %(tenant)s AND memory_id = %(id)s", id=id)
-    forget_lines(db, id)
+    # Its text goes from the log; the counts stay.
+    db.run(
+        "UPDATE injected_lines SET text = '', reason = '', outcome_by = ''"
+        " WHERE tenant = %(tenant)s AND memory_id = %(id)s",
+        id=id,
+    )
+    db.run("DELETE FROM silent_lines WHERE tenant = %(tenant)s AND line_id = %(id)s", id=id)
 
 
 def _update(db: Connection, id: str, assignments: str, **values: Value) -> None:

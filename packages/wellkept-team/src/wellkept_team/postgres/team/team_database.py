@@ -14,13 +14,12 @@ from wellkept.core.ports.store import Store
 from wellkept.core.ports.team import TeamStore
 from wellkept.core.team.people import LOCAL_TENANT, Principal, Role, read_token
 from wellkept.core.team.records import Organisation, UpkeepReport
-from wellkept_team.postgres.connection.database import Database
+from wellkept_team.postgres.connection.database import CHANNEL, Database
 from wellkept_team.postgres.connection.pool import MAX_CONNECTIONS, Pool, Raw, Session
 from wellkept_team.postgres.migrations import migrate
 from wellkept_team.postgres.search.hints import SearchHints, new_hints
 from wellkept_team.postgres.search.vector_index import LARGE_PROJECT
 from wellkept_team.postgres.store import PostgresStore
-from wellkept_team.postgres.tables.activity import CHANNEL
 from wellkept_team.postgres.team.guarded_store import GuardedStore
 from wellkept_team.postgres.team.schema import GRANTS, NOT_TO_BE_UPDATED
 from wellkept_team.postgres.team.team_store import PostgresTeam, to_organisation

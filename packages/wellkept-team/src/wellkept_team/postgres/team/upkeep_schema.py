@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from wellkept_team.postgres.tables.activity import CHANNEL
+from wellkept_team.postgres.connection.database import CHANNEL
 from wellkept_team.postgres.team.schema import DEFINER, KEY, TEXT
 
 UPKEEP_LOCK: Final = 0x57656C6D

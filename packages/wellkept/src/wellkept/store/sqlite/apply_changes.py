@@ -45,17 +45,21 @@ from wellkept.store import quantization
 from wellkept.store.memory_rows import COLUMNS, summed_row
 from wellkept.store.queries import AccessCount
 from wellkept.store.rows import mark_column, require_unit
-from wellkept.store.sqlite.activity import activity_entries, memory_entries, write_activity
 from wellkept.store.sqlite.checksums import vector_checksum
 from wellkept.store.sqlite.database import Connection, SqlValue, TableConnection
-from wellkept.store.sqlite.injections import put_injection_change
 from wellkept.store.sqlite.memories import write_accesses
 from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
+from wellkept.store.tables.activity import (
+    activity_entries,
+    memory_entries,
+    write_activity,
+)
+from wellkept.store.tables.injections import put_injection_change
 from wellkept.store.tables.scratchpads import put_learning_change
 from wellkept.store.tables.sessions import drop_sessions, put_read_position, put_session
 
 if TYPE_CHECKING:
-    from wellkept.store.sqlite.activity import ActivityEntry
+    from wellkept.store.tables.activity import ActivityEntry
 
 _INSERT = (
     f"INSERT INTO memories ({', '.join(COLUMNS)}, checksum, extra) "

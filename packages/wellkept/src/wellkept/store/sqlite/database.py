@@ -150,7 +150,7 @@ def _own(sql: str) -> str:
     """A statement of `store.tables` as SQLite takes it: without a tenant, and any number of listed
     values in one parameter."""
     sql = re.sub(f"{_ABSENT} AND ", "", sql)
-    sql = re.sub(_ABSENT, "1", sql).replace("tenant, ", "").replace("greatest(", "max(")
+    sql = re.sub(":?tenant, ", "", re.sub(_ABSENT, "1", sql)).replace("greatest(", "max(")
     return re.sub(r"\bIN :(\w+)", r"IN (SELECT value FROM json_each(:\1))", sql)
 
 
@@ -209,6 +209,11 @@ class TableConnection(sqlite3.Connection):
             f" VALUES ({', '.join(f':{name}' for name in names)}){same}",
             whole,
         )
+
+    def new_activity(self, count: int) -> int:
+        """The last of as many new numbers for the log."""
+        (last,) = self.execute("SELECT coalesce(max(number), 0) FROM activity").fetchone()
+        return last + count
 
 
 _FileId: TypeAlias = tuple[int, int]

@@ -21,8 +21,8 @@ LATER: Final = {
     "sqlite.search.vectors:SqliteVectors": (
         "vector_models memories_without_vector put_index_entries vectors drop_vectors"
     ),
-    "sqlite.activity:SqliteActivityLog": "activity activity_range",
-    "sqlite.injections:SqliteInjections": (
+    "tables.activity:ActivityLog": "activity activity_range",
+    "tables.injections:Injections": (
         "injections line_uses line_outcomes injection_totals silent_lines prune_injections"
     ),
     "sqlite.reports:SqliteReports": (
@@ -40,11 +40,11 @@ LATER: Final = {
     "tables.shared_records:SharedRecords": (
         "shared_records shared_statements shared_changes shared_head put_shared_records"
     ),
-    "sqlite.skills:SqliteGeneratedSkills": (
+    "tables.skills:GeneratedSkills": (
         "generated_skills put_generated_skill delete_generated_skill skill_versions put_skill_run"
         " skill_runs"
     ),
-    "sqlite.skills:SqliteSkillUses": "record_skill_use skill_uses",
+    "tables.skills:SkillUses": "record_skill_use skill_uses",
     "sqlite.undo:SqliteUndo": (
         "begin_undo finish_undo archive archived_by_rule undo_steps undo prune_undo"
     ),
@@ -52,30 +52,30 @@ LATER: Final = {
 """Parts that a question does not need, with their methods; imported at the first call of one."""
 
 if TYPE_CHECKING:
-    from wellkept.store.sqlite.activity import SqliteActivityLog
-    from wellkept.store.sqlite.injections import SqliteInjections
     from wellkept.store.sqlite.maintenance import SqliteMaintenance
     from wellkept.store.sqlite.reports import FacetCounts, SqliteReports
     from wellkept.store.sqlite.search.vectors import SqliteVectors
-    from wellkept.store.sqlite.skills import SqliteGeneratedSkills, SqliteSkillUses
     from wellkept.store.sqlite.undo import SqliteUndo
+    from wellkept.store.tables.activity import ActivityLog
+    from wellkept.store.tables.injections import Injections
     from wellkept.store.tables.merging import ProjectMerge
     from wellkept.store.tables.scratchpads import Scratchpads
     from wellkept.store.tables.sessions import Sessions
     from wellkept.store.tables.shared_records import SharedRecords
+    from wellkept.store.tables.skills import GeneratedSkills, SkillUses
 
     class _LaterParts(
         SqliteMaintenance,
         SqliteReports,
         SqliteVectors,
-        SqliteActivityLog,
-        SqliteInjections,
+        ActivityLog,
+        Injections,
         ProjectMerge,
         Scratchpads,
         Sessions,
         SharedRecords,
-        SqliteGeneratedSkills,
-        SqliteSkillUses,
+        GeneratedSkills,
+        SkillUses,
         SqliteUndo,
     ): ...
 
@@ -83,13 +83,15 @@ else:
 
     class _LaterParts(Component):
         def __getattr__(self, name):
+            known = SqliteStore.__mro__
             for part, methods in LATER.items():
                 if name in methods.split():
                     module, _, kind = part.partition(":")
                     found = getattr(import_module(f"wellkept.store.{module}"), kind)
-                    for own, value in vars(found).items():
-                        if not own.startswith("__"):
-                            setattr(SqliteStore, own, value)
+                    for base in reversed(found.__mro__):
+                        for own, value in vars(base).items() if base not in known else ():
+                            if not own.startswith("__"):
+                                setattr(SqliteStore, own, value)
                     return getattr(self, name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

@@ -58,6 +58,10 @@ class Connection(Protocol):
         """Insert rows; with a key, those that have it already are overwritten."""
         ...
 
+    def new_activity(self, count: int) -> int:
+        """The last of as many new numbers for the log, which whoever listens is told of."""
+        ...
+
 
 class Database(Protocol):
     """Connections of an engine."""

@@ -1,57 +1,56 @@
 """The `ActivityLog` port, and the log entries of changes.
 
 An entry is written in the transaction of its change, so numbers follow commit order. Only the
-latest `ACTIVITY_RETENTION` entries stay.
+latest `ACTIVITY_RETENTION` entries stay; the latest is never removed, so no number is given twice.
 """
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.store.queries import require_limit
 from wellkept.store.rows import ACTIVITY
-from wellkept.store.sqlite.database import Component
+from wellkept.store.tables import Component, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wellkept.core.changes import Change, PutInjection, PutSession, PutVerdicts
     from wellkept.core.session.activity import Activity, ActivityKind, ActivityRange
-    from wellkept.store.sqlite.database import Connection
 
     ActivityEntry: TypeAlias = tuple[ActivityKind, str, bool, str | None, str | None, str | None]
     """Kind, project, visible from every project, memory id, session id, subject."""
 
-_INSERT = (
-    "INSERT INTO activity (at_ms, kind, project, everywhere, memory_id, session_id, subject)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?)"
-)
-_SPAN = (
-    "SELECT coalesce((SELECT min(number) FROM activity), 0),"
-    " coalesce((SELECT max(number) FROM activity), 0)"
-)
+_NAMES = ("kind", "project", "everywhere", "memory_id", "session_id", "subject")
+_OF_TENANT = "FROM activity WHERE tenant = :tenant"
 
 
-class SqliteActivityLog(Component):
+class ActivityLog(Component):
     """The `ActivityLog` port."""
 
     def activity(self, *, after: int, project: str | None, limit: int) -> list[Activity]:
         require_limit(limit)
-        seen, values = ("1", ()) if project is None else ("(project = ? OR everywhere)", (project,))
-        with self._database.reading() as db:
-            rows = db.execute(
-                f"SELECT {ACTIVITY.listed()}"
-                f" FROM activity WHERE number > ? AND {seen} ORDER BY number LIMIT ?",
-                (after, *values, limit),
-            ).fetchall()
+        seen = "" if project is None else " AND (project = :project OR everywhere)"
+        with self._tables.reading() as db:
+            rows = db.rows(
+                f"SELECT {ACTIVITY.listed()} {_OF_TENANT} AND number > :after{seen}"
+                " ORDER BY number LIMIT :limit",
+                after=after,
+                project=project,
+                limit=limit,
+            )
         return list(map(ACTIVITY.read, rows))
 
     def activity_range(self) -> ActivityRange:
         from wellkept.core.session.activity import ActivityRange
 
-        with self._database.reading() as db:
-            return ActivityRange(*db.execute(_SPAN).fetchone())
+        with self._tables.reading() as db:
+            row = db.row(
+                f"SELECT coalesce((SELECT min(number) {_OF_TENANT}), 0),"
+                f" coalesce((SELECT max(number) {_OF_TENANT}), 0)"
+            )
+        assert row is not None
+        return ActivityRange(*row)
 
 
 def activity_entries(db: Connection, change: Change) -> list[ActivityEntry]:
@@ -89,20 +88,23 @@ def write_activity(db: Connection, entries: Sequence[ActivityEntry], *, at_ms: i
     if not entries:
         return
     ordered = sorted(entries, key=lambda one: write_order(one[0]))
-    db.executemany(_INSERT, [(at_ms, kind.value, *about) for kind, *about in ordered])
-    db.execute(
-        "DELETE FROM activity WHERE number <= (SELECT max(number) FROM activity) - ?",
-        (ACTIVITY_RETENTION,),
-    )
+    last = db.new_activity(len(ordered))
+    rows = [
+        {"number": number, "at_ms": at_ms, **dict(zip(_NAMES, (kind.value, *about), strict=True))}
+        for number, (kind, *about) in enumerate(ordered, start=last - len(ordered) + 1)
+    ]
+    db.put("activity", rows)
+    db.write(f"DELETE {_OF_TENANT} AND number <= :oldest", oldest=last - ACTIVITY_RETENTION)
 
 
 def _session_entries(db: Connection, change: PutSession) -> list[ActivityEntry]:
     from wellkept.core.session.activity import session_activity
 
     session = change.session
-    was_open = db.execute(
-        "SELECT 1 FROM sessions WHERE id = ? AND ended_ms IS NULL", (session.id,)
-    ).fetchone()
+    was_open = db.row(
+        "SELECT 1 FROM sessions WHERE tenant = :tenant AND id = :id AND ended_ms IS NULL",
+        id=session.id,
+    )
     kinds = session_activity(session, was_open=was_open is not None)
     return [(kind, session.project, False, None, session.id, None) for kind in kinds]
 
@@ -112,7 +114,7 @@ def _given_entries(db: Connection, change: PutInjection) -> list[ActivityEntry]:
     from wellkept.core.session.activity import ActivityKind
 
     one = change.injection
-    if db.execute("SELECT 1 FROM injections WHERE id = ?", (one.id,)).fetchone():
+    if db.row("SELECT 1 FROM injections WHERE tenant = :tenant AND id = :id", id=one.id):
         return []
     return [(ActivityKind.LINES_GIVEN, one.project, False, None, one.session_id, one.id)]
 
@@ -121,16 +123,13 @@ def _judged_entries(db: Connection, change: PutVerdicts) -> list[ActivityEntry]:
     """One entry for each injection whose lines were judged."""
     from wellkept.core.session.activity import ActivityKind
 
-    names = sorted({one.injection_id for one in change.verdicts})
-    rows = [
-        db.execute("SELECT project, session_id FROM injections WHERE id = ?", (name,)).fetchone()
-        for name in names
-    ]
-    return [
-        (ActivityKind.LINES_JUDGED, row[0], False, None, row[1], name)
-        for name, row in zip(names, rows, strict=True)
-        if row is not None
-    ]
+    rows = db.rows(
+        "SELECT id, project, session_id FROM injections"
+        " WHERE tenant = :tenant AND id IN :ids ORDER BY id",
+        ids=[one.injection_id for one in change.verdicts],
+    )
+    kind = ActivityKind.LINES_JUDGED
+    return [(kind, project, False, None, session, name) for name, project, session in rows]
 
 
 def memory_entries(db: Connection, changes: Sequence[Change]) -> list[ActivityEntry]:
@@ -141,10 +140,16 @@ def memory_entries(db: Connection, changes: Sequence[Change]) -> list[ActivityEn
     kind = memory_activity(changes[0])
     if kind is None:
         return []
-    logged = [one.id for one in changes if isinstance(one, (Close, Delete, Mark, RequestReview))]
-    rows = db.execute(
-        "SELECT m.id, m.project, m.scope = 'user', m.session_id FROM json_each(?) j"
-        " CROSS JOIN memories m ON m.id = j.value",
-        (json.dumps(logged),),
+    named = [one.id for one in changes if isinstance(one, (Close, Delete, Mark, RequestReview))]
+    rows = db.rows(
+        "SELECT id, project, scope = 'user', session_id FROM memories"
+        " WHERE tenant = :tenant AND id IN :ids",
+        ids=named,
     )
-    return [(kind, project, bool(user), one, session, None) for one, project, user, session in rows]
+    about = {row[0]: row[1:] for row in rows}
+    return [
+        (kind, project, bool(is_user), one, session, None)
+        for one in named
+        if one in about
+        for project, is_user, session in (about[one],)
+    ]
