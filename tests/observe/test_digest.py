@@ -217,6 +217,8 @@ def test_a_sentence_that_names_what_is_not_there_is_left_out() -> None:
         "Nothing was committed, as you asked.",
         "Would you like me to commit these fixes?",
         "The working tree is clean.",
+        "No tracked or staged changes.",
+        "Ahead/behind: 0 / 0",
     ],
 )
 def test_how_git_stood_then_is_not_told(said: str) -> None:

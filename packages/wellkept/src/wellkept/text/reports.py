@@ -41,7 +41,7 @@ _OPEN = re.compile(
 )
 _GIT_STATE = re.compile(
     r"\b(?:uncommitted|unpushed|unstaged|untracked|work(?:ing)? ?tree|no commits?"
-    r"|ready to (?:commit|push|merge|stage))\b"
+    r"|ready to (?:commit|push|merge)|(?:ahead|behind)(?= ?[:/]| of)|(?:staged|local) changes)\b"
     r"|(?:\bnot|n't|\bnothing(?: is| was)?) (?:yet |been |being )*"
     r"(?:commit(?:ted)?|push(?:ed)?|staged?|merged?)\b"
     r"|\bme to\b[^.!?]{0,30}\b(?:commit|push|stage|merge)\b[^.!?]*\?",
