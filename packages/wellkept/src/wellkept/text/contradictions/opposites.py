@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any
 
 from wellkept.core.text import STOP_WORDS, fold, stem
+from wellkept.text.contradictions.statement import words
 from wellkept.text.rule_data import read_rules
 
 _WORD = re.compile(
@@ -36,12 +38,15 @@ def opposes(old: str, new: str) -> bool:
 
 
 def related_terms(statement: str) -> list[str]:
-    """Words by which rules that it may contradict can be found: what it denies, and the others of
-    the families that it names."""
+    """Words by which rules that it may contradict can be found: what it denies, the others of the
+    families that it names, and what these are for."""
     named = set(_words(statement))
-    family = [one for members in _families() if members & named for one in sorted(members - named)]
+    both = zip(_families(), _purposes(), strict=True)
+    families = [(members, purpose) for members, purpose in both if members & named]
+    others = [one for members, _ in families for one in sorted(members - named)]
+    purposes = [one for _, purpose in families for one in sorted(purpose)]
     denied = [word for what in _denied(statement) for word in _words(what)]
-    return list(dict.fromkeys([*denied, *family]))
+    return list(dict.fromkeys([*denied, *purposes, *others]))
 
 
 def _denies(old: str, new: str) -> bool:
@@ -74,15 +79,26 @@ def _takes_another(old: str, new: str) -> bool:
     """Whether both name one of a family, and not the same one, of the same subject."""
     old_set, new_set = set(_affirmed(old)), set(_affirmed(new))
     named = {number for word in old_set for number in _families_of().get(word, ())}
-    is_change = bool(named) and _MIGRATION.search(new) is not None
-    for members in (_families()[number] for number in named):
+    if not named or not words("additions").isdisjoint(fold(new).split()):
+        return False
+    is_change = _MIGRATION.search(new) is not None
+    for number in named:
+        members, purpose = _families()[number], set(map(stem, _purposes()[number]))
         one, other = members & old_set, members & new_set
         if len(one) == 1 and len(other) == 1 and one != other:
-            rest_old = old_set - members - generic_words()
-            rest_new = new_set - members - generic_words()
-            if rest_old == rest_new or (is_change and not rest_old - _topics()):
+            rest_old, rest_new = (
+                said - members - generic_words() - _versions(text, members)
+                for said, text in ((old_set, old), (new_set, new))
+            )
+            if rest_old - purpose == rest_new - purpose or (is_change and not rest_old - _topics()):
                 return True
     return False
+
+
+def _versions(text: str, members: frozenset[str]) -> set[str]:
+    """The numbers right behind a member of a family."""
+    pairs = pairwise(_words(text))
+    return {word for name, word in pairs if name in members and word[0].isdigit()}
 
 
 # A new rule is compared with many old ones: both are read once.
@@ -102,12 +118,24 @@ def _denied(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _words(text: str) -> tuple[str, ...]:
-    found = (match.group().strip("./") for match in _WORD.finditer(fold(text)))
+    found = (match.group().strip("./") for match in _WORD.finditer(fold(plain_names(text))))
     return tuple(
         stem(word)
         for word in found
         if word and word not in STOP_WORDS and not _CJK_GENERIC.fullmatch(word)
     )
+
+
+def plain_names(text: str) -> str:
+    """A text with names of several words, and what means the same, in one spelling."""
+    for pattern, spelling in _aliases():
+        text = pattern.sub(spelling, text)
+    return text
+
+
+@cache
+def _aliases() -> list[tuple[re.Pattern[str], str]]:
+    return [(re.compile(one), other) for one, other in _raw()["aliases"]]
 
 
 @cache
@@ -117,7 +145,14 @@ def _raw() -> dict[str, Any]:
 
 @cache
 def _families() -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(map(stem, names.split())) for names in _raw()["families"])
+    named = (names.partition("|")[0] for names in _raw()["families"])
+    return tuple(frozenset(map(stem, names.split())) for names in named)
+
+
+@cache
+def _purposes() -> tuple[frozenset[str], ...]:
+    """What each family is for, as written: said or not, it is the same."""
+    return tuple(frozenset(names.partition("|")[2].split()) for names in _raw()["families"])
 
 
 @cache

@@ -135,7 +135,7 @@ def _tokens(text: str) -> tuple[str, ...]:
 def parse(text: str) -> Statement:
     """Part a statement at its verb; reasons are left out."""
     found = tokens(main_clause(text))
-    start, end = _verb_place(found)
+    start, end = verb_place(found)
     group = ["be" if token == ":" else token for token in found[start:end]]
     verb = next((lemma(t) for t in reversed(group) if lemma(t) in verbs()), "")
     last = next((t for t in reversed(group) if t not in _BETWEEN), "")
@@ -203,7 +203,7 @@ def _measure(found: list[str]) -> str:
     return ""
 
 
-def _verb_place(found: list[str]) -> tuple[int, int]:
+def verb_place(found: list[str]) -> tuple[int, int]:
     """Where the verb group begins and ends; for an order at its first word."""
     particle = next(
         (i for i, t in enumerate(found) if t[0] in "はが" or t in ("には", "では")), None
@@ -362,6 +362,7 @@ def _chinese() -> re.Pattern[str]:
 
 
 _MAX_VALUE_WORDS = 5
+_WHERE = ("in", "on", "at", "to", "under", "into")
 
 
 def gives_another_value(before: Statement, after: Statement) -> bool:
@@ -391,6 +392,10 @@ def _another_word(before: Statement, after: Statement) -> bool:
     led_by = [leading(one, value) for one, value in ((before, old), (after, new))]
     if any(words("narrowing") & set(lead) for lead in led_by):
         return False
+    timed = any("every" in lead for lead in led_by)
+    parts = [{"in" if w in _WHERE and not timed else w for w in lead} for lead in led_by]
+    if all(parts) and parts[0].isdisjoint(parts[1]):
+        return False  # "stored as PNG" / "stored in S3"
     if before.subject and before.is_passive and before.verb != "use":
         bare = before.verb == "be" and not all(led_by)
         return not (bare and (is_quality(old) or is_quality(new)))

@@ -15,6 +15,7 @@ from itertools import pairwise
 from string import ascii_lowercase
 
 from wellkept.core.text import comparison_key
+from wellkept.text.contradictions.attributes import gives_otherwise
 from wellkept.text.contradictions.cues import (
     SINCE,
     Change,
@@ -67,6 +68,8 @@ def supersedes(old: str, new: str) -> bool:
         return False
     if comparison_key(old) == comparison_key(new):
         return False
+    if gives_otherwise(old, new):
+        return True
     # Whether few of the words of the one are in the other: so it is with most statements that a
     # common word finds, and it is the quickest to see.
     left, right = _content_of(old), _content_of(new)
@@ -315,8 +318,6 @@ def _becomes(before: Statement, change: Change, cue: Cue) -> bool:
     """Whether a statement that holds "now" says something else of the same thing."""
     if cue.new:
         fresh = value_tokens(cue.new)
-        if _is_another_version(before, fresh):
-            return True
         told = tokens(f"{around(change.text, cue)} , {cue.topic} , {cue.new}")
         about = telling([w for w in content(told) if w not in content(fresh)])
         if before.subject_numbers != change.plain.subject_numbers:
@@ -352,16 +353,6 @@ def _is_placed(before: Statement) -> bool:
     )
 
 
-def _is_another_version(before: Statement, fresh: list[str]) -> bool:
-    """Another number of the only thing that the old statement names: "we are on Django 4.2" /
-    "upgraded to Django 5.1"."""
-    numbers = tuple(filter(is_number, fresh))
-    if not numbers or not before.numbers or numbers == before.numbers:
-        return False
-    said = set(before.words) - light_words()
-    return bool(said) and said == set(content(fresh))
-
-
 def _gives_otherwise(before: Statement, after: Statement) -> bool:
     """The same words in whatever order with one other number, or another of a family of which one
     holds: "at most 5 devices per account" / "an account can have 12 devices", "we bill monthly" /
@@ -385,8 +376,10 @@ def _gives_otherwise(before: Statement, after: Statement) -> bool:
 def _told(statement: Statement) -> set[str]:
     """What a statement tells of its subject, in whatever form: letters count as names."""
     weak = lemmas("bounding") | lemmas("assigning") | {""}
+    subject = {w for w in statement.subject if w not in weak} or {*statement.subject}
     return (
-        {w for w in statement.words if w not in weak and not is_measure(w)}
+        subject
+        | {w for w in statement.rest if w not in weak and not is_measure(w)}
         | {t for t in statement.tokens if len(t) == 1 and t.isalpha() and t != "a"}
         | {statement.verb} - light_words() - lemmas("gathering") - weak
     )
