@@ -412,12 +412,14 @@ def main() -> None:
         ]
     )
     figures = cross_validated(data)
+    known = json.loads(WEIGHTS_FILE.read_text("utf-8"))["cross_validated"]
+    every = {**known, **figures}  # of conversations that are not at hand the figures stay
     sets: dict[str, Json] = {name: _set(data, name) for name in _WITHOUT}
     if asked.write:
         _write(
             **_about(),
-            questions=len(data),
-            cross_validated=cast("Json", figures),
+            questions=sum(int(of["questions"]) for of in every.values()),
+            cross_validated=cast("Json", every),
             sets=sets,
         )
     rows = [(name, *(f"{value:g}" for value in of.values())) for name, of in figures.items()]

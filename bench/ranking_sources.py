@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -26,7 +27,9 @@ from bench.notes_data import (
     DEVELOPMENT,
     ELSEWHERE,
     ELSEWHERE_PARTS,
+    EVERYDAY,
     UNANSWERABLE,
+    WORK,
     NoteQuestion,
     NoteSet,
     load_distractors,
@@ -41,17 +44,14 @@ from wellkept.core.memory import MemoryDraft
 from wellkept.core.query import Filter
 from wellkept.core.text import content_words
 from wellkept.core.types import MemoryType
-from wellkept.memory.engine import is_zero_vector
 from wellkept.memory.recall import ranking as answers
 from wellkept.memory.recall.features import READ_CHARS, Feature, FeatureTable, Form
 from wellkept.memory.recall.ranking import READ_FIRST, READ_TEXTS, best_of
 from wellkept.memory.recall.retrievers import (
     RETRIEVER_CAP,
-    QueryPlan,
-    QueryVector,
     gather,
     plan_query,
-    text_for,
+    vector_of,
 )
 
 SOURCES = {
@@ -123,13 +123,11 @@ def collect(
     if embedder is None:
         raise SystemExit("Training needs an embedder.")
 
-    def embed(plan: QueryPlan) -> QueryVector | None:
-        vector = embedder.embed_query(text_for(embedder.model_id, plan))
-        return None if is_zero_vector(vector) else QueryVector(vector, embedder.model_id)
-
     where = Filter(project=memory.project)
     plan = plan_query(query, now=engine.clock())
-    plan, pool = gather(engine.store, plan, where=where, embed=embed, cap=RETRIEVER_CAP)
+    plan, pool = gather(
+        engine.store, plan, where=where, embed=partial(vector_of, embedder), cap=RETRIEVER_CAP
+    )
     table = FeatureTable(pool, plan)
     read = best_of(table.weighed(READ_FIRST), READ_TEXTS)
     texts = engine.store.contents(read)
@@ -429,21 +427,23 @@ def _ask_notes(
 
 def from_prompts() -> Iterator[Example]:
     """What is typed at prompts, in a store of the notes it is about and among many others: work,
-    questions, everyday prompts and nonsense."""
+    questions, everyday prompts and nonsense. Questions are asked of recall, too."""
     for notes, size in product(prompt_sets("development"), (0, _LARGE)):
         texts = [text for _, text in notes.notes]
         drafts = [MemoryDraft(content=text) for text in (*texts, *load_distractors(size))]
         with TemporaryDirectory() as folder, _opened(folder) as memory:
             ids = dict(zip(texts, _kept(memory, drafts), strict=False))
-            for number, each in enumerate(notes.questions):
+            for (number, each), unasked in product(enumerate(notes.questions), (True, False)):
+                if not unasked and each.kind in (WORK, EVERYDAY):
+                    continue
                 yield collect(
                     memory,
                     each.text,
                     frozenset({ids[each.note]}) if each.note else frozenset[str](),
-                    source="prompts",
+                    source="prompts" if unasked else "questions",
                     group=each.project or f"prompts {number % _SPREAD}",
                     kind=each.kind,
-                    unasked=True,
+                    unasked=unasked,
                 )
 
 

@@ -8,14 +8,16 @@ direct questions, questions in other words, in other languages and by identifier
 that one note is about, and what no note answers or is about. `--cases` names a file like
 `bench/data/notes/harbour.json` instead. Counted for each kind:
 
-- first: the right note first, by BM25 alone, by the vectors alone, and by recall;
+- first: the right note first, by BM25 alone, by the vectors alone, by recall whatever the score
+  ("order"), and by recall as it comes;
 - silent: recall gives nothing; unknown: recall says that nothing is known for sure;
 - told: lines at a prompt, the right one among them, or only wrong ones; beside it the first hit
   whatever its score, and every note that shares two words with the prompt.
 
-The run fails when recall is below its best single retriever by more than chance on any kind with
-enough questions: the difference of the questions that only one of them has right is then more than
-twice its standard error.
+The run fails when the order of recall is below its best single retriever by more than chance on
+any kind with enough questions: the difference of the questions that only one of them has right is
+then more than twice its standard error. A retriever alone is never silent, so what silence costs is
+the column beside it.
 """
 
 from __future__ import annotations
@@ -45,7 +47,6 @@ from wellkept.core.codec import Json
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.query import Filter
 from wellkept.core.text import content_words, stem
-from wellkept.memory.engine import is_zero_vector
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import (
     ANSWERS_FROM,
@@ -54,7 +55,7 @@ from wellkept.memory.recall.requests import (
     RecallRequest,
     SearchMode,
 )
-from wellkept.memory.recall.retrievers import plan_query, text_for
+from wellkept.memory.recall.retrievers import plan_query, vector_of
 
 RETRIEVERS = ("BM25", "vectors")
 JUDGES = ("judge", "first hit", "two words")
@@ -94,7 +95,9 @@ class Asking:
     ids: dict[str, str]
     mode: SearchMode
 
-    def hits(self, query: str, *, unasked: bool = False) -> list[RecallHit]:
+    def hits(
+        self, query: str, *, unasked: bool = False, least: float = DEFAULT_MIN_SCORE
+    ) -> list[RecallHit]:
         """What recall finds: as it comes, or as a prompt asks it."""
         row = MOMENTS[Moment.PROMPT]
         where = Filter(project=self.memory.project, stale=False, raw=False)
@@ -105,7 +108,7 @@ class Asking:
             count_access=False,
             second_pass=False,
             unasked=unasked,
-            min_score=row.least if unasked else DEFAULT_MIN_SCORE,
+            min_score=row.least if unasked else least,
         )
         return list(recall(self.memory.engine, request))
 
@@ -118,13 +121,9 @@ class Asking:
         found = {"BM25": by_words[0].id if by_words else None}
         embedder = engine.embedder()
         if embedder is not None and self.mode is not SearchMode.WORDS:
-            vector = embedder.embed_query(text_for(embedder.model_id, plan))
-            near = (
-                []
-                if is_zero_vector(vector)
-                else engine.store.search_vectors(
-                    vector, model_id=embedder.model_id, where=where, limit=1
-                )
+            vector = vector_of(embedder, plan)
+            near = vector and engine.store.search_vectors(
+                vector.vector, model_id=embedder.model_id, where=where, limit=1
             )
             found["vectors"] = near[0].id if near else None
         return found
@@ -139,6 +138,9 @@ class Asking:
         into.unknown += not found or found[0].score < ANSWERS_FROM
         if wanted is not None:
             into.first["recall"] = into.first.get("recall", 0) + (best == wanted)
+            order = self.hits(question.text, least=0.0)
+            best = order[0].memory.id if order else None
+            into.first["order"] = into.first.get("order", 0) + (best == wanted)
             for name, first in self.alone(question.text).items():
                 into.first[name] = into.first.get(name, 0) + (first == wanted)
                 both = into.lost.setdefault(name, [0, 0])
@@ -234,7 +236,7 @@ def main() -> None:
         [
             f"{size} {kind}",
             str(of.asked),
-            *(str(of.first.get(name, "")) for name in (*RETRIEVERS, "recall")),
+            *(str(of.first.get(name, "")) for name in (*RETRIEVERS, "order", "recall")),
             str(of.silent),
             str(of.unknown),
             *(f"{of.told_right[name]} / {of.told_wrong[name]}" for name in JUDGES),
@@ -246,6 +248,7 @@ def main() -> None:
     columns = (
         "asked",
         *RETRIEVERS,
+        "order",
         "recall",
         "silent",
         "unknown",

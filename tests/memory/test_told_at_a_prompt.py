@@ -25,6 +25,7 @@ def _told(engine: Engine, prompt: str) -> list[str]:
         ("rename parse_ledger please", "parse_ledger keeps its own cache of rows and totals"),
         ("how do I run make build here", "`make build` fails until `make clean` is run"),
         ("look at src/pay.py again", "Amounts are in cents there, see src/pay.py for the rest"),
+        ("simplify internal/tariff/round.go", "Ask Femke before any change in `internal/tariff`"),
         ("почему падает сборка мобильного приложения", "Сборка мобильного приложения падает"),
         ("结账页面的税率", "结账页面的税率来自配置"),
     ],
@@ -41,6 +42,8 @@ def test_something_specific_in_common(engine: Engine, prompt: str, memory: str) 
         ("yeah lets do some cleaning of the code", "The code of the importer streams rows"),
         ("fix the test and run the build please", "The importer build needs one more test user"),
         ("add a page for users", "Users with 2.0 plans see the old billing page until renewal"),
+        ("is this thread safe?", "The tokenizer is thread safe; the parser is not"),
+        ("revert that", "Failed edits (`git checkout`, `stash`, `revert`) are left out"),
     ],
 )
 def test_words_of_everyday_work_are_not_enough(engine: Engine, prompt: str, memory: str) -> None:

@@ -96,3 +96,17 @@ def test_no_text_raises_and_every_id_has_a_row(shipped: WordTokenizer, text: str
 def test_the_ids_of_a_text_are_those_of_its_words(shipped: WordTokenizer, words: list[str]):
     joined = shipped.encode(" ".join(words))
     assert joined == [row for word in words for row in shipped.encode(word)]
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("which port does the server use", 1.0),
+        ("blorp the snizzle flumox", 0.25),
+        ("getUserName", 1.0),
+        ("如何部署服务", 1.0),
+        ("1234 ????", 1.0),
+    ],
+)
+def test_the_share_of_known_words(shipped: WordTokenizer, text: str, share: float):
+    assert shipped.known_share(text) == share

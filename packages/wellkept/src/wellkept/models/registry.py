@@ -121,6 +121,12 @@ class LazyEmbedder:
         """Embed a question to find texts with."""
         return self._embedder().embed_query(text)
 
+    def known_share(self, text: str) -> float:
+        """The share of the words of a text that the bundled vocabulary has, whatever the model."""
+        from wellkept.models.embedders.static import bundled_tokenizer
+
+        return bundled_tokenizer().known_share(text)
+
     def verify_weights(self) -> None:
         """Hash the files of a local model; ProviderError when they are damaged."""
         if self.plan.model.tier == "fastembed":

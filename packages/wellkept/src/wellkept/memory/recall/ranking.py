@@ -30,7 +30,7 @@ from wellkept.memory.recall.features import (
     word_counts,
 )
 from wellkept.memory.recall.requests import CLEAR_SCORE, ScorePart
-from wellkept.memory.recall.retrievers import CandidateSet, QueryPlan
+from wellkept.memory.recall.retrievers import CandidateSet, QueryPlan, enclosing
 
 SUPPORT = (
     *("telling", "shared", "named", "lead", "margin"),
@@ -41,7 +41,7 @@ SUPPORT = (
 How much the query's words tell, and those that the memory has too; names of both; the lead of the
 cosine over unrelated ones; the margin in the ranking; where somebody asks something, the share of
 its words that the memory has. A memory that shares no word and no name (`wordless`) has only its
-vector to show, which counts only where somebody asks.
+vector to show, which counts only where somebody asks in words of which half are known.
 """
 TELLING = 0.5
 """From here on a word by itself tells what a request is about."""
@@ -56,12 +56,18 @@ _LEAD_OVER = 8
 _USUAL_BACKGROUND = 0.25
 _MIN_NAME_CHARS, _CODE_CHARS = 4, 3
 _MAX_QUESTION_WORDS = 20
+_LITTLE = 2.0
 _QUESTION = re.compile(
     r"\?\s*$|？\s*$|^\W*(?:how|what|which|where|who|whose|whom|why|when|do|did|are|can|should|must|may"
     r"|wie|was|welche[rsnm]?|wo|wer|warum|wann|womit|comment|quel(?:le)?s?|où|qui|pourquoi|quand"
     r"|cómo|qué|cuál|dónde|quién|cuándo)\b",
     re.IGNORECASE,
 )
+_POINTS = re.compile(
+    r"\b(?:this|that|these|those|it|them|here|das|dies\w*|hier|ça|cela|ici|esto|eso|aquí)\b",
+    re.IGNORECASE,
+)
+"""Words for what is at hand."""
 _QUOTED = re.compile(r"`([^`\n]{3,120})`")
 """A name or a command that a memory quotes."""
 _NAME = re.compile(r"(?<![\w-])--[a-z][\w-]+|\b\w+(?:::\w+)+|(?<![\w/])/\w[\w/-]{2,}")
@@ -73,33 +79,43 @@ class Question:
     """What a query offers to compare with, and the cosines of the candidates."""
 
     text: str
-    words: frozenset[str]
+    words: Mapping[str, float]
     telling: float
     names: frozenset[str]
     asks: bool
     cosines: Mapping[str, float]
     background: float
     near: float
+    known: float
+    points: bool
 
     @classmethod
     def of(
         cls, plan: QueryPlan, pool: CandidateSet, *, near: float, unasked: bool = False
     ) -> Question:
         """The query as planned; `near` is the cosine of two texts that say the same. At an
-        `unasked` moment only a short question asks something."""
+        `unasked` moment only a short question asks something, and one that points at what is at
+        hand ("is this thread safe?") and says little else, but for a command, asks about that."""
         text = " ".join(plan.query.split()).casefold()
-        said = stems(plan.meaning)
+        names = names_in(plan.query)
+        words = {word: tells(word) for word in stems(plan.meaning)}
+        if not unasked and not any(words.values()):  # a number, or "add" alone
+            words = dict.fromkeys(words, 1.0)
+        telling = sum(words.values())
+        points = unasked and telling < _LITTLE and not names
         is_short = len(text.split()) <= _MAX_QUESTION_WORDS
         cosines = pool.meaning or {}
         return cls(
             text=text,
-            words=said,
-            telling=sum(map(tells, said)),
-            names=names_in(plan.query),
+            words=words,
+            telling=telling,
+            names=names.union(*map(enclosing, names)),
             asks=not unasked or (is_short and _QUESTION.search(text) is not None),
             cosines=cosines,
             background=max(_background(cosines.values()), _USUAL_BACKGROUND * near),
             near=near,
+            known=pool.known,
+            points=points and _POINTS.search(text) is not None,
         )
 
     def support(self, memory: Memory, *, margin: float) -> tuple[float, ...]:
@@ -108,12 +124,13 @@ class Question:
         text = " ".join(
             (memory.content[:READ_CHARS], *memory.tags, memory.key or "", *memory.files)
         )
-        shared = sum(map(tells, self.words & stems(text)))
+        shared = sum(self.words[word] for word in stems(text) if word in self.words)
         named = self._named(memory, text)
         lead = max(0.0, self.cosines.get(memory.id, 0.0) - self.background) / self.near
         wordless = not shared and not named
         nothing = wordless and not lead and memory.seq is None  # a turn's neighbours may answer
-        if nothing or not (self.telling or self.names):
+        elsewhere = self.points and named < _MOST_NAMES
+        if nothing or elsewhere or not (self.telling or self.names):
             return (0.0,) * len(SUPPORT)
         beside = (lead, min(max(margin, 0.0), MOST_MARGIN) / MOST_MARGIN)
         return (
@@ -123,7 +140,7 @@ class Question:
             *((0.0, 0.0) if wordless else beside),
             shared / self.telling if self.asks and shared else 0.0,
             float(wordless),
-            lead if wordless and self.asks else 0.0,
+            min(1.0, 2 * self.known) * lead if wordless and self.asks else 0.0,
         )
 
     def _named(self, memory: Memory, text: str) -> float:

@@ -19,7 +19,7 @@ from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.query import RAW_TYPES, Filter, Order, SessionPosition, Validity
 from wellkept.core.records import field, record, replace
-from wellkept.memory.engine import Engine, is_zero_vector
+from wellkept.memory.engine import Engine
 from wellkept.memory.recall.ranking import (
     Ranked,
     RankedCandidates,
@@ -33,6 +33,7 @@ from wellkept.memory.recall.requests import (
     CLEAR_SCORE,
     DEFAULT_MIN_SCORE,
     DEFAULT_PROFILE,
+    LEAST_OF_NOTES,
     NOTHING_SURE,
     RecallHit,
     RecallRequest,
@@ -48,7 +49,7 @@ from wellkept.memory.recall.retrievers import (
     QueryVector,
     gather,
     plan_query,
-    text_for,
+    vector_of,
 )
 from wellkept.text.dates import BEGINNING
 
@@ -293,13 +294,12 @@ def _embedded(
     if embedder is None:
         return None
     try:
-        vector = embedder.embed_query(text_for(embedder.model_id, plan))
+        return vector_of(embedder, plan)
     except ProviderError as error:
         if request.mode is SearchMode.VECTORS:
             raise
         notes.append(f"Searched by words only: {error.message}")
         return None
-    return None if is_zero_vector(vector) else QueryVector(vector, embedder.model_id)
 
 
 def _note_other_model(
@@ -400,10 +400,17 @@ def _are_guesses(hits: Sequence[RecallHit], request: RecallRequest) -> bool:
 
 
 def _clear(order: Sequence[Ranked], least: float) -> list[Ranked]:
-    """The hits that reach the least score. Beside one that does, a part of the usual least score is
-    enough for turns, since evidence in a conversation is spread over them; and for notes while no
-    hit is clear, since then the order is a guess."""
+    """The hits that reach the least score, a higher one if the best is a note. Beside one that
+    does, a part of the usual least score is enough for turns, since evidence in a conversation is
+    spread over them; and for notes while no hit is clear, since then the order is a guess."""
     best = max((ranked.score for ranked in order), default=0.0)
+    if (
+        least >= DEFAULT_MIN_SCORE
+        and best < LEAST_OF_NOTES
+        and order[:1]
+        and order[0].candidate.place is None
+    ):
+        return []
     lowered = least * (BESIDE_SHARE if least <= DEFAULT_MIN_SCORE and best >= least else 1.0)
     of_notes = lowered if best < CLEAR_SCORE else least
     return [

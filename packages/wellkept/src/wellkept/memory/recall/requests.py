@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 DEFAULT_PROFILE = "default"
 DEFAULT_MIN_SCORE = 0.12
 """Below this probability a memory is not given as an answer, unless the caller asks for less."""
+LEAST_OF_NOTES = 0.18
+"""The same where the best is a note: no neighbours in a session speak for it."""
 BESIDE_SHARE = 0.4
 """Beside an answer, a turn of a session is given from this share of the least score on; while no
 answer is clear, a note too."""
@@ -27,7 +29,7 @@ CLEAR_SCORE = 0.25
 """From here on a memory counts as an answer, and raw records are not searched for another."""
 ANSWERS_FROM = 0.6
 """Below this recall says that nothing is known for sure, and gives what is nearest as guesses."""
-TOLD_FROM = 0.35
+TOLD_FROM = 0.3
 """From here on a memory is told at a prompt that did not ask for it."""
 NOTHING_KNOWN = "Nothing known about that."
 NOTHING_SURE = "Nothing known about that for sure."

@@ -16,10 +16,11 @@ from wellkept.core.ports.models import WORD_TABLE
 from wellkept.core.records import record, replace
 from wellkept.core.text import STOP_WORDS, cjk_runs, fold, identifiers, query_terms, words
 from wellkept.core.types import MemoryType
+from wellkept.memory.engine import is_zero_vector
 from wellkept.text.dates import DateWindow, parse_window
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.models import Vector
+    from wellkept.core.ports.models import Embedder, Vector
     from wellkept.core.ports.store import Store
     from wellkept.core.query import Candidate, Filter, RetrieverHit
 
@@ -29,6 +30,7 @@ MAX_FRAGMENTS = 8
 _SHORTEST_FRAGMENT = 3
 
 _WORD = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*")
+_MARK = re.compile(r"(?<=\w)(?:/|::|\.)")
 _ASKS_WHEN = re.compile(
     r"\b(?:when|(?:what|which) (?:date|day|month|year|time|week)|how (?:long|soon|recently)"
     r"|how many (?:days|weeks|months|years)|since when|wann|quand|cuándo)\b",
@@ -125,8 +127,15 @@ def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPl
 
 def _named_fragments(query: str) -> tuple[str, ...]:
     """What may be part of a longer word: code names, and text without spaces."""
-    found = [f for f in (*identifiers(query), *cjk_runs(query)) if len(f) >= _SHORTEST_FRAGMENT]
+    names = [one for name in identifiers(query) for one in (name, *enclosing(name))]
+    found = [f for f in (*names, *cjk_runs(query)) if len(f) >= _SHORTEST_FRAGMENT]
     return tuple(dict.fromkeys(found))[:MAX_FRAGMENTS]
+
+
+def enclosing(name: str) -> list[str]:
+    """The folders of a path and the modules of a dotted name, the nearest first: what is said of
+    them holds inside. The outermost says too little."""
+    return [name[: mark.start()] for mark in _MARK.finditer(name)][:0:-1]
 
 
 def _without(query: str, window: DateWindow | None, dropped: Collection[str]) -> str:
@@ -159,19 +168,26 @@ _CAUSAL_TYPES = (
 
 
 class QueryVector(NamedTuple):
-    """The embedding of a query by one model."""
+    """The embedding of a query by one model, and the share of its words that the model knows."""
 
     vector: Vector
     model_id: str
+    known: float = 1.0
 
 
 Embed: TypeAlias = Callable[[QueryPlan], QueryVector | None]
 """Embeds a query; None when vectors are not used."""
 
 
-def text_for(model_id: str, plan: QueryPlan) -> str:
-    """What an embedder is asked with: the static table adds up words, others read sentences."""
-    return plan.meaning if model_id.startswith(WORD_TABLE) else plan.sentence
+def vector_of(embedder: Embedder, plan: QueryPlan) -> QueryVector | None:
+    """The embedding of a query; None for a text without words. The static table adds up words, so
+    it is asked without function words; others read sentences."""
+    is_table = embedder.model_id.startswith(WORD_TABLE)
+    vector = embedder.embed_query(plan.meaning if is_table else plan.sentence)
+    if is_zero_vector(vector):
+        return None
+    known_share = getattr(embedder, "known_share", None)
+    return QueryVector(vector, embedder.model_id, known_share(plan.meaning) if known_share else 1.0)
 
 
 @record
@@ -180,7 +196,8 @@ class CandidateSet:
 
     `meaning` is None when vectors were not used or none was found; otherwise it holds the cosine of
     every candidate that has a vector. `fragments_guessed`: plain words of the query were searched
-    inside identifiers, because no whole word matched.
+    inside identifiers, because no whole word matched. `known` is the share of the query's words
+    that the embedder knows: the others are spelled, and near to anything.
     """
 
     candidates: tuple[Candidate, ...] = ()
@@ -190,6 +207,7 @@ class CandidateSet:
     links: Mapping[str, float] | None = None
     causal: Mapping[str, float] | None = None
     fragments_guessed: bool = False
+    known: float = 1.0
 
     def united(self, other: CandidateSet) -> CandidateSet:
         """The candidates of both; of two scores the better one counts."""
@@ -202,6 +220,7 @@ class CandidateSet:
             links=_better(self.links, other.links),
             causal=_better(self.causal, other.causal),
             fragments_guessed=self.fragments_guessed and other.fragments_guessed,
+            known=self.known,
         )
 
     def retrievers_of(self, memory_id: str, *, near: float) -> tuple[str, ...]:
@@ -261,6 +280,7 @@ def gather(
         links=_scores(links),
         causal=_scores(causal),
         fragments_guessed=not plan.fragments,
+        known=vector.known if vector else 1.0,
     )
     return plan, pool
 

@@ -123,6 +123,11 @@ class CachedEmbedder:
             self._file.put({asked: found})
         return found
 
+    def known_share(self, text: str) -> float:
+        """The share of the words of a text that are known."""
+        known_share = getattr(self._inner, "known_share", None)
+        return known_share(text) if known_share else 1.0
+
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed texts; only the unknown ones, when documents are kept."""
         if not self._keeps_documents:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, cast
 
 from wellkept.models.embedders.bundled_models import STATIC, as_array, map_safetensors
@@ -29,6 +29,12 @@ _FEW_WORDS = 250
 """A text of so many words is added up faster than numpy is imported."""
 
 
+@cache
+def bundled_tokenizer() -> WordTokenizer:
+    """The words that come with Wellkept."""
+    return WordTokenizer(Vocabulary(STATIC.vocabulary.locate().read_bytes()))
+
+
 class StaticEmbedder:
     """Embeds with the table that comes with Wellkept."""
 
@@ -36,7 +42,7 @@ class StaticEmbedder:
     dimension = STATIC.dimension
 
     def __init__(self) -> None:
-        self._tokenizer = WordTokenizer(Vocabulary(STATIC.vocabulary.locate().read_bytes()))
+        self._tokenizer = bundled_tokenizer()
         self._tensors = map_safetensors(STATIC.weights.locate())
         self._codes = self._tensors["rows"].data.cast("b")
         self._lengths = self._tensors["scales"].data.cast("f")

@@ -119,6 +119,18 @@ class WordTokenizer:
             ids.extend(known if known is not None else self._encode_new(word))
         return ids
 
+    def known_share(self, text: str) -> float:
+        """The share of the words of a text that are in the vocabulary as such; 1 for a text without
+        any. Text without spaces is no word of its own."""
+        spaced = _UNSPACED.sub(" ", unicodedata.normalize("NFKC", text))
+        said = [word for word in _WORD.findall(spaced) if len(word) > 1 and word[0].isalpha()]
+        known = [
+            self._ids.get(word.lower()) is not None
+            or all(self._ids.get(part) is not None for part in _parts(word))
+            for word in said
+        ]
+        return sum(known) / len(known) if known else 1.0
+
     def _encode_new(self, word: str) -> tuple[int, ...]:
         short = word[:_MAX_WORD_CHARS]
         whole = self._ids.get(short.lower())  # RabbitMQ is no rabbit
