@@ -21,6 +21,7 @@ from wellkept.core.types import SHOWN_TYPES, EvidenceKind, MemoryType, RelationT
 from wellkept.memory.edit import revise
 from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.confirmation import may_be_injected
+from wellkept.project.commands.command import PREFIX
 from wellkept.project.commands.declared import declared, with_command
 from wellkept.project.repository.module_facts import (
     LAYOUT_KEY,
@@ -30,7 +31,6 @@ from wellkept.project.repository.module_facts import (
     layout_text,
     module_line,
 )
-from wellkept.project.repository.project_files import PREFIX
 from wellkept.text.events.commit_messages import commit_points
 
 MAX_LINES = 200

@@ -34,10 +34,11 @@ from wellkept.observe.imports.repository_docs import (
     walk_files,
 )
 from wellkept.observe.learning.linked_files import history_links, link_history
+from wellkept.project.commands.command import PREFIX
 from wellkept.project.commands.declared import declared
 from wellkept.project.pages import renew_layout
 from wellkept.project.repository.documents import is_document
-from wellkept.project.repository.project_files import PREFIX, Statement
+from wellkept.project.repository.project_files import Statement
 from wellkept.project.repository.read import STAGES, read_project
 from wellkept.text.secrets.redaction import redact
 

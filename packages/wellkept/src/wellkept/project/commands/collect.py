@@ -15,6 +15,7 @@ from wellkept.memory.exchange.markdown_document import Section
 from wellkept.project.commands.ci import Workflow, ci_commands, task_commands, workflows
 from wellkept.project.commands.command import (
     AMBIGUOUS_NAMES,
+    SAID,
     ProjectCommand,
     Purpose,
     names_a_purpose,
@@ -116,18 +117,6 @@ _MAX_RUNS_CHARS = 160
 _NOT_THE_PROJECT = frozenset(
     ("examples", "example", "docs", "doc", "website", "site", "samples", "demo", "bench", ".github")
 )
-SAID = {
-    Purpose.SETUP: "How to set up for development: dependencies are installed with",
-    Purpose.TEST: "How to run the tests: all tests are run with",
-    Purpose.TEST_ONE: "How to run one test file: a single test file is run with",
-    Purpose.BUILD: "How to build: it is compiled or packaged with",
-    Purpose.LINT: "How to lint before a push: the linter (code style, static analysis) is run with",
-    Purpose.FORMAT: "How to format: the code is formatted with",
-    Purpose.TYPES: "How to check types: static types are checked with",
-    Purpose.RUN: "How to run it locally: it is started with",
-    Purpose.DOCS: "How to build the documentation: the docs are built with",
-    Purpose.RELEASE: "How to release: a new version is published with",
-}
 _IMPORTANCE = {Purpose.TEST: 0.8, Purpose.TEST_ONE: 0.8, Purpose.RELEASE: 0.75}
 
 

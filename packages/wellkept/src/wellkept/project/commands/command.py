@@ -25,6 +25,22 @@ class Purpose(StrEnum):
     RELEASE = "release"
 
 
+SAID = {
+    Purpose.SETUP: "How to set up for development: dependencies are installed with",
+    Purpose.TEST: "How to run the tests: all tests are run with",
+    Purpose.TEST_ONE: "How to run one test file: a single test file is run with",
+    Purpose.BUILD: "How to build: it is compiled or packaged with",
+    Purpose.LINT: "How to lint before a push: the linter (code style, static analysis) is run with",
+    Purpose.FORMAT: "How to format: the code is formatted with",
+    Purpose.TYPES: "How to check types: static types are checked with",
+    Purpose.RUN: "How to run it locally: it is started with",
+    Purpose.DOCS: "How to build the documentation: the docs are built with",
+    Purpose.RELEASE: "How to release: a new version is published with",
+}
+PREFIX = "repo:"
+"""Keys of statements that a repository gave begin with this."""
+
+
 @record
 class ProjectCommand:
     """A command as it is typed in the root, and the file that declares it.

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from wellkept.core.memory import Memory
-from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.core.types import EvidenceKind, MemoryType
-from wellkept.project.commands.collect import SAID
-from wellkept.project.commands.command import Purpose
-from wellkept.project.repository.project_files import PREFIX
+from wellkept.project.commands.command import PREFIX, SAID, Purpose
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.store import Store
 
 _MAX_RUNS_CHARS = 60
 _RUNS = re.compile(r", which runs `([^`]*)`")

@@ -17,6 +17,7 @@ from wellkept.core.memory import Evidence, MemoryDraft
 from wellkept.core.records import record
 from wellkept.core.text import clean
 from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
+from wellkept.project.commands.command import PREFIX
 
 if TYPE_CHECKING:
     from wellkept.memory.exchange.passages import Passage
@@ -143,8 +144,6 @@ def texts(value: object) -> list[str]:
     return [one for one in found if isinstance(one, str)]
 
 
-PREFIX = "repo:"
-"""Keys of statements that a repository gave begin with this."""
 MAX_FILES = 12
 _HALF_LIFE_DAYS = 3_650.0
 """Its source keeps a statement alive: a later import closes it when that is gone."""
