@@ -88,10 +88,10 @@ def ask(wk: Recalls, question: str) -> ChatAnswer:
     typed = told(wk, question)
     named = {one.memory.id for one in typed.lines if one.memory}
     least = ANSWERS_FROM if typed.lines else CLEAR_SCORE
-    clear = [
-        one for one in _recalled(wk, question) if one.score >= least and one.memory.id not in named
-    ]
+    found = [one for one in _recalled(wk, question) if one.memory.id not in named]
+    clear = [one for one in found if one.score >= least]
     known = bool(typed.lines) or (bool(clear) and clear[0].score >= ANSWERS_FROM)
+    clear = clear or found[: 0 if known else MAX_NOTES // 2]  # guesses, as recall gives them
     lines = [
         typed.heading,
         *(f"{one.text}{_cited(one.memory)}" for one in typed.lines),
