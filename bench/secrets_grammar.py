@@ -19,7 +19,7 @@ _PARTS = tomllib.loads(
 )
 _HOLE = re.compile(r"\{([a-z]+)\}")
 _NOUNS = ("password", "password", "secret", "key", "token")
-_PLACES = ("assigned", "said", "languages") * 2 + ("signed", "tools", "tokens")
+_PLACES = ("assigned", "said", "languages", "signed", "tools", "tokens") * 3 + ("numbers",)
 _HUMAN_SHARE, _HUMAN_KEYS_SHARE = 0.75, 0.25
 
 
@@ -36,10 +36,9 @@ def secrets(count: int, seed: int) -> Iterator[tuple[str, tuple[str, ...]]]:
         if place in ("signed", "tools", "languages"):
             noun = "password"
         share = _HUMAN_SHARE if noun == "password" else _HUMAN_KEYS_SHARE
-        made = tuple(
-            human(rng) if place != "tokens" and rng.random() < share else _fill("machine", rng)
-            for _ in range(2)
-        )
+        share = 0 if place in ("tokens", "numbers") else share
+        kind = "number" if place == "numbers" else "machine"
+        made = tuple(human(rng) if rng.random() < share else _fill(kind, rng) for _ in range(2))
         text = _text(rng.choice(frames), rng, noun, made, word)
         yield text, tuple(value for value in made if value in text)
 

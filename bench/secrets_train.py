@@ -40,7 +40,7 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _ORDINARY_WEIGHT, _CODE_WEIGHT = 7, 3
 _OWN_WEIGHT = 12
 # How many texts the grammar makes of each kind, and how much one without a secret counts.
-_MADE, _MADE_WEIGHT = 12_000, 4
+_MADE, _MADE_WEIGHT = 20_000, 4
 _LEAST_WORD = 5
 _LEAST_WEIGHT = 0.12
 Example = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]

@@ -43,7 +43,6 @@ _ATTACHED = re.compile(r"-([A-Za-z])([^=].{2,})")
 _PAIR = re.compile(
     r"([A-Za-z][\w.@$-]{0,60})(?:/([^/\s]{3,200}?)|%([^%\s]{3,200}?))(?:@[\w./:-]*)?"
 )
-# Who signs in where: `user:value@host`.
 _USERINFO = re.compile(r"([^@]{4,200})@[A-Za-z0-9][\w.-]*[A-Za-z0-9]")
 _SHORT = re.compile(r"[-/]([A-Za-z])$|/([a-z]{2,4})$|-(pw)$")
 _USER_OPTION = re.compile(r"-[uUa]|--[\w-]*(?:user|auth|cred)[\w-]*")
@@ -56,15 +55,13 @@ _HASH_WORDS = frozenset(
     "merge fixed broke build buildid trace request uuid guid id tag image fingerprint".split()
 )
 _BEFORE_A_VERB = frozenset("must should to will can may not all tests checks they did does".split())
-# Names that speak of secrets have these shapes too: `token1`, `api-key`.
-_NAME_SHAPES = ("word1", "tailed", "odd", "phrase", "uuid", "login", "commit", "num")
+_NAME_SHAPES = ("word1", "tailed", "odd", "phrase", "uuid", "commit", "num")
 _NEAR = 9
 _WORD_CHARS = 16
 _ADDRESS_CHARS = 160
 _SPACE = re.compile(r"\s")
 _DIGITS = re.compile(r"\d+")
 _TAG = re.compile(r"[A-Za-z]{2,12}[-_]|(?:npub|age|bc|lnbc|nsec)1|0x|Qm")
-# Directly around a value one letter is as good as another.
 _SAME = {code: 97 for code in range(48, 123) if chr(code).isalnum()}
 _PARTS = re.compile(r"[A-Z]?[a-z]{1,16}|[A-Z]{1,16}|[^\x00-\x7f]{1,16}")
 
@@ -134,17 +131,20 @@ class _Atoms:
         ]
         self.firsts: list[int] = []
         self.cues = [cue_of(word) for word in self.words]
-        for at, word in enumerate(self.words):
-            before = self.words[at - 1] if at else ""
-            if word.startswith("//"):
+        first = 0
+        for at, (word, sign) in enumerate(zip(self.words, self.signs, strict=False)):
+            if word[:2] == "//":
                 self.signs[at] = "url"
-            begins = self.signs[at] in ("line", "below")
-            self.firsts.append(at if begins or not at else self.firsts[-1])
-            # The statement of a program, and what tests do.
+            elif sign in ("line", "below"):
+                first = at
+            self.firsts.append(first)
+            # The statement of a program, and what tests print and do.
             is_statement = word == "pass" and self.signs[at : at + 2] in (["line"], ["line"] * 2)
-            if is_statement or (word in ("pass", "pin") and before.lower() in _BEFORE_A_VERB):
+            is_statement |= word == "PASS" and sign in ("line", "cell")
+            is_act = word in ("pass", "pin") and self.words[at - 1].lower() in _BEFORE_A_VERB
+            if is_statement or is_act:
                 self.cues[at] = ""
-            if self.signs[at] == "space" and (kind := phrase_cue(f"{before} {word}".lower())):
+            if sign == "space" and (kind := phrase_cue(self.words[at - 1], word)):
                 self.cues[at] = kind
 
 
@@ -329,9 +329,8 @@ def _words(atoms: _Atoms, at: int) -> tuple[str, ...]:
     if tag := _TAG.match(atoms.words[at]):
         found.append("t=" + tag[0].lower())
     start, end = atoms.starts[at], atoms.ends[at]
-    around = atoms.text[max(0, start - 2) : start], atoms.text[end : end + 2]
-    left, right = (part.translate(_SAME) for part in around)
-    found += ("l=" + (left or "\n").rpartition("\n")[2], "r=" + right.partition("\n")[0])
+    found.append("l=" + atoms.text[max(0, start - 3) : start].rpartition("\n")[2].translate(_SAME))
+    found.append("r=" + atoms.text[end : end + 2].partition("\n")[0].translate(_SAME))
     return tuple(found)
 
 

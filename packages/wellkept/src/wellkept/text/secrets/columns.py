@@ -87,7 +87,7 @@ def _is_named(cell: str) -> bool:
     words = cell.lower().split()
     if not words or len(words) > 4:
         return False
-    cue = phrase_cue(" ".join(words[-2:])) or cue_of(words[-1])
+    cue = phrase_cue(" ".join(words[-2:-1]), words[-1]) or cue_of(words[-1])
     return cue in ("password", "secret", "token") or (
         cue == "key" and (len(words) > 1 or len(cell) > 4)
     )

@@ -26,6 +26,7 @@ class _Words:
     inside: tuple[tuple[str, str], ...]
     whole: dict[str, str]
     phrases: dict[str, str]
+    last: frozenset[str]
     foreign: tuple[tuple[str, str], ...]
     ends: frozenset[str]
     before_key: frozenset[str]
@@ -41,6 +42,7 @@ def _words() -> _Words:
         inside=tuple(sorted(inside, key=lambda pair: -len(pair[0]))),
         whole={word: kind for kind, words in raw["whole"].items() for word in words},
         phrases={word: kind for word, kind in phrases.items() if " " in word},
+        last=frozenset(word.rpartition(" ")[2] for word in phrases if " " in word),
         foreign=tuple((word, kind) for word, kind in phrases.items() if not word.isascii()),
         ends=frozenset(raw["ends"]["words"]),
         before_key=frozenset(raw["ends"]["before_key"]),
@@ -83,9 +85,10 @@ def _cue_of_parts(parts: list[str], words: _Words) -> str:
     return next(found, "")
 
 
-def phrase_cue(phrase: str) -> str:
-    """The kind of cue that words with spaces between them are."""
-    return _words().phrases.get(phrase, "")
+def phrase_cue(before: str, word: str) -> str:
+    """The kind of cue that two words with a space between them are."""
+    words, low = _words(), word.lower()
+    return words.phrases.get(f"{before.lower()} {low}", "") if low in words.last else ""
 
 
 def is_verb(word: str) -> bool:

@@ -22,7 +22,7 @@ from wellkept.text.secrets.formats import find_formats
 from wellkept.text.secrets.shape import MARK, SecretSpan, WorkCount, is_random, learned
 from wellkept.text.secrets.windows import Encoded, Window, windows
 
-SURE = -1.2
+SURE = -1.0
 LIKELY = -2.2
 _NAMES = {
     "": "high-entropy", "key": "api-key", "token": "token", "secret": "secret",
@@ -40,7 +40,8 @@ _CONTINUED = re.compile(
 # How a project is named by its first commit.
 _PROJECT = re.compile(r"root:[0-9a-f]{40}")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_LOUD = frozenset({"password", "secret", "token"})
+# How loudly a cue speaks: what stands around a value says more where nothing names it.
+_HEARD = {"password": "", "secret": "", "token": "", "": "--"}
 _NO_CUE = frozenset({"", "session", "provider"})
 _CONTINUATIONS = 20
 _MAX_JUDGED = 30_000
@@ -126,7 +127,7 @@ def _continued(text: str, found: Sequence[SecretSpan], work: WorkCount) -> Itera
 
 def features(shape: str, place: str, cue: str, flags: tuple[str, ...]) -> tuple[str, ...]:
     """The features of a value: each alone, in pairs, and all three."""
-    kind, heard = shape.partition(":")[0], _heard(cue)
+    kind, heard = shape.partition(":")[0], _HEARD.get(cue, "-")
     return (
         shape, kind, place, f"cue={cue}", f"{kind}|{place}", f"{place}|{cue}", f"{kind}|{cue}",
         f"{shape}|{cue}", f"{kind}|{place}|{cue}", f"{shape}|{place}|{cue}", *flags,
@@ -135,14 +136,10 @@ def features(shape: str, place: str, cue: str, flags: tuple[str, ...]) -> tuple[
 
 
 def word_features(shape: str, cue: str, words: tuple[str, ...]) -> tuple[str, ...]:
-    """The features of the words around a value: each alone, and with the class of the value."""
-    kind, heard = shape.partition(":")[0], _heard(cue)
-    return (*words, *(f"{kind}{heard}|{word}" for word in words))
-
-
-def _heard(cue: str) -> str:
-    """How loudly a cue speaks: what stands around a value says more where nothing names it."""
-    return "" if cue in _LOUD else "-" if cue else "--"
+    """The features of what stands around a value: each alone, and with the class of the value."""
+    kind, heard = shape.partition(":")[0], _HEARD.get(cue, "-")
+    alone = (heard + word if word[0] in "lr" else word for word in words)
+    return (*alone, *(f"{kind}{heard}|{word}" for word in words))
 
 
 def score(one: Candidate) -> float:

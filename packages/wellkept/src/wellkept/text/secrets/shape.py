@@ -41,6 +41,7 @@ _KNOWN = re.compile(
     r"(?P<uuid>[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12})"
     r"|(?P<hex>(?:0x)?(?:[0-9a-f]{12,}|[0-9A-F]{12,}))"
     r"|(?P<num>\d{6,9})|(?P<commit>(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,11})|(?P<_number>[\d.,:/xX%+-]*)"
+    r"|(?P<_ticket>[A-Z][A-Z0-9]{1,4}-\d{1,6}|[A-Z]{2,4}\d{3,6})"
     r"|(?P<_range>[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40})"
     r"|(?P<_unit>[-+~]?\d[\d.]*(?:[a-zA-Z%]{1,3}|bytes|days?|hours?|min|sec)(?:/s)?)"
     r"|(?P<_date>\d{4}-\d\d-\d\d[T_\d:.+Z-]*)|(?P<_colour>#[0-9a-fA-F]{3,8})"
@@ -146,7 +147,7 @@ def _kind(value: str, size: int, facts: Facts) -> str:
     if known and (kind := known.lastgroup):
         if kind == "_chain" and digits < 3:
             odd = digits and strange * 2 > total
-            return "chain" if odd else "wordchain" if value[-1].isdigit() else PLAIN
+            return "chain" if odd else "wordchain" if value[-2:].isdigit() else PLAIN
         if kind == "hex":
             return "digest" if size in _DIGESTS and not value.startswith("0x") else "hex"
         if not kind.startswith("_"):
@@ -168,8 +169,7 @@ def _kind(value: str, size: int, facts: Facts) -> str:
     if digits == 0:
         return _lettered(value, letters, strange, facts)
     if is_name(value):
-        few = "name" if strange * 2 > total or digits > 1 else "name1"
-        return "wordname" if digits > 2 else few
+        return "wordname" if digits > 2 else "name" if strange * 2 > total or digits > 1 else PLAIN
     if strange * 3 <= total:
         return "wordnum" if digits > 1 else "word1"
     return "mixed"

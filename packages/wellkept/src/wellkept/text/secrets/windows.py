@@ -29,10 +29,10 @@ _CUES = tuple(
     for pattern in (
         *b"pass pw secret cred psk salt identified <<< phrase _user mnemonic sendline login"
         b" auth :5432: @tcp\\( kennwort senha mdp heslo parol wachtwoord salasana clave lozinka"
-        b" sandi wifi seed jwt hmac crypt unlock communit snmp adgang kodeord siri laluan wagwoord"
-        b" jelszo haslo sifre geslo contrasen jdbc: pswd licen[cs]e".split(),
+        b" sandi wifi seed jwt hmac crypt unlock communit snmp adgang kodeord laluan wagwoord"
+        b" jelszo haslo sifre geslo contrasen jdbc: pswd licen[cs]e fa.code p.code ry.code".split(),
         rb" -[pauwkns]", rb"-user ", rb"net use", rb":/{1,3}[^\s/\"'<>`]{1,200}@", rb"\*:\*:",
-        rb" p: ", rb"pin(?: code|\"| for the [a-z]{2,12}|)[ :=]", rb"(?:backup|recovery) code",
+        rb" p: ", rb"pin(?: code|\"| for the [a-z]{2,12}|)[ :=]",
     )
 )  # fmt: skip
 # Letters are `a` or `A`, digits `0`, signs `!`, what may stand within a token itself; else blank.
