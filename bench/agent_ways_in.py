@@ -128,7 +128,7 @@ def agent_state(scene: Scene, planted: Sequence[Plant]) -> None:
 
 
 def chat_history(scene: Scene, planted: Sequence[Plant]) -> None:
-    """What a person typed into `wellkept chat`."""
+    """What a person typed into `wellkept agent chat`."""
     from wellkept_agent.terminal.line_editor import PromptHistory
 
     with scene.open() as wk:

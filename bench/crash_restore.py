@@ -1,4 +1,4 @@
-"""Killing `wellkept restore`: the memory is what it was, or what the backup holds, never a mix.
+"""Killing `wellkept admin restore`: the memory is what it was, or of the backup, never a mix.
 
 Restoring takes back what was kept since the backup, so it runs on a home of its own, one at a time:
 a few statements are kept, a restore is started and killed, and the memory is held against both.

@@ -170,7 +170,7 @@ def finished(process: Process) -> Done:
 
 
 def write_export(path: Path, statements: Iterable[str]) -> None:
-    """A file that `wellkept import` takes in."""
+    """A file that `wellkept admin import` takes in."""
     samples = Samples(seed=crc32(path.name.encode()), project="shop")
     records = [record_to_json(samples.memory(one)) for one in statements]
     header: dict[str, Json] = {"format": FORMAT, "version": VERSION}

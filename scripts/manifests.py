@@ -80,7 +80,7 @@ def _readme(client: str, start: str) -> str:
         f"# Wellkept for {client}\n\n{SUMMARY} {_TAGLINE}\n\n"
         "1. Install the program, so that `wellkept` and `wellkept-hook` are on your PATH:\n"
         f"   `pipx install wellkept`.\n2. {start}\n"
-        "3. `wellkept doctor` says whether all is well.\n\n"
+        "3. `wellkept admin doctor` says whether all is well.\n\n"
         "Use either this or `wellkept install`: with both, every event is captured twice. Without\n"
         "the program, the hooks end quietly and nothing is captured. Nothing leaves your machine.\n"
     )

@@ -41,7 +41,7 @@ SCRIPT: Final = (
     (COMMAND, "wellkept init"),
     (COMMAND, 'wellkept recall "how do I run one test file?" --limit 1'),
     (REMARK, "# You correct your agent, once, in plain words"),
-    (COMMAND, 'wellkept apply "no, we use pnpm here, not npm"'),
+    (COMMAND, 'wellkept remember --apply "no, we use pnpm here, not npm"'),
     (REMARK, "# Things change: the old belief is closed, and stays in the history"),
     (COMMAND, 'wellkept remember "The API server listens on port 8080"'),
     (COMMAND, 'wellkept remember "The API server listens on port 9090"'),

@@ -1,6 +1,6 @@
 """Work on a card: the agent is told what the column before hands on to this one.
 
-Choose the methodology first: `wellkept methodology use board`.
+Choose the methodology first: `wellkept config set --methodology board`.
 """
 
 import asyncio

@@ -54,7 +54,7 @@ def test_missing_vectors_and_another_model_are_warnings_that_name_the_cure(
         health = wk.doctor()
         assert health.healthy
         assert {f.check for f in health.findings} == {"model", "vectors"}
-        assert all("wellkept reindex" in f.message for f in health.findings)
+        assert all("wellkept admin reindex" in f.message for f in health.findings)
         wk.reindex()
         assert wk.doctor().findings == ()
 
@@ -75,7 +75,7 @@ def test_events_that_nobody_takes_in_are_told(tmp_path: Path) -> None:
             os.utime(path, (1.0, 1.0))
         (found,) = [finding for finding in wk.doctor().findings if finding.check == "spool"]
     assert "more than an hour" in found.message
-    assert "wellkept spool drain" in found.message
+    assert "wellkept admin drain" in found.message
 
 
 def test_an_embedder_that_failed_is_reported(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_reranker_that_is_not_here_is_a_warning_with_its_cure(tmp_path: Path) 
         wk.remember("The deploy key is in the vault")
         (found,) = wk.doctor().findings
         assert (found.check, found.severity) == ("reranker", Severity.WARNING)
-        assert "wellkept models get no/such" in found.message
+        assert "wellkept admin models get no/such" in found.message
         assert wk.doctor(deep=True).findings[-1].check == "reranker"
 
 

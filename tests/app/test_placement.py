@@ -101,7 +101,7 @@ def test_a_repository_that_only_names_the_remote_stays_apart_and_is_told_so(
     assert placed.identity.startswith("root:")
     assert placed.note is not None
     assert HOSTED in placed.note
-    assert "wellkept project join" in placed.note
+    assert "wellkept admin join" in placed.note
     assert known_project_at(store, other.root) == placed
 
 

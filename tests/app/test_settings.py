@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import wellkept
 from wellkept.api.wiring.settings_file import write_entry
 from wellkept.core.errors import UsageError
 from wellkept.core.settings import paths
@@ -24,6 +25,7 @@ from wellkept.core.settings.toml_file import MAX_BYTES, read_entries
 from wellkept.memory.recall.requests import DEFAULT_MIN_SCORE, DEFAULT_PROFILE
 from wellkept.models import http as requests
 from wellkept.models.embedders.settings import CHOICES, DEFAULT_DIMENSION
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("A3")
 
@@ -306,3 +308,22 @@ def test_two_settings_saved_at_once_are_both_kept(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(save, keys))
     assert {entry.key for entry in read_entries(file)} == set(keys)
+
+
+@pytest.mark.parametrize(("days", "archived"), [(30.0, 1), (90.0, 0)])
+def test_the_timeline_is_kept_as_long_as_the_settings_say(
+    tmp_path: Path, days: float, archived: int
+) -> None:
+    clock = ManualClock()
+    with wellkept.open(
+        tmp_path / "memory.db",
+        cwd=tmp_path,
+        embedder="none",
+        settings=Settings(timeline_retention_days=days),
+        clock=clock,
+        environment={},
+    ) as wk:
+        wk.remember("Talked about the queue", type="timeline")
+        clock.advance(days=60)
+        assert wk.maintain(dry_run=True).counts.get("timeline old", 0) == archived
+        assert wk.prune(dry_run=True).counts.get("timeline old", 0) == archived

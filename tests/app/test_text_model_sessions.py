@@ -17,9 +17,11 @@ from tests.providers.fake_clients import FakeClient, answers
 from tests.support.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from wellkept.api.learning import drain_and_learn
 from wellkept.core.query import Filter
+from wellkept.core.records import replace
 from wellkept.core.settings.model import Settings
 from wellkept.models.chat.text import CLIENTS
 from wellkept.models.headless.clients import headless_client
+from wellkept.observe.model.consolidation import archived_material
 from wellkept.observe.observer.drain import drain_spool
 from wellkept.observe.observer.spool_folder import SpoolFolder
 
@@ -117,6 +119,22 @@ def test_a_hanging_endpoint_holds_neither_drain_nor_lock(scene: Scene, fault: Fa
         assert later.model.waiting == 1
         assert len(server.seen) == 1
         assert any("is not asked before" in f.message for f in wk.doctor().findings)
+
+
+@pytest.mark.parametrize(("tokens", "is_whole"), [(500, False), (8_000, True)])
+def test_after_as_many_failures_as_the_settings_allow_the_events_are_archived(
+    scene: Scene, tokens: int, is_whole: bool
+) -> None:
+    scene.catch("UserPromptSubmit", prompt=SAID + ". " + "The lamp is green. " * 120)
+    with FakeEmbeddingServer(Behaviour(completion="no JSON here")) as server:
+        settings = replace(
+            _endpoint(server), text_model_max_failures=1, text_model_batch_tokens=tokens
+        )
+        with _open(scene, settings) as wk:
+            drain_and_learn(wk, translate=events_of, environment=scene.environment)
+            assert len(server.seen) == 1
+            (archived,) = archived_material(wk.engine).values()
+            assert (str(archived).count("lamp") > 50) is is_whole
 
 
 def test_the_daily_calls_of_the_settings_are_kept(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""`wellkept chat` and `wellkept agent` in a real terminal, against a server on loopback (G1, H6)."""
+"""`wellkept agent chat` and `wellkept agent` in a real terminal, against a server on loopback (G1, H6)."""
 
 from __future__ import annotations
 

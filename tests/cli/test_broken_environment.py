@@ -159,8 +159,8 @@ def test_a_damaged_database_is_told_with_a_way_out_that_is_not_the_doctor_again(
     (home / "memory.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 8000)
     (home / "memory.db.before-v3").touch()
     told = cli("doctor").out
-    assert "`wellkept restore FILE` (memory.db.before-v3 beside it is one)" in told
-    assert "wellkept doctor" not in told
+    assert "`wellkept admin restore FILE` (memory.db.before-v3 beside it is one)" in told
+    assert "wellkept admin doctor" not in told
 
 
 def test_prose_that_was_broken_for_a_wider_page_flows_and_lists_and_code_stay(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,20 @@ pytestmark = pytest.mark.feature("C2")
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(("list",), 0), (("recall", "how", "to", "deploy"), 1), (("stats",), 0), (("doctor",), 0)],
+    [
+        *(
+            (words.split(), 0)
+            for words in ("list", "admin doctor", "context", "undo", "why", "review")
+        ),
+        *(
+            (("status", f"--{what}"), 0)
+            for what in ("stats", "spool", "model", "remote", "learning")
+        ),
+        (("recall", "how", "to", "deploy"), 1),
+    ],
 )
 def test_reading_before_anything_was_kept_makes_no_file(
-    cli: Cli, home: Path, words: tuple[str, ...], code: int
+    cli: Cli, home: Path, words: Sequence[str], code: int
 ) -> None:
     assert cli(*words).code == code
     assert not home.exists()

@@ -1,4 +1,4 @@
-"""`wellkept spool` and `wellkept sessions`: from caught events to a session one can read."""
+"""`wellkept status --spool` and `wellkept session list`: from caught events to a session one can read."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_without_a_command_the_help_is_shown(cli: Cli) -> None:
     assert "recall.limit" in cli("config").out
 
 
-@pytest.mark.parametrize("group", ["skill", "graph", "observer"])
+@pytest.mark.parametrize("group", ["skill", "graph"])
 def test_a_group_named_alone_shows_its_help_and_cuts_no_sentence(cli: Cli, group: str) -> None:
     shown = cli(group)
     assert (shown.code, shown.err) == (0, "")

@@ -1,4 +1,4 @@
-"""`wellkept import SOURCE` on the command line."""
+"""`wellkept admin import SOURCE` on the command line."""
 
 from __future__ import annotations
 

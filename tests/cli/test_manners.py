@@ -86,7 +86,7 @@ def test_a_damaged_store_does_not_stop_the_greeting(person: Cli, home: Path) -> 
     said = person()
     assert said.code == 0
     assert "cannot be read" in said.out
-    assert "wellkept doctor" in said.out
+    assert "wellkept admin doctor" in said.out
 
 
 # -- Off and on -----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -85,7 +84,7 @@ def test_a_server_that_is_away_is_one_clear_line_without_the_password(
 def test_without_the_distribution_the_missing_package_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "wellkept_team", None)
+    monkeypatch.setitem(doors.DISTRIBUTIONS, "team", "wellkept_absent")
     doors.find_plugin.cache_clear()
     with (
         wellkept.open("postgresql://localhost/x", project="p", embedder="none") as wk,

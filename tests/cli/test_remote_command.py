@@ -1,4 +1,4 @@
-"""`wellkept remote` and `wellkept move`: what they print, and what their JSON holds."""
+"""`wellkept status --remote` and `wellkept admin move`: what they print, and what their JSON holds."""
 
 from __future__ import annotations
 

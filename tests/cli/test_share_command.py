@@ -1,4 +1,4 @@
-"""`wellkept share`: what it prints, what it asks, and what its JSON holds."""
+"""`wellkept status --shared`: what it prints, what it asks, and what its JSON holds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_from_off_to_shared_and_back(cli: Cli, repository: GitRepository) -> Non
     assert "Sharing is off" in cli("share").out
     off = cli("share", "add", "--type", "convention")
     assert off.code != 0
-    assert "wellkept share on" in off.err
+    assert "wellkept team join --git" in off.err
     asked = cli("share", "on")
     assert asked.code != 0
     assert "--yes" in asked.err

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from tests.docs.pages import ROOT, blocks, command_lines, pages, words_of
+from wellkept.api.cli import door
 from wellkept.api.cli.root import root
 
 pytestmark = pytest.mark.feature("I4")
@@ -60,6 +61,26 @@ def test_wrong_command_lines_are_refused() -> None:
     for wrong in ("wellkept recal x", "wellkept recall x --limt 3", "wellkept correct ID wrong"):
         with pytest.raises(click.UsageError):
             understood(words_of(wrong))
+
+
+_SPOKEN = re.compile(r"(?:`|: |^\$? ?)wellkept ([a-z][a-z -]*)", re.MULTILINE)
+READ_BY_PEOPLE = (
+    "packages/*/src/**/*.py",
+    "plugins/**/*.md",
+    "plugins/**/*.toml",
+    "web/src/**/*.tsx",
+)
+
+
+def test_pages_messages_and_client_files_name_no_word_of_before() -> None:
+    files = [file for pattern in READ_BY_PEOPLE for file in ROOT.glob(pattern)]
+    found = [
+        f"{file.relative_to(ROOT)}: wellkept {said} is now {place[1]}"
+        for file in (*files, *(ROOT / page for page in pages()))
+        for said in _SPOKEN.findall(file.read_text("utf-8"))
+        if (place := door.place_of(said.split()))
+    ]
+    assert found == []
 
 
 def test_there_are_many_to_check() -> None:

@@ -178,4 +178,4 @@ def test_where_nothing_can_be_made_a_server_goes_on_without_its_background_servi
     ):
         pass
     (record,) = caplog.records
-    assert "wellkept doctor" in record.message
+    assert "wellkept admin doctor" in record.message

@@ -336,17 +336,24 @@ def test_c13_a_rule_a_person_states_is_kept_as_said_and_told(here: Installation)
     first = here.session()
     first.start()
     first.prompt(rule)
+    first.stop("I added a column of type float.")
+    # A correction without a word of memory is kept, too.
+    first.prompt("no, don't use float for money")
     first.end("Understood.")
-    (kept,) = here.listed("--source", "user_taught")
+    correction, kept = here.listed("--source", "user_taught")
+    assert (correction["type"], correction["content"]) == (
+        "correction",
+        "don't use float for money",
+    )
     assert kept["content"].rstrip(".") == rule.rstrip(".")
-    assert kept["told_by"] == "person"
+    assert (kept["told_by"], correction["told_by"]) == ("person", "person")
     assert "never round money with floats" in here.session("s-2").start()
     # The person amends it: the newer wording holds.
     third = here.session("s-3")
     third.start()
     third.prompt("Forget that we never round money with floats, always with integers of cents.")
     third.end()
-    assert here.listed("--source", "user_taught") == []
+    assert here.listed("--source", "user_taught") == [correction]
 
 
 @pytest.mark.feature("C14")

@@ -185,7 +185,9 @@ def test_d5_files_that_change_together_are_known_from_git_and_from_work(here: In
         here.file("src/routes.py", f"# start\nx = {number}\n")
         here.file("src/views.py", f"# start\ny = {number}\n")
         here.commit(f"Change {number}")
-    here.wellkept("init")
+    here.wellkept("init", "--no-graph")
+    with here.library() as wk:
+        assert [one.path for one in wk.observer.related("src/routes.py")] == ["src/views.py"]
     near = here.wellkept("graph", "show", "src/routes.py", "--related", "--json").json
     assert "src/views.py" in [one["path"] for one in near["related"]["files"]], near
     for number in (1, 2, 3, 4, 5):

@@ -55,6 +55,12 @@ def test_all_distributions_have_one_version_and_one_licence() -> None:
         ], "pin the distributions to each other"
 
 
+def test_the_default_install_brings_no_models_of_the_edge() -> None:
+    needs = {re.split(r"[^a-z0-9-]", one)[0] for one in dist.project()["dependencies"]}
+    assert "msgspec" in needs
+    assert not needs & {"fastapi", "mcp", "pydantic"}
+
+
 def test_all_brings_every_distribution() -> None:
     extras = dist.project()["optional-dependencies"]
     (everything,) = extras["all"]

@@ -234,7 +234,7 @@ def test_an_unknown_name_lists_similar_ones(tmp_path: Path):
 
 
 def test_a_model_that_is_not_here_says_how_to_get_it(tmp_path: Path):
-    with pytest.raises(ProviderError, match=f"wellkept models get {EMBEDDER}"):
+    with pytest.raises(ProviderError, match=f"wellkept admin models get {EMBEDDER}"):
         usable_model(EMBEDDER, "embedding", tmp_path)
 
 
@@ -311,7 +311,7 @@ def test_a_downloaded_reranker_scores_texts_in_their_order(hub: FakeModelHub, tm
 def test_a_reranker_that_is_not_here_fails_when_it_is_asked(tmp_path: Path):
     reranker = CrossEncoderReranker("maker/reranker", tmp_path)
     assert reranker.scores("question", []) == []
-    with pytest.raises(ProviderError, match="wellkept models get maker/reranker"):
+    with pytest.raises(ProviderError, match="wellkept admin models get maker/reranker"):
         reranker.scores("question", ["text"])
 
 

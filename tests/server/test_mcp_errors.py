@@ -98,7 +98,7 @@ def test_a_damaged_store_is_told_and_the_server_lives_on(tmp_path: Path) -> None
     database.parent.mkdir()
     database.write_bytes(b"not a database at all" * 100)
     with talking_in(tmp_path) as talk:
-        assert "wellkept doctor" in talk.error("stats")
+        assert "wellkept admin doctor" in talk.error("stats")
         database.unlink()
         assert talk.call("stats")["total"] == 0
 

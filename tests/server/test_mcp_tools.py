@@ -319,3 +319,16 @@ def test_recall_takes_a_least_score(talk: Talk) -> None:
     question = "which port has the staging database?"
     assert "5433" in talk.text("memory_recall", query=question, min_score=0.3)
     assert talk.text("memory_recall", query=question, min_score=1).startswith("Nothing known")
+
+
+def test_a_model_that_only_reads_makes_no_file(tmp_path: Path) -> None:
+    with talking_in(tmp_path) as talk:
+        assert "memory-recall" in {
+            p.name for p in talk.portal.call(talk.client.list_prompts).prompts
+        }
+        assert "Nothing known" in talk.text("memory_recall", query="which port")
+        assert talk.call("memory_list")["items"] == []
+        assert not (tmp_path / "data").exists()
+        talk.call("memory_remember", content="The port is 8123.")
+        assert (tmp_path / "data" / "memory.db").exists()
+        assert "8123" in talk.text("memory_recall", query="which port")

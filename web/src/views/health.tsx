@@ -300,7 +300,7 @@ export function FirstDay() {
     <Empty title={t("empty.firstDay")} actions={<Button kind="main" keyName="t" onClick={() => overlay.set({ kind: "teach" })}>{t("action.teach")}</Button>}>
       <p>{t("empty.firstDayWhy")}</p>
       <div className="mt-4 space-y-2">
-        {["/remember use pnpm, never npm", "wellkept demo"].map((line) => <pre key={line} className="rounded-control border border-edge bg-surface px-3 py-2 font-mono text-ui text-ink">{line}</pre>)}
+        {["/remember use pnpm, never npm", "wellkept admin demo"].map((line) => <pre key={line} className="rounded-control border border-edge bg-surface px-3 py-2 font-mono text-ui text-ink">{line}</pre>)}
       </div>
     </Empty>
   );

@@ -5,7 +5,7 @@
 Signatures and results follow Mem0 2.2; the tests hold them against the real package. It needs no
 key, no model and no vector database. Without a model, `infer=True` keeps what was said as it was
 said: equal statements once, and one that contradicts an older one replaces it; `extract` plugs a
-model in. `wellkept import mem0` brings existing memories over.
+model in. `wellkept admin import mem0` brings existing memories over.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class Desk:
         return ended.out
 
     def state(self) -> dict[str, Any]:
-        """`wellkept remote status`."""
+        """`wellkept status --remote`."""
         return self.run("remote", "status", "--json").json["state"]
 
     def contents(self) -> set[str]:

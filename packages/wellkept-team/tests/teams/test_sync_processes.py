@@ -96,7 +96,7 @@ def test_a_token_that_ended_is_a_clear_state_and_the_next_one_goes_on(
     state = desk.state()
     assert state["remote"]["condition"] == "login"
     shown = desk.run("remote", "status").out
-    assert "wellkept remote add" in shown
+    assert "wellkept team join" in shown
     assert "Said while the token was over." in desk.contents()
     fresh = new_token(team.tenant)
     team.operator.add_token(fresh, person="writer", label="laptop", expires=None)

@@ -173,7 +173,7 @@ def _exit_code(end: RunEnd) -> int:
     return exit_codes.NOTHING
 
 
-# -- `wellkept chat`: talk with the agent at the terminal -----------------------------------------
+# -- `wellkept agent chat`: talk with the agent at the terminal ----------------------------------
 
 
 @click.command()

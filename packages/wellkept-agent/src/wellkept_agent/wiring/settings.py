@@ -112,7 +112,7 @@ class AgentSettings:
                     f"There is no setting 'agent.{name}'.",
                     hint=f"Did you mean agent.{close[0]}?"
                     if close
-                    else "See `wellkept config show --agent`.",
+                    else "See `wellkept config list --agent`.",
                 )
 
     @classmethod
@@ -266,7 +266,7 @@ def agent_key(key: str) -> AgentKey:
             f"There is no setting {key!r}.",
             hint=f"Did you mean {close[0]}?"
             if close
-            else "`wellkept config show --agent` lists them.",
+            else "`wellkept config list --agent` lists them.",
         )
     return known[key]
 

@@ -1,4 +1,4 @@
-"""`wellkept move`: everything of a store to another engine."""
+"""`wellkept admin move`: everything of a store to another engine."""
 
 from __future__ import annotations
 

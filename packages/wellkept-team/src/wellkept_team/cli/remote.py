@@ -1,4 +1,4 @@
-"""`wellkept remote`: share a project through a team's server."""
+"""`wellkept team join`: share a project through a team's server."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def add(*, url: str, name: str | None, scopes: tuple[str, ...], as_json: bool) -
 @options.json_option
 def list_(*, as_json: bool) -> None:
     """List the remotes of every project on this machine."""
-    with options.open_wellkept() as wk:
+    with options.open_wellkept(reads=True) as wk:
         found = wk.remote.list()
     if as_json:
         output.print_json({"items": found})
@@ -89,14 +89,14 @@ def list_(*, as_json: bool) -> None:
 @options.json_option
 def status(*, as_json: bool = False) -> int:
     """Show how sharing through the server is doing."""
-    with options.open_wellkept() as wk:
+    with options.open_wellkept(reads=True) as wk:
         state = wk.remote.state()
     if as_json:
         output.print_json({"is_on": state is not None, "state": state})
         return exit_codes.OK
     if state is None:
         click.echo("This project has no remote.")
-        output.note("Add one with `wellkept remote add URL`.")
+        output.note("Add one with `wellkept team join URL`.")
         return exit_codes.OK
     _print_state(state)
     return exit_codes.OK if state.remote.problem is None else exit_codes.NOTHING

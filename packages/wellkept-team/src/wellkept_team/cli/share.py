@@ -1,11 +1,10 @@
-"""`wellkept share`: a team's memories as files in its repository."""
+"""`wellkept team share`: a team's memories as files in its repository."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from wellkept.api.cli import exit_codes, options, output
 from wellkept.api.cli.groups import Group
@@ -41,23 +40,23 @@ def share(ctx: click.Context, *, as_json: bool) -> None:
 @options.json_option
 def status(*, as_json: bool = False) -> None:
     """Show what is shared and what waits."""
-    with options.open_wellkept() as wk:
+    with options.open_wellkept(reads=True) as wk:
         state = wk.sharing.state()
     if as_json:
         output.print_json(state)
         return
     if not state.is_on:
         click.echo("Sharing is off for this project.")
-        output.note("Switch it on with `wellkept share on`; it shows first what would be taken in.")
+        output.note("Switch it on: `wellkept team join --git` shows first what would be taken in.")
         return
     click.echo(f"Folder {state.folder}, taken in from {state.branch or 'no branch yet'}")
     click.echo(f"{counted(state.shared, 'memory', 'memories')} shared")
     if state.unmerged:
         click.echo(f"{len(state.unmerged)} not merged yet: commit the folder, open a pull request")
     if state.waiting:
-        click.echo(f"{len(state.waiting)} changed here: wellkept share update")
+        click.echo(f"{len(state.waiting)} changed here: wellkept team sync --git")
     if state.to_take_in:
-        click.echo("The branch has news: wellkept share update")
+        click.echo("The branch has news: wellkept team sync --git")
 
 
 @share.command("on")
@@ -109,18 +108,12 @@ def switch_off(*, as_json: bool) -> None:
 @options.filter_options
 @options.dry_run_option
 @options.json_option
-@click.pass_context
-def add(
-    ctx: click.Context, *, names: tuple[str, ...], filters: FilterArgs, dry_run: bool, as_json: bool
-) -> int:
+def add(*, names: tuple[str, ...], filters: FilterArgs, dry_run: bool, as_json: bool) -> int:
     """Write memories into the shared folder: by id, or all that match the filters.
 
     Nothing is committed. A memory that holds a secret is refused; so are personal ones.
     """
-    has_filter = any(
-        ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in filters
-    )
-    if bool(names) == has_filter:
+    if bool(names) == bool(filters):
         raise UsageError("Pass memory ids, or filters such as --type convention.", hint="Not both.")
     with options.open_wellkept() as wk:
         chosen = [wk.get(name) for name in names] if names else _matching(wk, filters)

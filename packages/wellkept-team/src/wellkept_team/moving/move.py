@@ -1,4 +1,4 @@
-"""Moves a store to another engine: `wellkept move`. The source is never changed.
+"""Moves a store to another engine: `wellkept admin move`. The source is never changed.
 
 In chunks, each in one transaction; how far it is lies in the target, so that a move that was cut
 off goes on where it was. At the end both sides are read and compared: counts, and a checksum over

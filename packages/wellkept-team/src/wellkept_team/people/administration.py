@@ -105,7 +105,7 @@ class Team:
     # -- A person's data --------------------------------------------------------------------------
 
     def export_person(self, person: str, file: TextIO) -> int:
-        """Write everything a person wrote as `wellkept export` writes it; returns how many."""
+        """Write everything a person wrote as `admin export` does; returns how many."""
         from wellkept.memory.exchange.jsonl import write_memories
 
         return write_memories(self.store.memories_of(person), file)

@@ -139,7 +139,7 @@ def _name_of(project: str) -> str:
     if name.startswith(("/", "~", "\\", ".")) or name[1:3] in (":\\", ":/"):
         raise UsageError(
             f"{name!r} is a folder; a team's server knows projects by name.",
-            hint="Name it as `wellkept projects` lists it, such as git:github.com/owner/name.",
+            hint="Name it as `wellkept admin projects` does, such as git:github.com/owner/name.",
         )
     return name
 

@@ -35,7 +35,7 @@ from wellkept_team.sharing.shared_file import (
 README = "README.md"
 _ABOUT = """# What our coding agents are told
 
-One file for each memory that this team shares, written by `wellkept share`. Review changes here
+One file for each memory this team shares, by `wellkept team share`. Review changes here
 like code: once merged, everybody's agents know them. Removing a file retires its memory. The text
 below the front matter may be edited by hand.
 """

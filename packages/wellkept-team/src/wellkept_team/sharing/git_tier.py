@@ -174,7 +174,7 @@ class Sharing:
         choice = _choice(self._engine, self._project)
         if choice is None:
             raise ConflictError(
-                "Sharing is off for this project.", hint="Switch it on: wellkept share on"
+                "Sharing is off for this project.", hint="Switch it on: wellkept team join --git"
             )
         return choice
 

@@ -85,7 +85,7 @@ class Remotes:
         if known is not None and known.url != remote.url:
             raise ConflictError(
                 f"This project is shared through {known.url} already.",
-                hint="Remove that first: wellkept remote remove",
+                hint="Remove that first: wellkept team leave",
             )
         before = self._kept_token(remote.url)
         put_token(self._services.environment, remote.url, token)
@@ -165,7 +165,7 @@ class Remotes:
             full = name if is_full_id(name) else by_short.get(normalise_short(name))
             if full is None:
                 raise NotFoundError(
-                    f"Nothing is shared under {name!r}.", hint="See `wellkept remote review`."
+                    f"Nothing is shared under {name!r}.", hint="See `wellkept team review`."
                 )
             found.append(full)
         return found
@@ -177,7 +177,7 @@ class Remotes:
         found = get_remote(self._services.store, self._services.project)
         if found is None:
             raise NotFoundError(
-                "This project has no remote.", hint="Add one: wellkept remote add URL"
+                "This project has no remote.", hint="Add one: wellkept team join URL"
             )
         return found
 
@@ -198,7 +198,7 @@ class Remotes:
         if name.startswith("path:"):
             raise UsageError(
                 "Only this machine knows the project by its folder.",
-                hint="Give it a name that the team shares: wellkept remote add URL --as NAME",
+                hint="Give it a name that the team shares: wellkept team join URL --as NAME",
             )
         return name
 

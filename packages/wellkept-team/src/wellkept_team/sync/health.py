@@ -1,4 +1,4 @@
-"""What `wellkept doctor` says of remotes."""
+"""What `wellkept admin doctor` says of remotes."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def sync_project(
         remote = get_remote(engine.store, project)
         if remote is None:
             raise NotFoundError(
-                "This project has no remote.", hint="Add one: wellkept remote add URL"
+                "This project has no remote.", hint="Add one: wellkept team join URL"
             )
         return _run(
             engine,

@@ -87,12 +87,12 @@ def advice(remote: Remote) -> str | None:
         case Condition.LOGIN:
             return (
                 "The token is not accepted: it expired, was exchanged or was revoked. Nothing is"
-                f" lost. With a new one: wellkept remote add {remote.url}"
+                f" lost. With a new one: wellkept team join {remote.url}"
             )
         case Condition.FORBIDDEN:
             return (
                 "The role of the token does not suffice. Nothing is lost. Ask an administrator,"
-                f" then: wellkept remote add {remote.url}"
+                f" then: wellkept team join {remote.url}"
             )
         case _:
             return None
@@ -161,7 +161,7 @@ def get_token(environment: Mapping[str, str], url: str) -> str:
         return path.read_text("ascii").strip()
     except FileNotFoundError:
         raise NotFoundError(
-            "There is no token for this server.", hint=f"Run `wellkept remote add {url}` again."
+            "There is no token for this server.", hint=f"Run `wellkept team join {url}` again."
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"The token file {path} cannot be read: {error}.") from None

@@ -8,7 +8,8 @@ this module imports it: helpers take `Services` or the parts they need.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -63,7 +64,7 @@ def open(  # noqa: A001 - the package reads `wellkept.open()`
 
     `path` is the database file, or the address of a PostgreSQL database (`postgresql://…`); the
     default comes from the settings. `project` is a name, or an
-    identity as `wellkept projects` lists it; the default comes from the folder `cwd`. `embedder` is
+    identity of `wellkept admin projects`; the default comes from the folder `cwd`. `embedder` is
     a provider's name, "none", or an object with the methods of `wellkept.Embedder`. With
     `read_only` nothing is created, migrated or written; a database that is missing or has an older
     schema raises StoreError.
@@ -108,6 +109,15 @@ class Wellkept(Verbs, ContextMethods, MaintenanceMethods, DataMethods, AgentMeth
 
     def __reduce__(self) -> str:
         raise TypeError("A memory holds open files; open it again in the other process.")
+
+    @contextmanager
+    def for_reading(self) -> Generator[Wellkept]:
+        """This memory; where there is no store yet an empty one, since reading makes no file."""
+        if self._services.is_there or self._services.read_only:
+            yield self
+            return
+        with self._services.emptied() as empty, Wellkept(empty) as wk:
+            yield wk
 
     def close(self) -> None:
         """Flush buffers and close the files."""

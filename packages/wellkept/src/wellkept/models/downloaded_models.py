@@ -1,6 +1,6 @@
 """Models of fastembed that were downloaded on request: embedding models and rerankers.
 
-`wellkept models get` downloads one into a folder of its own and keeps a manifest with the SHA-256
+`wellkept admin models get` downloads one into its own folder and keeps a manifest with the SHA-256
 of each file. Invariants: a model is used only with its manifest and files of the kept size;
 importing this loads no fastembed.
 """
@@ -58,7 +58,7 @@ class DownloadedModel:
             path = next(damaged, None)
             problem = f"{path} of {self.name} does not match its SHA-256." if path else None
         if problem:
-            raise ProviderError(problem, hint=f"Run: wellkept models get {self.name} --again")
+            raise ProviderError(problem, hint=f"Run: wellkept admin models get {self.name} --again")
 
 
 def download(
@@ -102,14 +102,14 @@ def usable_model(name: str, kind: Kind, folder: Path) -> DownloadedModel:
     if model is None:
         raise ProviderError(
             f"The {kind} model {name} is not on this machine.",
-            hint=f"Run: wellkept models get {name}",
+            hint=f"Run: wellkept admin models get {name}",
         )
     if model.kind != kind:
         raise ProviderError(f"{name} is no {kind} model, but a model of the kind {model.kind}.")
     if find_spec("fastembed") is None:
         raise ProviderError("The package fastembed is not installed.", hint=INSTALL_HINT)
     if problem := model.problem():
-        raise ProviderError(problem, hint=f"Run: wellkept models get {name} --again")
+        raise ProviderError(problem, hint=f"Run: wellkept admin models get {name} --again")
     return model
 
 

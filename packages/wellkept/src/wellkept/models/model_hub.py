@@ -74,7 +74,7 @@ def running(model: str) -> Generator[None, None, None]:
         raise
     except Exception as error:  # every library below has errors of its own
         raise ProviderError(
-            f"The model {model} failed: {first_line(error)}", hint="Run: wellkept doctor"
+            f"The model {model} failed: {first_line(error)}", hint="Run: wellkept admin doctor"
         ) from error
 
 
@@ -130,7 +130,7 @@ def known_model(name: str) -> KnownModel:
         return found
     endings = [one.name for one in every if name.lower() in one.name.lower()][:5]
     close = f" Did you mean {', '.join(endings)}?" if endings else ""
-    raise UsageError(f"No model is called {name!r}.{close}", hint="Run: wellkept models")
+    raise UsageError(f"No model is called {name!r}.{close}", hint="Run: wellkept admin models")
 
 
 def fetch(
@@ -248,7 +248,7 @@ def _fetch_file(
         part.unlink()
         raise ProviderError(
             f"{target.name} of {model.name} was damaged on the way: its hash differs.",
-            hint=f"Run again: wellkept models get {model.name}",
+            hint=f"Run again: wellkept admin models get {model.name}",
         )
     part.replace(target)
 

@@ -319,5 +319,5 @@ def _apart_note(place: Place, location: Location) -> str:
     )
     return (
         f"{location.home} is kept apart from {place.apart_from}: {reason}."
-        " `wellkept project join` shows what it would see, and joins it."
+        " `wellkept admin join` shows what it would see, and joins it."
     )

@@ -64,7 +64,7 @@ def preview_join(store: Store, folder: Path, *, project: str | None = None) -> J
         raise UsageError(f"{location.home} belongs to {target} already.")
     if not is_in_use(store, target):
         raise NotFoundError(
-            f"The project {target!r} has no memories.", hint="List projects: wellkept projects"
+            f"{target!r} has no memories.", hint="List projects: wellkept admin projects"
         )
     every = _everything(target)
     return JoinPreview(
@@ -121,7 +121,7 @@ def _target(store: Store, location: Location, place: Place, project: str | None)
         return store.canonical_project(place.apart_from), reason
     raise UsageError(
         f"{location.home} is not kept apart from any project.",
-        hint="Name the project to join, from `wellkept projects`.",
+        hint="Name the project to join, from `wellkept admin projects`.",
     )
 
 

@@ -130,7 +130,7 @@ def to_memory(row: Row) -> Memory:
 def _unreadable(full_id: str, why: object) -> StoreCorruptError:
     return StoreCorruptError(
         f"The memory {full_id} cannot be read: {why}.",
-        hint="Restore a backup with `wellkept restore`, or delete that memory.",
+        hint="Restore a backup with `wellkept admin restore`, or delete that memory.",
     )
 
 

@@ -52,7 +52,7 @@ def damaged(what: str, name: object) -> StoreCorruptError:
     """The error for a record that cannot be read."""
     return StoreCorruptError(
         f"The {what} {name} is damaged.",
-        hint="Run `wellkept doctor --deep`; `wellkept restore` puts a backup back.",
+        hint="Run `wellkept admin doctor --deep`; `wellkept admin restore` puts a backup back.",
     )
 
 

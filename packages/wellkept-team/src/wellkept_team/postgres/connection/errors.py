@@ -85,12 +85,12 @@ def _less_common(error: psycopg.Error, place: str) -> WellkeptError:
     if isinstance(error, (*_DAMAGED, psycopg.IntegrityError)):
         return StoreCorruptError(
             f"The database at {place} is damaged or is not Wellkept's: {_said(error)}.",
-            hint="Run `wellkept doctor`.",
+            hint="Run `wellkept admin doctor`.",
         )
     if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
         return away(place, error)
     return StoreError(
-        f"PostgreSQL at {place} reported an error: {_said(error)}.", hint="Run `wellkept doctor`."
+        f"PostgreSQL at {place} failed: {_said(error)}.", hint="Run `wellkept admin doctor`."
     )
 
 

@@ -107,4 +107,4 @@ def _start(
 
 def _log_error(error: Exception) -> None:
     """Log the error type only: the message may contain memory content."""
-    _LOG.warning("%s. Run `wellkept doctor` for details.", type(error).__name__)
+    _LOG.warning("%s. Run `wellkept admin doctor` for details.", type(error).__name__)

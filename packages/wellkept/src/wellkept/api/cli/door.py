@@ -134,7 +134,7 @@ TURNS: Final[MappingProxyType[str, tuple[Turn, ...]]] = MappingProxyType(
             Turn("--health", "", "health", "Is the memory alive, trusted and of use?"),
             Turn("--stats", "", "stats", "Count memories, and what agents were given."),
             Turn("--storage", "", "storage", "What fills the store."),
-            Turn("--learning", "", "observer status", "What is being learned."),
+            Turn("--learning", "", "observer", "What is being learned."),
             Turn("--spool", "", "spool status", "Events that are not stored yet."),
             Turn("--model", "", "model status", "The model that reads sessions."),
             Turn("--methodology", "", "methodology show", "The methodology in use."),
@@ -223,6 +223,8 @@ FORWARDED: Final = MappingProxyType(
         "observer prefetch": "graph show --reads",
         "observer related": "graph show --related",
         "observer recipe": "recall --recipe",
+        "observer status": "status --learning",
+        "observer traps": "list --type trap",
         "bulk": "edit --action",
         "flag": "edit --action flag",
         "correct": "edit {} --because {}",
@@ -242,7 +244,7 @@ def _moved() -> dict[str, str]:
                 value = step if len(steps) > 1 else turn.value
                 moved[step] = f"{place} {turn.option} {value}".rstrip()
     groups = {"spool": "status --spool", "model": "status --model", "share": "status --shared"}
-    moved |= {**groups, "remote": "status --remote", "methodology": "status --methodology"}
+    moved |= {**groups, "remote": "status --remote", "methodology": "status --methodologies"}
     del moved["uninstall"], moved["agent"]
     return moved
 

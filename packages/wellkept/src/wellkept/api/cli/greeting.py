@@ -82,7 +82,7 @@ def _known(store: str | None) -> tuple[int, int, str]:
             totals = memory_totals(wk.engine.store.memory_groups(everything))
             name = wk.project_name
     except WellkeptError as error:
-        return 0, 0, f"cannot be read: {error.message} Run `wellkept doctor`."
+        return 0, 0, f"cannot be read: {error.message} Run `wellkept admin doctor`."
     review = f", {totals.needs_review} wait for review" if totals.needs_review else ""
     records = f"; {counted(totals.records, 'record')} of sessions" if totals.records else ""
     text = f"{name}: {counted(totals.total, 'statement')} known{review}{records}"

@@ -6,23 +6,19 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast, get_type_hints
 
 import click
 
 import wellkept
 from wellkept.api.cli import output
 from wellkept.api.cli.client_setup import InstalledClients
-from wellkept.api.cli.names import PROJECT, SESSION
-from wellkept.core.query import Order
+from wellkept.api.cli.names import PROJECT
 from wellkept.core.settings.paths import current_folder
 from wellkept.core.settings.sources import SettingSources, inspect_settings, load_settings
 from wellkept.core.text import counted
-from wellkept.core.types import MemoryType, Phase, Scope, Source
+from wellkept.core.types import MemoryType, Phase
 from wellkept.store import spool
-
-if TYPE_CHECKING:
-    from wellkept.memory.arguments import FilterArgs
 
 _LATE_S = 3600.0
 
@@ -34,19 +30,12 @@ project_option = click.option(
     "--project",
     type=PROJECT,
     metavar="NAME",
-    help="Project name, or project ID from `wellkept projects`.",
+    help="Project name, or project ID from `wellkept admin projects`.",
 )
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show the changes without making them."
 )
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
-
-
-def choice(
-    values: type[MemoryType] | type[Scope] | type[Source] | type[Phase] | type[Order],
-) -> click.Choice[str]:
-    """The members of an enum as a choice."""
-    return click.Choice([value.value for value in values], case_sensitive=False)
 
 
 class _OpenChoice(click.Choice[str]):
@@ -65,147 +54,25 @@ def open_choice(values: type[MemoryType] | type[Phase]) -> _OpenChoice:
     return _OpenChoice([value.value for value in values], case_sensitive=False)
 
 
-_FILTERS: tuple[tuple[str, Decorator], ...] = (
-    (
-        "types",
-        click.option(
-            "--type",
-            "types",
-            multiple=True,
-            type=open_choice(MemoryType),
-            metavar="TYPE",
-            help="Only this type. Repeatable.",
-        ),
-    ),
-    (
-        "scopes",
-        click.option(
-            "--scope", "scopes", multiple=True, type=choice(Scope), help="Only this scope."
-        ),
-    ),
-    (
-        "sources",
-        click.option(
-            "--source",
-            "sources",
-            multiple=True,
-            type=choice(Source),
-            metavar="SOURCE",
-            help="Only from this source.",
-        ),
-    ),
-    (
-        "tags",
-        click.option(
-            "--tag",
-            "tags",
-            multiple=True,
-            help="Only with this tag. Repeatable; all tags must match.",
-        ),
-    ),
-    (
-        "files",
-        click.option(
-            "--file", "files", multiple=True, metavar="PATH", help="Only linked to this file."
-        ),
-    ),
-    (
-        "modules",
-        click.option("--module", "modules", multiple=True, help="Only linked to this module."),
-    ),
-    (
-        "sessions",
-        click.option(
-            "--session", "sessions", multiple=True, type=SESSION, help="Only from this session."
-        ),
-    ),
-    ("authors", click.option("--author", "authors", multiple=True, help="Only by this author.")),
-    (
-        "methodologies",
-        click.option(
-            "--methodology", "methodologies", multiple=True, help="Only from this methodology."
-        ),
-    ),
-    (
-        "bands",
-        click.option(
-            "--dots",
-            "bands",
-            multiple=True,
-            type=click.IntRange(1, 5),
-            help="Only with this many dots of confidence: 1 is below 0.2, 5 from 0.8 on.",
-        ),
-    ),
-    (
-        "since",
-        click.option(
-            "--since",
-            metavar="WHEN",
-            help="Only from this time on: a date, a time, or an age such as 7d or 12h.",
-        ),
-    ),
-    (
-        "until",
-        click.option(
-            "--until",
-            metavar="WHEN",
-            help="Only before this time: a date, a time, or an age such as 7d or 12h.",
-        ),
-    ),
-    ("as_of", click.option("--as-of", metavar="WHEN", help="Only memories valid at this time.")),
-    (
-        "min_confidence",
-        click.option(
-            "--min-confidence", type=click.FloatRange(0, 1), default=0.0, help="Minimum confidence."
-        ),
-    ),
-    (
-        "min_importance",
-        click.option(
-            "--min-importance", type=click.FloatRange(0, 1), default=0.0, help="Minimum importance."
-        ),
-    ),
-    (
-        "validity",
-        click.option(
-            "--validity",
-            type=click.Choice(["open", "closed", "any"]),
-            default="open",
-            show_default=True,
-            help="Currently valid (open), no longer valid (closed), or both.",
-        ),
-    ),
-    (
-        "include_stale",
-        click.option(
-            "--stale/--no-stale",
-            "include_stale",
-            default=True,
-            help="Include or exclude memories whose files no longer exist.",
-        ),
-    ),
-    (
-        "only_stale",
-        click.option(
-            "--only-stale", is_flag=True, help="Only memories whose files no longer exist."
-        ),
-    ),
-    ("all_projects", click.option("--all-projects", is_flag=True, help="Search all projects.")),
-)
-
-
 def filter_options(command: Command) -> Command:
-    """Add all memory filter options. The command receives them as `filters`."""
+    """Add the filters of verbs. The command receives those that were given as `filters`."""
+    from wellkept.api.verbs.command import option_of
+    from wellkept.api.verbs.params import params_in
+    from wellkept.memory.arguments import FilterArgs
+
+    known = params_in(get_type_hints(FilterArgs, include_extras=True))
 
     @wraps(command)
-    def with_filters(*args: Any, **kwargs: Any) -> Any:
-        filters = {name: kwargs.pop(name) for name, _ in _FILTERS}
-        return command(*args, filters=cast("FilterArgs", filters), **kwargs)
+    def with_filters(**kwargs: Any) -> Any:
+        given = {one.name: kwargs.pop(one.name) for one in known}
+        filters = {name: value for name, value in given.items() if value not in (None, ())}
+        return command(**kwargs, filters=filters)
 
-    wrapped: Command = with_filters
-    for _, option in reversed(_FILTERS):
-        wrapped = option(wrapped)
-    return wrapped
+    for one in reversed(known):
+        option = option_of(one)
+        option.hidden = False
+        cast("Any", with_filters).__click_params__.append(option)
+    return with_filters
 
 
 def waiting_note(environment: Mapping[str, str]) -> str | None:
@@ -218,7 +85,7 @@ def waiting_note(environment: Mapping[str, str]) -> str | None:
         return None
     return (
         f"Captured events of {counted(late, 'session')} wait, and nothing drains them. Run"
-        " `wellkept spool drain`; `wellkept doctor` tells more."
+        " `wellkept admin drain`; `wellkept admin doctor` tells more."
     )
 
 
@@ -243,10 +110,5 @@ def open_wellkept(
         output.note(note)
     store = cast("str | None", ctx.find_root().obj)
     wk = wellkept.open(store, project=project, settings=settings)
-    if reads and not wk.services.is_there:
-        from tempfile import TemporaryDirectory
-
-        nowhere = ctx.with_resource(TemporaryDirectory(prefix="wellkept-"))
-        wk = wellkept.open(f"{nowhere}/memory.db", project=project, settings=settings)
     wk.services.client_setup = InstalledClients(current_folder())
-    return wk
+    return ctx.with_resource(wk.for_reading()) if reads else wk

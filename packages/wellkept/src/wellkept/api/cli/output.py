@@ -107,8 +107,9 @@ def day(moment: datetime | None) -> str:
 
 
 def note(text: str) -> None:
-    """Print a dimmed remark to standard error."""
-    click.secho(safe(text), err=True, dim=True)
+    """Print a dimmed remark to standard error, wrapped on a terminal."""
+    shown = "\n".join(_wrapped(safe(text))) if sys.stderr.isatty() else safe(text)
+    click.secho(shown, err=True, dim=True)
 
 
 def print_memory_line(memory: Memory, *, mark: str = "") -> None:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from itertools import takewhile
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -302,6 +303,8 @@ def _forwarded(arguments: list[str]) -> list[str]:
         if len(words) >= count and (now := door.FORWARDED.get(" ".join(words[:count]))):
             place = arguments.index(words[0])
             rest = arguments[place + count :]
+            if rest[:1] in (["--help"], ["-h"]):
+                return [*arguments[:place], *takewhile(str.isalpha, now.split()), *rest]
             filled = [rest.pop(0) if one == "{}" and rest else one for one in now.split()]
             return [*arguments[:place], *filled, *rest]
     return arguments
@@ -320,7 +323,7 @@ def _asked_by_its_caller(arguments: Sequence[str]) -> AbstractContextManager[Non
 
 
 def _is_of_clients(words: Sequence[str]) -> bool:
-    return words[:1] in (["hook"], ["spool"]) or words[:2] == ["admin", "drain"]
+    return words[:1] == ["hook"] or words[:2] in (["spool", "drain"], ["admin", "drain"])
 
 
 def _show(error: WellkeptError) -> None:

@@ -1,4 +1,4 @@
-"""Export as a download: JSONL, as `wellkept export` writes it, under any filter."""
+"""Export as a download: JSONL, as `wellkept admin export` writes it, under any filter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IN_MEMORY = 4 << 20
     role=Role.READER,
     gives=dict[str, Any],
     media=MEDIA_TYPE,
-    told="JSON lines, one for each memory, whole. `wellkept import` reads them again.",
+    told="JSON lines, one for each memory, whole. `wellkept admin import` reads them again.",
 )
 async def export(asked: Asked, **filters: Unpack[FilterArgs]) -> StreamingResponse:
     """Every memory that matches, as a file that can be imported again."""

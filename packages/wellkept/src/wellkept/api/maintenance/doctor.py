@@ -159,10 +159,10 @@ def _index_findings(services: Services, model: ModelInUse) -> list[Finding]:
         found.append(_warning("model", note))
     lacking = model.wanted - model.vectors if model.model_id else 0
     if lacking > 0:
-        message = f"{lacking:,} memories have no vector yet; `wellkept reindex` makes them."
+        message = f"{lacking:,} memories have no vector yet; `wellkept admin reindex` makes them."
         found.append(_warning("vectors", message, count=lacking))
     if index_version(services.store) != INDEX_VERSION:
-        message = "The index texts are of another version; `wellkept reindex` makes them anew."
+        message = "Index texts are of another version; `wellkept admin reindex` makes them anew."
         found.append(_warning("index version", message))
     return found
 
@@ -297,10 +297,10 @@ def _spool_findings(services: Services) -> list[Finding]:
         return []
     found: list[Finding] = []
     if count := status.dropped_events:
-        message = f"{count:,} events did not fit and are lost; see `wellkept spool`."
+        message = f"{count:,} events did not fit and are lost; see `wellkept status --spool`."
         found.append(_warning("spool", message, count=count))
     if count := status.aside_entries:
-        message = f"{count:,} entries were set aside; `wellkept spool repair` tries them again."
+        message = f"{count:,} entries were set aside; `wellkept admin doctor --spool` tries again."
         found.append(_warning("spool", message, count=count))
     for bad in status.bad_sources:
         message = f"{bad.name} in the spool cannot be read: {bad.reason}; it was not drained."
@@ -308,19 +308,19 @@ def _spool_findings(services: Services) -> list[Finding]:
     if count := status.damaged_places:
         message = (
             f"{count:,} damaged places ({status.damaged_bytes:,} bytes) in spool files were"
-            f" skipped, the latest in {status.damaged_source}; `wellkept spool repair` resets this."
+            f" skipped, the latest in {status.damaged_source}; `admin doctor --spool` resets this."
         )
         found.append(_warning("spool", message, count=count))
     late = [f for f in status.files if f.waiting_bytes and _age(services, f) > _LATE]
     if late:
         message = (
             f"Events of {len(late):,} sessions wait for more than an hour: nothing drains them, and"
-            " their text lies in the spool as it was captured. `wellkept spool drain` takes them"
+            " their text lies in the spool as it was captured. `wellkept admin drain` takes them"
             " in, or says why it cannot; `wellkept install CLIENT` lets hooks do it."
         )
         found.append(_warning("spool", message, count=len(late)))
     if status.waiting_bytes > MAX_TOTAL_BYTES // 2:
-        message = f"{status.waiting_bytes:,} bytes wait; `wellkept spool drain` takes them in."
+        message = f"{status.waiting_bytes:,} bytes wait; `wellkept admin drain` takes them in."
         found.append(_warning("spool", message))
     return found
 
@@ -367,8 +367,8 @@ def _what_failed(services: Services, error: StoreError) -> str:
     )
     beside = f" ({copies[-1]} beside it is one)" if copies else ""
     return (
-        f"{error.message} It cannot be mended in place: put a backup there with `wellkept restore"
-        f" FILE`{beside}, or move it away and import what was exported."
+        f"{error.message} It cannot be mended in place: put a backup there with"
+        f" `wellkept admin restore FILE`{beside}, or move it away and import what was exported."
     )
 
 

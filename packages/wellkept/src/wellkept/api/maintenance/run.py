@@ -1,6 +1,6 @@
 """The maintenance run: renames, merged branches, stale marks, decay, archive.
 
-Called by `wellkept maintain`, when a project is opened, and by the background worker. One run per
+Called by `wellkept admin maintain`, when a project is opened, and in the background. One run per
 store at a time: each reads every memory of its project, and side by side they keep the write-ahead
 log from being emptied.
 """
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wellkept.core.errors import StoreBusyError, StoreCorruptError, UsageError
 from wellkept.core.file_locks import lock, lock_within, open_lock
 from wellkept.memory.file_presence import Exists, exists_below
+from wellkept.memory.lifecycle.pruning import Retention
 from wellkept.memory.lifecycle.report import (
     MaintenanceAction,
     MaintenanceReport,
@@ -80,6 +81,7 @@ def _maintain(
             session_count=session_count,
             exists=exists,
             also_stale=also_stale,
+            keep=Retention(timeline_days=services.settings.timeline_retention_days),
             dry_run=dry_run,
             progress=progress,
         )

@@ -54,7 +54,7 @@ class TextModelHealth:
             when = f"{datetime.fromisoformat(state.not_before):%Y-%m-%d %H:%M} UTC"
             found.append(
                 f"The text model failed {state.failures} times in a row and is not asked before"
-                f" {when}: {state.problem} Run `wellkept model test` to try at once."
+                f" {when}: {state.problem} Run `wellkept admin models test` to try at once."
             )
         if state.drift:
             found.append(

@@ -65,6 +65,7 @@ def maintain(
         keep = Retention(
             min_importance=usual.min_importance if min_importance is None else min_importance,
             min_confidence=usual.min_confidence if min_confidence is None else min_confidence,
+            timeline_days=wk.settings.timeline_retention_days,
         )
         return wk.prune(
             keep=keep, include_verified=include_verified, dry_run=dry_run, progress=progress
@@ -213,7 +214,7 @@ class Restored:
     repeatable=False,
     role=Role.ADMIN,
     on_files=True,
-    examples=({"source": "copy.db", "dry_run": True},),
+    examples=({"source": "kept.db", "dry_run": True},),
 )
 def restore(
     wk: Wellkept,

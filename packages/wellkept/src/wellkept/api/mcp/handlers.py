@@ -296,9 +296,12 @@ def refuse_cursor(params: Params) -> None:
 
 def _require_own_project(named: str, wk: Wellkept, folder: Path) -> None:
     """An agent has the project it works in. Models name it now and then; another one is refused."""
-    name = named.strip()
-    own = {wk.project_name.casefold(), wk.project.casefold(), str(folder).casefold()}
-    if name and name.casefold() not in own:
+    name = named.strip().casefold()
+    if name and name not in {
+        wk.project_name.casefold(),
+        wk.project.casefold(),
+        str(folder).casefold(),
+    }:
         raise UsageError(
             "Tools answer for the project at hand only.",
             hint="The person can look into another one: `wellkept recall --project NAME`.",

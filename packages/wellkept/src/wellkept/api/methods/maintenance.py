@@ -45,12 +45,13 @@ class MaintenanceMethods:
     ) -> MaintenanceReport:
         """Delete for good what the pruning rules select."""
         from wellkept.memory.file_presence import exists_below
-        from wellkept.memory.lifecycle.pruning import prune
+        from wellkept.memory.lifecycle.pruning import Retention, prune
 
+        days = self._services.settings.timeline_retention_days
         return prune(
             self._services.engine,
             project=self._services.project,
-            keep=keep,
+            keep=keep or Retention(timeline_days=days),
             exists=exists_below(self._services.root),
             include_verified=include_verified,
             dry_run=dry_run,

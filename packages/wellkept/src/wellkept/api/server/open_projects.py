@@ -97,7 +97,9 @@ class OpenProjects:
                 # Another call may be using it.
                 self._retired.append(self._open.pop(key))
             wk = self._open_in(*key)
-            # Create the store and services while holding the lock.
+            if not wk.services.is_there:
+                return wk, False
+            # Create the services while holding the lock.
             _ = wk.project, wk.engine
             if len(self._open) < MAX_OPEN:
                 self._open[key] = wk

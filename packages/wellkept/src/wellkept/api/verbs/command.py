@@ -18,8 +18,9 @@ from wellkept.api.cli.names import Name
 from wellkept.api.verbs.params import Param, all_params, params_of, result_of
 from wellkept.api.verbs.table import DRY_RUN, PROGRESS, find, is_job, remarks
 from wellkept.core.errors import UsageError
+from wellkept.core.team.people import Role
 from wellkept.core.types import MemoryType, Phase
-from wellkept.core.verbs import Effect, Table, Verb
+from wellkept.core.verbs import Table, Verb
 
 _OPEN = {"type": MemoryType, "phase": Phase}
 _QUIET = click.option("--quiet", "-q", is_flag=True, help="Print ids only, one per line.")
@@ -30,7 +31,7 @@ def command_of(words: str) -> click.Command:
     verb = find(words)
     params: list[click.Parameter] = []
     for one in all_params(verb):
-        params.append(_argument(one) if one.positional else _option(one))
+        params.append(_argument(one) if one.positional else option_of(one))
     common = [options.json_option, _QUIET, options.project_option]
     if _asks(verb):
         common.insert(0, options.yes_option)
@@ -128,7 +129,7 @@ def call(
     """Run a verb for a person; one that removes shows what would go and asks first."""
     from wellkept.api.verbs.table import run
 
-    reads = verb.effect is Effect.READS
+    reads = verb.role is Role.READER
     with (
         options.open_wellkept(project, lenient=verb.lenient, reads=reads) as wk,
         ExitStack() as stack,
@@ -214,7 +215,8 @@ def _argument(param: Param) -> click.Argument:
     )
 
 
-def _option(param: Param) -> click.Option:
+def option_of(param: Param) -> click.Option:
+    """An option that is handed on only when it was given."""
     names = (param.arg.flag or f"--{param.name.replace('_', '-')}").split()
     if param.arg.short:
         names.append(param.arg.short)
@@ -253,6 +255,8 @@ class _Option(click.Option):
 
 def _type(param: Param) -> click.ParamType[Any, Any] | None:
     kind, arg = param.kind, param.arg
+    low, high = (None if one is None else int(one) for one in (arg.low, arg.high))
+    is_free = low is None and high is None
     if arg.names in _OPEN:
         return options.open_choice(_OPEN[arg.names])
     if arg.names:
@@ -261,15 +265,11 @@ def _type(param: Param) -> click.ParamType[Any, Any] | None:
         case "choice":
             return click.Choice(kind.of, case_sensitive=False)
         case "int" | "ints":
-            return click.IntRange(*_bounds(arg.low), *_bounds(arg.high))
+            return click.INT if is_free else click.IntRange(low, high)
         case "float":
-            return click.FloatRange(arg.low, arg.high)
+            return click.FLOAT if is_free else click.FloatRange(arg.low, arg.high)
         case _:
             return None
-
-
-def _bounds(value: float | None) -> tuple[int | None]:
-    return (None if value is None else int(value),)
 
 
 def _help_all(command: click.Command) -> click.Option:

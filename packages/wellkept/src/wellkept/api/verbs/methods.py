@@ -119,6 +119,7 @@ class AsyncMethod(Generic[_Given, _Result]):
 
 def _checked(function: Any, wk: Wellkept, /, *args: Any, **kwargs: Any) -> Any:
     from wellkept.api.verbs.check import exact
+    from wellkept.api.verbs.table import called
 
     exact(function.verb, args, kwargs)
-    return function(wk, *args, **kwargs)
+    return called(function.verb, wk, *args, **kwargs)

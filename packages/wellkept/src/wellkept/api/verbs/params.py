@@ -76,10 +76,16 @@ def params_of(function: Callable[..., Any]) -> tuple[Param, ...]:
             hint = _evaluated(hints[name], function)
             default = defaults.get(name, REQUIRED)
             found.append(_param(name, hint, default, positional=place < count))
-    for name, hint in keywords_of(function).items():
-        if any(isinstance(one, Arg) for one in getattr(hint, "__metadata__", ())):
-            found.append(_param(name, hint, None))
-    return tuple(found)
+    return (*found, *params_in(keywords_of(function)))
+
+
+def params_in(hints: Mapping[str, Any]) -> tuple[Param, ...]:
+    """The parameters among annotations: those that have an `Arg`."""
+    return tuple(
+        _param(name, hint, None)
+        for name, hint in hints.items()
+        if any(isinstance(one, Arg) for one in getattr(hint, "__metadata__", ()))
+    )
 
 
 @cache

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from wellkept.api.verbs.index import TOOLS, VERBS
+from wellkept.core.team.people import Role
 from wellkept.core.verbs import Verb
 
 if TYPE_CHECKING:
@@ -57,7 +59,13 @@ def run(verb: Verb, wk: Wellkept, arguments: Mapping[str, Any]) -> Any:
     from wellkept.api.server.access import Access, require_access
 
     require_access(Access(role=verb.role, on_files=verb.on_files), what=verb.words.capitalize())
-    return verb.function(wk, **arguments)
+    return called(verb, wk, **arguments)
+
+
+def called(verb: Verb, wk: Wellkept, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a verb. One that any reader may call makes no store."""
+    with wk.for_reading() if verb.role is Role.READER else nullcontext(wk) as known:
+        return verb.function(known, *args, **kwargs)
 
 
 def remarks(result: Any, *, options: bool) -> list[str]:

@@ -6,11 +6,11 @@ from wellkept.api.views.health import HealthView
 from wellkept.core.text import counted
 
 _STEPS = {
-    "drain": "Captured events were lost or set aside ({count}): run `wellkept spool`.",
+    "drain": "Captured events were lost or set aside ({count}): run `wellkept status --spool`.",
     "install": "No coding client is connected: run `wellkept install`.",
     "review": "{count} memories wait for review: run `wellkept review`.",
-    "refresh": "{count} memories name files that are gone: run `wellkept refresh`.",
-    "reindex": "{count} memories cannot be found by meaning yet: run `wellkept reindex`.",
+    "refresh": "{count} memories name files that are gone: `admin maintain --only refresh`.",
+    "reindex": "{count} memories cannot be found by meaning yet: run `wellkept admin reindex`.",
     "build_graph": "There is no code graph yet: run `wellkept graph build`.",
     "teach": "Nothing is known yet: run `wellkept remember` or `wellkept init`.",
     "nothing": "Nothing to do.",

@@ -2,7 +2,7 @@
 
 After a limited, failing or silent server it waits a quarter of an hour, and twice as long each
 time; after a refused login until the login changes, or a day. What was spent, and why it waits, is
-in the store, so that all processes keep to it and `wellkept doctor` can tell.
+in the store, so that all processes keep to it and `wellkept admin doctor` can tell.
 """
 
 from __future__ import annotations

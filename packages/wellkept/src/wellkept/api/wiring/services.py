@@ -6,8 +6,8 @@ a search by words loads no model, and files are created with the first operation
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -132,9 +132,27 @@ class Services:
     def is_there(self) -> bool:
         """Whether there is a store yet. A server is not asked."""
         try:
-            return self.url is not None or self.path.exists()
+            return bool(self.url or self._team or "store" in self.__dict__ or self.path.exists())
         except OSError:
             return True  # opening it says what is wrong with the name
+
+    @contextmanager
+    def emptied(self) -> Generator[Services]:
+        """The same over an empty store, which is gone afterwards."""
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory(prefix="wellkept-") as nowhere:
+            empty = Services(
+                self.settings,
+                path=Path(nowhere, "memory.db"),
+                project=self._project,
+                folder=self.folder,
+                embedder=self._given_embedder,
+                clock=self.clock,
+                environment=self.environment,
+            )
+            empty.client_setup = self.client_setup
+            yield empty
 
     @property
     def is_usual(self) -> bool:
@@ -402,7 +420,7 @@ class Services:
             return None
         return (
             f"Most memories have vectors of {stored}, but {embedder.model_id} is in use: they are"
-            " found by words only until `wellkept reindex`."
+            " found by words only until `wellkept admin reindex`."
         )
 
     @cached_property

@@ -19,7 +19,7 @@ from wellkept.models.chat.text import (
     available_models,
 )
 from wellkept.observe.model.consolidation import MAX_ANSWER_TOKENS
-from wellkept.observe.model.event_log import MAX_LOG_CHARS
+from wellkept.observe.model.event_log import CHARS_PER_TOKEN
 from wellkept.observe.model.session_summaries import KNOWN_CHARS, MATERIAL_CHARS, MAX_KNOWN
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def model_choices(environment: Mapping[str, str]) -> list[ChatStatus]:
 
 def cost_note(settings: Settings) -> str:
     """What one session costs, about, and the daily limits."""
-    most = MAX_LOG_CHARS + MATERIAL_CHARS + MAX_KNOWN * KNOWN_CHARS
+    events = settings.text_model_batch_tokens * CHARS_PER_TOKEN
+    most = events + MATERIAL_CHARS + MAX_KNOWN * KNOWN_CHARS
     few, many = (size // _CHARS_PER_TOKEN for size in (_SMALL_SESSION_CHARS, most))
     return (
         f"One session costs about {few:,} to {round(many, -3):,} tokens and up to"
@@ -83,7 +84,7 @@ def try_model(services: Services) -> ModelTrial:
         problem = services.text_model_problem
         raise ProviderError(
             problem or "No text model is chosen.",
-            hint=None if problem else "Run `wellkept model choose NAME`.",
+            hint=None if problem else "Run `wellkept config set --model NAME`.",
         )
     clear_wait(services.store, model.model_id)
     began = monotonic()

@@ -72,9 +72,7 @@ COMMANDS: Final = (
     SlashCommand(
         "flag", "Say that a line from memory is wrong", "<id> [why]", ("edit --action flag",)
     ),
-    SlashCommand(
-        _MEMORY, "Show what Wellkept knows about this project", "", ("stats", "context", "status")
-    ),
+    SlashCommand(_MEMORY, "Show what Wellkept knows about this project", "", ("context", "status")),
 )
 
 

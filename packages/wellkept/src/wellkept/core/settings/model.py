@@ -46,6 +46,7 @@ GROUPS: Final = MappingProxyType(
         "injections": "What agents are told",
         "mcp": "MCP",
         "capture": "Capture",
+        "timeline": "Capture",
         "secrets": "Capture",
         "skills": "Skills",
     }
@@ -216,6 +217,18 @@ class Settings:
         "1..600",
         why="a slow model on this machine",
     )
+    text_model_batch_tokens: int = setting(
+        8_000,
+        "How many tokens of a session's events one call of the text model reads at most",
+        "500..8000",
+        why="a model with a small window, or a bill",
+    )
+    text_model_max_failures: int = setting(
+        3,
+        "After how many failed calls in a row a session's events are archived as they are",
+        "1..100",
+        why="a model that is often away",
+    )
     text_model_daily_calls: int = setting(
         50,
         "How often a day the text model may be asked; 0 means never",
@@ -232,7 +245,7 @@ class Settings:
     )
     reranker_name: str | None = setting(
         None,
-        "Model that reorders the 30 best: minilm, or one of `wellkept models`; unset: none",
+        "Model that reorders the 30 best: minilm, or one of `wellkept admin models`; unset: none",
         why="a better order, at the price of time",
     )
     reranker_api_key: str | None = setting(
@@ -317,6 +330,12 @@ class Settings:
         " model that longer form",
         "off|on",
         why="a program that reads the results",
+    )
+    timeline_retention_days: float = setting(
+        90.0,
+        "How many days a timeline entry is kept before upkeep archives it",
+        "1..36500",
+        why="a longer or shorter memory of what was done when",
     )
     capture_summary_turns: int = setting(
         3,
@@ -455,7 +474,7 @@ def nearest(key: str) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(key, list(_RULES), n=1, cutoff=0.6)
-    return f"Did you mean {' or '.join(close)}?" if close else "`wellkept config show` lists them."
+    return f"Did you mean {' or '.join(close)}?" if close else "`wellkept config list` lists them."
 
 
 def attribute_of(key: str) -> str:

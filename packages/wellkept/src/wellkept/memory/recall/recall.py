@@ -312,7 +312,7 @@ def _note_other_model(
     if models and embedder.model_id not in models:
         notes.append(
             f"The stored vectors are of {models[0]}, not {embedder.model_id}: searched by words."
-            " Run `wellkept reindex`."
+            " Run `wellkept admin reindex`."
         )
 
 

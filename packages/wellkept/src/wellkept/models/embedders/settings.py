@@ -75,7 +75,7 @@ class ModelName:
 
 @record
 class TierStatus:
-    """One tier as `wellkept doctor` shows it."""
+    """One tier as `wellkept admin doctor` shows it."""
 
     name: str
     available: bool

@@ -1,4 +1,4 @@
 """Imports what exists before the first session: documents, commits, transcripts, other tools.
 
-Start with `repository.py` (`wellkept init`) or `sources.py` (`wellkept import`).
+Start with `repository.py` (`wellkept init`) or `sources.py` (`wellkept admin import`).
 """

@@ -237,7 +237,7 @@ class GuardedMethodology:
                 return plain
             raise PluginError(
                 f"The methodology {self.id!r} failed at {what}: {type(error).__name__}: {error}",
-                hint="Update its package, or choose another: `wellkept methodology`.",
+                hint="Update its package, or choose another: `wellkept status --methodologies`.",
             ) from error
 
 

@@ -38,7 +38,6 @@ from wellkept.observe.session.drafts import find_summary, summary_changes, summa
 from wellkept.observe.session.state import dump_state, load_state
 from wellkept.text.secrets.redaction import redact
 
-MAX_FAILURES = 3
 MAX_SESSIONS = 5
 ANSWER_TOKENS, EXTRACTION_TOKENS, MAX_ANSWER_TOKENS = 700, 900, 2_000
 TOKENS_PER_OBSERVATION = 90
@@ -61,13 +60,20 @@ class ModelUsageReport:
 
 
 def summarize_sessions(
-    engine: Engine, session_ids: Sequence[str], *, daily_tokens: int, retries: int = 2
+    engine: Engine,
+    session_ids: Sequence[str],
+    *,
+    daily_tokens: int,
+    batch_tokens: int = 8_000,
+    max_failures: int = 3,
+    retries: int = 2,
 ) -> ModelUsageReport:
-    """Read sessions with the model, and those that an earlier run left; nothing without one."""
+    """Read sessions with the model, at most `batch_tokens` of each, and those that an earlier run
+    left; nothing without one. After `max_failures` in a row the events are archived raw."""
     model = engine.text_model() if daily_tokens > 0 else None
     if model is None:
         return ModelUsageReport()
-    run = _Run(engine, model, daily_tokens)
+    run = _Run(engine, model, daily_tokens, batch_tokens, max_failures)
     store = engine.store
     for session_id in session_ids:
         run.restore_summary(session_id)
@@ -93,11 +99,20 @@ def archived_material(engine: Engine) -> dict[str, Json]:
 class _Run:
     """Reads sessions one after the other."""
 
-    def __init__(self, engine: Engine, model: TextModel, daily_tokens: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        model: TextModel,
+        daily_tokens: int,
+        batch_tokens: int,
+        max_failures: int,
+    ) -> None:
         self.report = ModelUsageReport()
         self._engine = engine
         self._model = model
         self._daily_tokens = daily_tokens
+        self._batch_tokens = batch_tokens
+        self._max_failures = max_failures
 
     def read(self, session_id: str) -> bool:
         """Read one session; False when the model is not to be asked any more now."""
@@ -105,6 +120,7 @@ class _Run:
         session = engine.store.get_session(session_id)
         summary = find_summary(engine, session_id, project=session.project) if session else None
         events = event_log.unread(engine.store, session_id)
+        events = event_log.bounded(events, self._batch_tokens)
         if session is None or (summary is None and not events):
             event_log.mark_read(engine.store, session_id, events[-1].number if events else 0)
             return True
@@ -209,12 +225,12 @@ class _Run:
         )
 
     def _failed(self, reading: _Reading) -> None:
-        """Count a failure; the third puts the material into the raw archive."""
+        """Count a failure; the last one allowed puts the material into the raw archive."""
         engine, session = self._engine, reading.session
         failures = load_state(session.work).model_failures + 1
         _count_failures(engine, session.id, failures)
         self.report = replace(self.report, failed=self.report.failed + 1)
-        if failures >= MAX_FAILURES:
+        if failures >= self._max_failures:
             engine.store.put_value(_ARCHIVE, session.id, redact(reading.prompt).text)
             self.report = replace(self.report, archived=self.report.archived + 1)
 
@@ -244,12 +260,12 @@ class _Reading:
 
 
 def _reading(
-    engine: Engine, session: SessionRecord, summary: Memory | None, events: list[LoggedEvent]
+    engine: Engine, session: SessionRecord, summary: Memory | None, events: tuple[LoggedEvent, ...]
 ) -> _Reading:
     rows = session_memories(engine, session)
     known = known_memories(engine, session, events) if events else []
     notes = material(session, summary, rows) if summary is not None else ""
-    return _Reading(session, summary, tuple(events), tuple(known), tuple(rewordable(rows)), notes)
+    return _Reading(session, summary, events, tuple(known), tuple(rewordable(rows)), notes)
 
 
 def _write_summary(engine: Engine, session: SessionRecord, parts: dict[str, str]) -> None:

@@ -30,7 +30,7 @@ from wellkept.core.session.events import (
 from wellkept.text.events.sanitize import safe_text
 from wellkept.text.own_words import agent_task, own_words
 
-MAX_LOG_CHARS = 24_000
+MAX_TOKENS, CHARS_PER_TOKEN = 8_000, 3
 # A few short turns are not worth a call of their own; they wait for more, or for the end.
 MIN_TURN_CHARS = 4_000
 KEPT_DAYS = 2
@@ -98,7 +98,7 @@ def append(store: KeyValueStore, session_id: str, events: Sequence[Event]) -> No
             number += 1
             texts |= {event.text} if event.who is Speaker.AGENT else set()
             kept.append(replace(event, number=number))
-    value = _Log(tuple(_bounded(kept)))
+    value = _Log(bounded(kept))
     store.put_value(_LOG, session_id, cast("Json", record_to_json(value)))
 
 
@@ -192,18 +192,18 @@ def _prune(store: KeyValueStore, *, now: datetime) -> None:
                 store.put_value(namespace, session_id, None)
 
 
-def _bounded(events: list[LoggedEvent]) -> list[LoggedEvent]:
-    """The events within the size limit: old tool output goes first, a person's words last."""
+def bounded(events: Sequence[LoggedEvent], tokens: int = MAX_TOKENS) -> tuple[LoggedEvent, ...]:
+    """The events within a number of tokens: old tool output goes first, a person's words last."""
     size = sum(len(event.text) for event in events)
     dropped: set[int] = set()
     for who in (Speaker.TOOL, Speaker.AGENT, Speaker.ASSISTANT, Speaker.USER):
         for event in events:
-            if size <= MAX_LOG_CHARS:
+            if size <= tokens * CHARS_PER_TOKEN:
                 break
             if event.who is who:
                 dropped.add(event.number)
                 size -= len(event.text)
-    return [event for event in events if event.number not in dropped]
+    return tuple(event for event in events if event.number not in dropped)
 
 
 # -- Events ---------------------------------------------------------------------------------------

@@ -129,8 +129,13 @@ def summarize_and_learn(wk: LearningMemory, report: DrainReport) -> DrainReport:
         wk.fill_vectors(most=_MAX_VECTORS if any(changed) or report.vectors_due else 0)
     except ProviderError as error:
         problems.append(f"Vectors could not be computed: {error}")
-    tokens = wk.settings.capture_daily_model_tokens
-    model = summarize_sessions(engine, report.due, daily_tokens=tokens)
+    model = summarize_sessions(
+        engine,
+        report.due,
+        daily_tokens=wk.settings.capture_daily_model_tokens,
+        batch_tokens=wk.settings.text_model_batch_tokens,
+        max_failures=wk.settings.text_model_max_failures,
+    )
     problems += wk.observer.learn(report.due).problems if report.due else ()
     # Commits made before a session began are followed as soon as its first events arrive.
     problems += follow_renames(engine, [one for one in found if one.id not in report.due])

@@ -336,5 +336,5 @@ def capture_tool_call(
         now_ms=to_ms(services.clock()),
     )
     if event is None:
-        raise StoreFullError("The spool is full.", hint="Run `wellkept spool drain`.")
+        raise StoreFullError("The spool is full.", hint="Run `wellkept admin drain`.")
     return event

@@ -241,7 +241,7 @@ def _checksums(db: Connection) -> Iterator[Finding]:
         name = f"{one.table.what} {one.name}"
         yield _error(
             f"checksum of {name}",
-            f"The {name} is damaged: it does not match its checksum. `wellkept doctor --repair`"
+            f"The {name} is damaged: its checksum is another. `wellkept admin doctor --repair`"
             " mends it where that is sure; otherwise restore a backup, or correct it by hand.",
         )
     if len(broken) > _MAX_NAMED:
@@ -250,7 +250,7 @@ def _checksums(db: Connection) -> Iterator[Finding]:
     if vectors := damaged_vectors(db):
         yield _error(
             "vector checksums",
-            f"{len(vectors)} vectors are damaged; a repair removes them for `wellkept reindex`.",
+            f"{len(vectors)} vectors are damaged; a repair removes them, for `admin reindex`.",
             count=len(vectors),
         )
     if missing := count_missing(db):

@@ -39,8 +39,8 @@ from wellkept.store import tables
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 # SQLite makes the file that readers share in steps of 32 KiB.
 _NO_ROOM_BYTES = 128 << 10
-_RESTORE = "Run `wellkept doctor`; if it cannot repair it, `wellkept restore` a backup."
-_DEEP = "Run `wellkept doctor --deep`: it names the record."
+_RESTORE = "Run `wellkept admin doctor`; if it cannot repair it, `wellkept admin restore` a backup."
+_DEEP = "Run `wellkept admin doctor --deep`: it names the record."
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -89,7 +89,7 @@ def _less_common(error: sqlite3.Error, code: int, path: Path) -> StoreError | Us
     if code == sqlite3.SQLITE_TOOBIG:
         return UsageError("The text is too large to be stored.", hint="Split it.")
     return StoreError(
-        f"The database {path} reported an error: {error}.", hint="Run `wellkept doctor`."
+        f"The database {path} reported an error: {error}.", hint="Run `wellkept admin doctor`."
     )
 
 
@@ -136,7 +136,7 @@ def readable_index(path: Path) -> Generator[None, None, None]:
     except (ArithmeticError, IndexError, ValueError, TypeError) as error:
         raise StoreCorruptError(
             f"The search index in {path} is damaged.",
-            hint="Run `wellkept doctor --repair`: it makes the index anew from the memories.",
+            hint="Run `wellkept admin doctor --repair`: it makes the index anew from the memories.",
         ) from error
 
 

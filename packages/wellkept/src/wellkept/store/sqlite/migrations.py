@@ -89,7 +89,7 @@ def pending(
     if version > newest:
         raise StoreVersionError(
             f"The database has schema version {version}; this Wellkept knows up to {newest}.",
-            hint="Upgrade Wellkept, or `wellkept restore` a backup made by this version.",
+            hint="Upgrade Wellkept, or `wellkept admin restore` a backup made by this version.",
         )
     return [step for step in steps if step.number > version]
 

@@ -1,4 +1,4 @@
-"""`wellkept demo`."""
+"""`wellkept admin demo`."""
 
 from __future__ import annotations
 

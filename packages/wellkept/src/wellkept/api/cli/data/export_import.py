@@ -1,4 +1,4 @@
-"""`wellkept export` and `wellkept import`."""
+"""`wellkept admin export` and `wellkept admin import`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from wellkept.api.cli import exit_codes, options, output
 from wellkept.api.cli.names import FILE
@@ -41,9 +40,7 @@ _OF_REPOSITORY = frozenset({"git", "instructions"})
 @options.filter_options
 @options.project_option
 @options.json_option
-@click.pass_context
 def export(
-    ctx: click.Context,
     *,
     target: str,
     form: str | None,
@@ -57,9 +54,9 @@ def export(
     The same memories always produce the same bytes, so exports can be compared in git. Closed
     memories are included unless --validity is given. A single - writes to standard output.
     """
-    if ctx.get_parameter_source("validity") is ParameterSource.DEFAULT:
+    if "validity" not in filters:
         filters["validity"] = "any"
-        filters["archived"] = None
+        filters.setdefault("archived", None)
     kind = form or ("jsonl" if target == "-" or Path(target).suffix else "markdown")
     if target == "-" and (kind == "markdown" or as_json):
         raise UsageError(
@@ -121,7 +118,7 @@ def import_(
     mem0, basic-memory or mcp-memory-service. Files are found automatically unless PATH is given.
     Only transcripts of this project are imported unless --all-projects or PATH is given.
 
-    Any other name is a file or folder written by `wellkept export`; write ./git for a file of that
+    Any other name is a file or folder of `wellkept admin export`; write ./git for a file of that
     name. A single - reads JSONL from standard input. Exits with 1 when part of the input was
     rejected, and with 2 when --strict rejected all of it.
 

@@ -1,4 +1,4 @@
-"""`wellkept import SOURCE`: transcripts, git history and data of other memory tools."""
+"""`wellkept admin import SOURCE`: transcripts, git history and data of other memory tools."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _make_vectors(wk: wellkept.Wellkept) -> None:
         with output.progress_bar("Vectors") as progress:
             wk.reindex(progress=progress)
     except WellkeptError as error:
-        output.note(f"No vectors were computed: {error.message} Run `wellkept reindex` later.")
+        output.note(f"No vectors yet: {error.message} Run `wellkept admin reindex` later.")
 
 
 def _print_transcripts(report: TranscriptReport, *, home: str) -> None:

@@ -1,4 +1,4 @@
-"""`wellkept tour`."""
+"""`wellkept init --tour`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wellkept demo`: a believable project with weeks of history, made through the real capture path.
+"""`wellkept admin demo`: a project with weeks of history, made through the real capture path.
 
 `marina.json` is a small repository and what was done in it; `replay.py` lets it happen: hook
 payloads with past dates go into the spool, are answered as a client's hooks would be, and are

@@ -1,4 +1,4 @@
-"""`wellkept ask`."""
+"""`wellkept recall --answer`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wellkept health`."""
+"""`wellkept status --health`."""
 
 from __future__ import annotations
 

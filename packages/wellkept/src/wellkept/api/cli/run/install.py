@@ -118,7 +118,7 @@ def _choose_model(name: str | None, *, may_ask: bool) -> None:
         name = click.prompt(question, type=click.Choice(usable), default="none", err=True)
     if name is not None:
         path = save_choice(name, os.environ)
-        output.note(f"text_model.provider is {name} in {path}; `wellkept model` changes it.")
+        output.note(f"text_model.provider is {name} in {path}; see `wellkept config set --model`.")
 
 
 def _write_plugin(folder: Path, programs: Programs, *, as_json: bool) -> None:
@@ -190,7 +190,7 @@ def record_drain_command(environment: Mapping[str, str]) -> None:
 
     state = SpoolFolder.of(environment).folder.parent
     paths.make_private_folder(state)
-    record_command(str(state), (sys.executable, "-P", "-m", "wellkept.cli", "spool", "drain"))
+    record_command(str(state), (sys.executable, "-P", "-m", "wellkept.cli", "admin", "drain"))
 
 
 def hook_command(*, build: bool = False) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`wellkept spool`: captured hook events that are not stored yet."""
+"""`wellkept status --spool`: captured hook events that are not stored yet."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def status(*, as_json: bool = False) -> None:
     """Show waiting, dropped and failed events."""
     from wellkept.api.learning import spool_status
 
-    with options.open_wellkept() as wk:
+    with options.open_wellkept(reads=True) as wk:
         found = spool_status(wk.engine.store)
     if as_json:
         output.print_json({"status": found, "waiting_bytes": found.waiting_bytes})
@@ -56,7 +56,7 @@ def status(*, as_json: bool = False) -> None:
         click.secho(f"{places} ({found.damaged_bytes:,} bytes) skipped.", fg="yellow")
     if found.aside_entries:
         failed = counted(found.aside_entries, "entry", "entries")
-        click.secho(f"Failed: {failed}. Retry with `wellkept spool repair`.", fg="yellow")
+        click.secho(f"Failed: {failed}. Retry with `wellkept admin doctor --spool`.", fg="yellow")
 
 
 @spool.command()

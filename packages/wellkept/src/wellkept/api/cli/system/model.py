@@ -1,4 +1,4 @@
-"""`wellkept model`: status, choose, test."""
+"""`wellkept status --model`: status, choose, test."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def model(ctx: click.Context, *, as_json: bool) -> None:
 def status(*, as_json: bool = False) -> None:
     """Show the model in use, what it took today, and what could be chosen."""
     choices = model_choices(os.environ)
-    with options.open_wellkept() as wk:
+    with options.open_wellkept(reads=True) as wk:
         health = text_model_health(wk.services)
         cost = cost_note(wk.settings)
     if as_json:
@@ -58,7 +58,7 @@ def choose(*, name: str, as_json: bool) -> None:
         return
     output.note(f"text_model.provider is {name} in {path}")
     if name != "none":
-        output.note("Run `wellkept model test` to try it.")
+        output.note("Run `wellkept admin models test` to try it.")
 
 
 @model.command()

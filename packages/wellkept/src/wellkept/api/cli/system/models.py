@@ -1,4 +1,4 @@
-"""`wellkept models`: list, get, remove."""
+"""`wellkept admin models`: list, get, remove."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wellkept.api.wiring.local_models import (
 _USE = {
     "embedding": (
         "Use it: wellkept config set embedding.provider fastembed && "
-        "wellkept config set embedding.model {name} && wellkept reindex"
+        "wellkept config set embedding.model {name} && wellkept admin reindex"
     ),
     "reranker": "Use it: wellkept config set reranker.name {name}",
 }
@@ -55,7 +55,7 @@ def list_models(*, as_json: bool = False) -> None:
         for one in known
     ]
     output.print_table(("model", "kind", "size", "dimension", "licence", "downloaded"), rows)
-    output.note("Download one: wellkept models get NAME")
+    output.note("Download one: wellkept admin models get NAME")
 
 
 @models.command()

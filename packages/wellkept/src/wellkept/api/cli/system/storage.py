@@ -1,4 +1,4 @@
-"""`wellkept storage`."""
+"""`wellkept status --storage`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wellkept methodology`: list, show, use, relay."""
+"""`wellkept status --methodologies`: list, show, use, relay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wellkept observer`."""
+"""`wellkept status --learning`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.api.cli import options, output
-from wellkept.api.cli.groups import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,17 +16,12 @@ if TYPE_CHECKING:
     from wellkept.observe.observer.api import ObservedSession
 
 
-@click.group(cls=Group)
-def observer() -> None:
-    """Show what is being learned, and report whether work passed."""
-
-
-@observer.command()
+@click.command()
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500),
               help="Maximum number of latest conclusions.")  # fmt: skip
 @options.project_option
 @options.json_option
-def status(*, limit: int, project: str | None, as_json: bool) -> None:
+def observer(*, limit: int, project: str | None, as_json: bool) -> None:
     """Show open scratchpads, signal counts, the latest conclusions and statistics."""
     with options.open_wellkept(project, reads=True) as wk:
         status = wk.observer.status(limit=limit)
