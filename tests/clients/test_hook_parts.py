@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -168,80 +167,6 @@ class TestLazyPatterns:
         command = [sys.executable, "-c", script]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stdout.split() == ["Pattern", "True", "refused"]
-
-
-class TestLightModules:
-    """What stands in the place of `typing`, `enum` and others while an answer is made."""
-
-    def run(self, script: str) -> str:
-        first = (
-            f"import sys\nsys.path.insert(0, {str(Path(startup.__file__).parents[2])!r})\n"
-            "from wellkept.core import startup\nstartup.install_for_one_answer()\n"
-        )
-        command = [sys.executable, "-I", "-S", "-c", first + textwrap.dedent(script)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert not done.stderr
-        return done.stdout
-
-    def test_our_modules_load_with_them(self) -> None:
-        script = """
-            import importlib, pkgutil
-            import wellkept
-            for room in "core text store memory clients project skills context".split():
-                package = importlib.import_module(f"wellkept.{room}")
-                for one in pkgutil.walk_packages(package.__path__, f"wellkept.{room}."):
-                    try:
-                        if one.name != "wellkept.clients.hook":
-                            importlib.import_module(one.name)
-                    except ModuleNotFoundError as error:  # a hook sees no packages of others
-                        assert "wellkept" not in error.name, error
-            import http
-            print(sum(name.startswith("wellkept.") for name in sys.modules) > 200)
-            print(http.HTTPMethod.GET.value)
-            """
-        assert self.run(script).split() == ["True", "GET"]
-
-    def test_named_tuples_words_and_hints_are_as_usual(self) -> None:
-        script = """
-            import threading, typing, urllib.parse
-            from enum import IntEnum, StrEnum
-            from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
-
-            T = TypeVar("T")
-            class Place(NamedTuple):
-                "Where."
-                name: str
-                line: "int | None" = None
-                def text(self): return f"{self.name}:{self.line}"
-            class Kind(StrEnum):
-                A = "a"
-                B = "b"
-                @property
-                def loud(self): return self.upper()
-            class Step(IntEnum):
-                ONE = 1
-            class Box(Generic[T]): pass
-            class Filled(Box[int], Protocol[T]): pass
-            print(Place("x"), Place("x", 2).text(), Place._fields, Place.__doc__)
-            print(Kind("a") is Kind.A, Kind["B"], list(Kind), Kind.B.loud, Kind.A.name, "b" in Kind)
-            print(repr(Kind.A), f"{Kind.A}", {Kind.A: 1}[Kind("a")], len(Kind), Step(1).name)
-            try: Kind("c")
-            except ValueError as error: print(error)
-            print(get_args(Literal["a", 1]), get_args(int | None)[0], typing.cast("x", 5))
-            print(typing.get_type_hints(Place)["name"], urllib.parse.urlsplit("a://b/c").path)
-            print(urllib.parse.quote("a é/b.c~"), urllib.parse.quote("a/b", safe=""))
-            with threading.Lock(): print(threading.current_thread().name)
-            """
-        assert self.run(script).splitlines() == [
-            "Place(name='x', line=None) x:2 ('name', 'line') Where.",
-            "True b [<Kind.A: 'a'>, <Kind.B: 'b'>] B A True",
-            "<Kind.A: 'a'> a 1 2 ONE",
-            "'c' is not a valid Kind",
-            "('a', 1) <class 'int'> 5",
-            "<class 'str'> /c",
-            "a%20%C3%A9/b.c~ a%2Fb",
-            "MainThread",
-        ]
 
     def test_the_stand_ins_do_what_the_modules_do(self) -> None:
         script = (

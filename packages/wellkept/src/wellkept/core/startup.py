@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import cache
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-_compile: Any = getattr(re, "_compile")  # noqa: B009
+_compile = re.compile
 KNOWN: dict[tuple[str | bytes, int], tuple[Any, ...]] = {}
 """What patterns were compiled to, by this Python; kept for the next process with its bytecode."""
 
@@ -37,24 +33,16 @@ class LazyPattern:
         return attribute
 
 
-class LightModule(ModuleType):
-    """Some names in the place of a module; asked for another, it loads the real one.
-
-    What was taken from here stays in use beside the real module.
-    """
-
-    def __init__(self, name: str, **names: Any) -> None:
-        super().__init__(name)
-        self.__dict__.update(names)
+class LazyModule(ModuleType):
+    """A module that is imported at its first use."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if "_real" not in self.__dict__:
-            del sys.modules[self.__name__]
-            self._real = import_module(self.__name__)
-            sys.modules[self.__name__] = self
-        return getattr(self._real, name)
+        sys.modules.pop(self.__name__, None)
+        real = __import__(self.__name__)
+        self.__dict__.update(real.__dict__)
+        return getattr(real, name)
 
 
 def _compiled(pattern: str | bytes, flags: int) -> Any:
@@ -85,18 +73,19 @@ def install() -> None:
     """Compile the patterns of our modules at their first use."""
     re.compile = _compile_later  # pyright: ignore[reportAttributeAccessIssue]
     # `urllib.parse`, which `pathlib` imports, needs `ipaddress` only for addresses in brackets.
-    sys.modules.setdefault("ipaddress", LightModule("ipaddress"))
+    sys.modules.setdefault("ipaddress", LazyModule("ipaddress"))
 
 
 def install_for_one_answer() -> None:
-    """The same for everything that is imported from now on, and light modules in the place of
-    some of the standard library. Only in a process that is about to exit."""
+    """The same for everything that is imported from now on. Only in a process that is about to
+    exit."""
     install()
     re.compile = LazyPattern  # pyright: ignore[reportAttributeAccessIssue]
-    re._compile = cache(_compiled)  # type: ignore[attr-defined]
-    from wellkept.core.light_modules import MODULES
-
-    sys.modules.update(MODULES)
+    try:
+        # Python 3.11 runs all of `datetime` in Python first, then replaces it by this one.
+        sys.modules.setdefault("datetime", __import__("_datetime"))
+    except ImportError:
+        return
 
 
 def _compile_later(pattern: Any, flags: Any = 0) -> Any:

@@ -101,7 +101,7 @@ _FOR_A_DOCUMENT = re.compile(
     r"|telling (?:users?|people|readers?))\b"
     r"|\b(?:readme|changelog|docs?|documentation|wiki|release notes?|blog post|article|slide"
     r"|e-?mail|tweet|announcement|guide|handbook|commit message|pr description)"
-    r"\b[^.!?\n]{0,40}\b(?:that|saying|says|to say|:)\s",
+    r"\b(?:[^.!?\n]{0,12}\bthat|[^.!?\n]{0,40}\b(?:saying|says|explain\w*|to say|:))\s",
     re.IGNORECASE,
 )
 _PLAYED_ROLE = re.compile(
