@@ -17,7 +17,7 @@ from tests.app.git_repositories import GitRepository
 from tests.support.samples import Samples
 from wellkept.core.git.repository import BrokenRepository, Repository, find_repository
 from wellkept.core.ports.store import Store
-from wellkept.project.folder_lookup import project_at
+from wellkept.project.folder_project import project_at
 from wellkept.store import open_store
 
 pytestmark = [

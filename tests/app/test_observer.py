@@ -174,8 +174,8 @@ def test_the_commands_show_the_same(wk: Wellkept, tmp_path: Path) -> None:
 
     assert "co_dependence" in ran("why", memory_id)
     assert json.loads(ran("why", memory_id, "--json"))["explanation"]["threshold"] == 0.6
-    assert "co_dependence" in ran("observer", "status")
-    assert len(json.loads(ran("observer", "status", "--json"))["sessions"]) == 3
+    assert "co_dependence" in ran("status", "--learning")
+    assert len(json.loads(ran("status", "--learning", "--json"))["sessions"]) == 3
     assert "discarded" in ran("session", "verdict", "failed", "session-003")
 
 

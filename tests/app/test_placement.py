@@ -23,7 +23,8 @@ from wellkept.core.session.hook_context import HookContextRequest
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.settings.model import Settings
 from wellkept.project import project_decision as placement
-from wellkept.project.folder_lookup import folder_mark, known_project_at, project_at
+from wellkept.project.folder_lookup import folder_mark
+from wellkept.project.folder_project import known_project_at, project_at
 from wellkept.store import open_store
 
 pytestmark = [

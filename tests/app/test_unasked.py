@@ -59,33 +59,6 @@ def test_files_that_a_brief_names() -> None:
     assert named_files("a/" * 5_000, cwd=None) == ()
 
 
-def open_failure(number: int = 9) -> list[Event]:
-    w = Work(number)
-    return [w.prompt("Ship the new release"), w.run("make ship", error=f"Exit code 2\n{CAUSE}")]
-
-
-def test_a_short_prompt_gets_the_way_out_of_the_sessions_open_failure(
-    wk: wellkept.Wellkept,
-) -> None:
-    take(wk, shipping(1))
-    assert told(wk, "commit") == ""
-    take(wk, open_failure())
-    assert "`SHIP_REGION=eu-west make ship`" in told(wk, "commit")
-    assert told(wk, "commit", session="another") == ""
-
-
-def test_a_failure_that_was_solved_in_the_session_is_not_open(wk: wellkept.Wellkept) -> None:
-    take(wk, shipping(1))
-    w = Work(9)
-    events: list[Event] = [
-        w.prompt("Ship the new release"),
-        w.run("make ship", error=f"Exit code 2\n{CAUSE}"),
-        w.run("SHIP_REGION=eu-west make ship"),
-    ]
-    take(wk, events)
-    assert told(wk, "yeah") == ""
-
-
 def at_work(path: str, *, name: str) -> list[Event]:
     w = Work(9, name=name)
     return [w.prompt("Rewrite this part of the shop"), w.change(path)]

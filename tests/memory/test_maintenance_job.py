@@ -15,12 +15,8 @@ from wellkept.core.payloads import RecipeStep, WorkflowRecipe
 from wellkept.core.session.sessions import SessionRecord
 from wellkept.core.types import MemoryType, Scope
 from wellkept.memory.engine import Engine
-from wellkept.memory.lifecycle.report import (
-    MaintenanceAction,
-    MaintenanceReport,
-    maintenance_due,
-    run_maintenance,
-)
+from wellkept.memory.lifecycle.maintenance import maintenance_due, run_maintenance
+from wellkept.memory.lifecycle.report import MaintenanceAction, MaintenanceReport
 from wellkept.memory.state import State
 
 pytestmark = pytest.mark.feature("A6")

@@ -126,7 +126,7 @@ class BackgroundWorker:
                 project.maintain_if_due()
 
     def _due_folders(self, wk: Wellkept, session_ids: Sequence[str]) -> list[Path]:
-        from wellkept.memory.lifecycle.report import maintenance_due
+        from wellkept.memory.lifecycle.maintenance import maintenance_due
 
         sessions = [wk.engine.store.get_session(session_id) for session_id in session_ids]
         folders = {one.project: one.cwd for one in sessions if one is not None and one.cwd}

@@ -8,8 +8,7 @@ this module imports it: helpers take `Services` or the parts they need.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -109,15 +108,6 @@ class Wellkept(Verbs, ContextMethods, MaintenanceMethods, DataMethods, AgentMeth
 
     def __reduce__(self) -> str:
         raise TypeError("A memory holds open files; open it again in the other process.")
-
-    @contextmanager
-    def for_reading(self) -> Generator[Wellkept]:
-        """This memory; where there is no store yet an empty one, since reading makes no file."""
-        if self._services.is_there or self._services.read_only:
-            yield self
-            return
-        with self._services.emptied() as empty, Wellkept(empty) as wk:
-            yield wk
 
     def close(self) -> None:
         """Flush buffers and close the files."""

@@ -111,4 +111,8 @@ def open_wellkept(
     store = cast("str | None", ctx.find_root().obj)
     wk = wellkept.open(store, project=project, settings=settings)
     wk.services.client_setup = InstalledClients(current_folder())
-    return ctx.with_resource(wk.for_reading()) if reads else wk
+    if not reads:
+        return wk
+    from wellkept.api.verbs.table import for_reading
+
+    return ctx.with_resource(for_reading(wk))

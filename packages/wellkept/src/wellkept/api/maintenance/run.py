@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from wellkept.core.errors import StoreBusyError, StoreCorruptError, UsageError
 from wellkept.core.file_locks import lock, lock_within, open_lock
 from wellkept.memory.file_presence import Exists, exists_below
+from wellkept.memory.lifecycle.maintenance import maintenance_due, run_maintenance
 from wellkept.memory.lifecycle.pruning import Retention
 from wellkept.memory.lifecycle.report import (
     MaintenanceAction,
     MaintenanceReport,
-    maintenance_due,
     merge_reports,
     open_in_project,
-    run_maintenance,
 )
 from wellkept.observe.upkeep.renames import follow_history
 from wellkept.observe.upkeep.staleness import stale_reasons

@@ -96,7 +96,7 @@ class MaintenanceMethods:
 
     def maintenance_is_due(self, *, session_count: int | None = None) -> bool:
         """Whether `maintain_if_due` would run. Cheap."""
-        from wellkept.memory.lifecycle.report import maintenance_due
+        from wellkept.memory.lifecycle.maintenance import maintenance_due
 
         services = self._services
         if not maintenance_due(

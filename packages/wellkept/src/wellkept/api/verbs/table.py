@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,8 +64,18 @@ def run(verb: Verb, wk: Wellkept, arguments: Mapping[str, Any]) -> Any:
 
 def called(verb: Verb, wk: Wellkept, /, *args: Any, **kwargs: Any) -> Any:
     """Call a verb. One that any reader may call makes no store."""
-    with wk.for_reading() if verb.role is Role.READER else nullcontext(wk) as known:
+    with for_reading(wk) if verb.role is Role.READER else nullcontext(wk) as known:
         return verb.function(known, *args, **kwargs)
+
+
+@contextmanager
+def for_reading(wk: Wellkept) -> Generator[Wellkept]:
+    """A memory; where there is no store yet an empty one, since reading makes no file."""
+    if wk.services.is_there or wk.services.read_only:
+        yield wk
+        return
+    with wk.services.emptied() as empty, type(wk)(empty) as nothing:
+        yield nothing
 
 
 def remarks(result: Any, *, options: bool) -> list[str]:

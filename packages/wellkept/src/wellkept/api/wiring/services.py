@@ -132,7 +132,10 @@ class Services:
     def is_there(self) -> bool:
         """Whether there is a store yet. A server is not asked."""
         try:
-            return bool(self.url or self._team or "store" in self.__dict__ or self.path.exists())
+            known = self.url or self._team or self._closed or "store" in self.__dict__
+            return bool(known or self.path.stat())
+        except FileNotFoundError:
+            return False
         except OSError:
             return True  # opening it says what is wrong with the name
 
@@ -260,7 +263,7 @@ class Services:
 
     def _identity_by_folder(self) -> ProjectIdentity:
         """A remote is only a claim, so the store is asked whose memory it is."""
-        from wellkept.project.folder_lookup import (
+        from wellkept.project.folder_project import (
             known_project_at,
             project_at,
             undecided_project_at,
@@ -297,7 +300,7 @@ class Services:
             return False
         if self._project is not None or "project" not in self.__dict__:
             return True
-        from wellkept.project.folder_lookup import known_project_at
+        from wellkept.project.folder_project import known_project_at
 
         known = known_project_at(self.store, self.folder)
         return known is not None and (known.identity, known.root) == (self.project, self.root)

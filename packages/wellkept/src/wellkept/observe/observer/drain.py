@@ -30,7 +30,7 @@ from wellkept.core.time_limit import call_within
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, DrainRules, Translate, drain
 from wellkept.observe.observer.spool_folder import SpoolFolder
-from wellkept.project.folder_lookup import project_at
+from wellkept.project.folder_project import project_at
 from wellkept.project.known_secrets import FILE_SUFFIX, know_secrets
 from wellkept.project.resolver import resolve_project
 from wellkept.text.memory_commands.rules import NamedThings
