@@ -57,6 +57,7 @@ _USUAL_BACKGROUND = 0.25
 _MIN_NAME_CHARS, _CODE_CHARS = 4, 3
 _MAX_QUESTION_WORDS = 20
 _LITTLE = 2.0
+_NEARLY_ALL = 0.7
 _QUESTION = re.compile(
     r"\?\s*$|？\s*$|^\W*(?:how|what|which|where|who|whose|whom|why|when|do|did|are|can|should|must|may"
     r"|wie|was|welche[rsnm]?|wo|wer|warum|wann|womit|comment|quel(?:le)?s?|où|qui|pourquoi|quand"
@@ -322,8 +323,8 @@ def _clarity(
     for memory in setting.read(best[:1]):
         clearness = learned.note if table.form(memory.id) is Form.NOTE else learned.turn
         support = question.support(memory, margin=ahead)
-        # No prompt of the training is a keyword: what has every word of one is listed.
-        has_all = not setting.unasked and support[SUPPORT.index("asked_share")] == 1.0
+        # No prompt of the training is a few words: what has nearly all of them is listed.
+        has_all = not setting.unasked and support[SUPPORT.index("asked_share")] >= _NEARLY_ALL
         return max(probability(support, clearness), CLEAR_SCORE if has_all else 0.0)
     return 0.0
 
