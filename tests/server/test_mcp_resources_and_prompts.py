@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.server.mcp_client import Talk, memories_in
-from wellkept.api.mcp.handlers import memory_uri
 
 pytestmark = pytest.mark.feature("C5")
 
@@ -17,7 +16,7 @@ def test_a_memory_is_read_by_its_address(talk: Talk) -> None:
     (template,) = talk.portal.call(talk.client.list_resource_templates).resource_templates
     assert template.uri_template == "wellkept://memory/{id}"
     assert "Builds need Node 24" in talk.read(f"wellkept://memory/{kept['id']}")
-    assert "Builds need Node 24" in talk.read(memory_uri("build/node"))
+    assert "Builds need Node 24" in talk.read("wellkept://memory/build%2Fnode")
 
 
 def test_the_standing_resources_are_listed_and_read(talk: Talk, tmp_path: Path) -> None:

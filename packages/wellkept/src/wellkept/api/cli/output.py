@@ -112,13 +112,6 @@ def note(text: str) -> None:
     click.secho(shown, err=True, dim=True)
 
 
-def print_memory_line(memory: Memory, *, mark: str = "") -> None:
-    """Print a memory on one line."""
-    room = width() - 22 - len(mark)
-    head = f"{click.style('m:' + memory.short, fg='cyan')} {badge(memory.type)}"
-    click.echo(f"{mark}{head} {title(memory, limit=max(20, room))}")
-
-
 def indented(text: str, *, by: int = 4) -> str:
     """Safe text, wrapped to the terminal and indented."""
     import textwrap

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from traceback import print_exception
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from wellkept.api.mcp import instructions, prompts, toolsets
 from wellkept.api.mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError, error_text
@@ -281,11 +281,6 @@ def title_of(method: str, params: Params) -> str:
     name = params.get("name")
     titles = {tool["name"]: tool["annotations"]["title"] for _, tool in toolsets.all_tools()}
     return titles.get(name, name) if isinstance(name, str) else method
-
-
-def memory_uri(name: str) -> str:
-    """The resource URI of a memory."""
-    return f"{instructions.MEMORY_URI}{quote(name, safe='')}"
 
 
 def refuse_cursor(params: Params) -> None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import subprocess
 
     import wellkept
-    from wellkept.memory.lifecycle.report import MaintenanceReport
 
 _MAX_INLINE = 1_000  # memories; maintaining fewer takes a fraction of a second
 
@@ -55,14 +54,3 @@ def start_maintenance(wk: wellkept.Wellkept) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-
-
-def print_report(report: MaintenanceReport, *, as_json: bool) -> None:
-    """Print a maintenance report; changes below 0.001 are only counted."""
-    if as_json:
-        output.print_json(report)
-        return
-    table = report.as_table()
-    output.print_table(table.headings, table.rows)
-    for remark in (*report.notes, table.foot):
-        output.note(remark)
