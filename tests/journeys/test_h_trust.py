@@ -143,9 +143,15 @@ def test_h6_a_line_is_cited_and_silenced_where_it_did_harm(here: Installation) -
     here.told("memory_flag", id=kept["short"], reason="Staging is gone")
     (now,) = here.listed()
     assert now["needs_review"]
-    here.wellkept("edit", kept["id"], "--action", "flag", "--reason", "Staging is gone")
+    (silent,) = here.wellkept("why", "--silent", "--json").json["silent"]
+    assert (silent["line_id"], silent["reason"]) == (kept["id"], "harm: flagged: Staging is gone")
     assert rule not in here.session("s-2").start()
-    session = here.session("s-3")
+    # What a person vouches for is given again, until somebody flags it.
+    here.wellkept("edit", kept["id"], "--action", "confirm")
+    assert rule in here.session("s-3").start()
+    here.wellkept("edit", kept["id"], "--action", "flag", "--reason", "Staging is gone")
+    assert rule not in here.session("s-4").start()
+    session = here.session("s-5")
     session.prompt("/remember The demo server is called heron")
     session.end()
     assert "The demo server is called heron" in here.texts()
