@@ -344,6 +344,17 @@ def test_thirty_columns_are_enough(
     assert max(map(len, shown.splitlines())) <= 30
 
 
+@pytest.mark.parametrize("command", ["--help", "recall --help", "skill --help"])
+def test_thirty_columns_are_enough_for_help(home: Path, command: str) -> None:
+    environment = {**os.environ, "WELLKEPT_HOME": str(home), "COLUMNS": "30"}
+    done = subprocess.run(
+        [sys.executable, "-m", "wellkept.cli", *command.split()],
+        env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "Usage: wellkept" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 30
+
+
 # -- Wrong values ---------------------------------------------------------------------------------
 
 

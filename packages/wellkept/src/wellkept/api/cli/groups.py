@@ -6,8 +6,13 @@ Every command imports this module, so it stays small.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from shutil import get_terminal_size
+from typing import Final
 
 import click
+
+CLICKS_LEAST_COLUMNS: Final = 52
 
 
 class Group(click.Group):
@@ -28,6 +33,24 @@ class Group(click.Group):
         ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+class _NarrowHelp(click.HelpFormatter):
+    """Help in fewer columns than click allows: the names take a third of them."""
+
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+    ) -> None:
+        super().write_dl(rows, min(col_max, self.width // 3), col_spacing)
+
+
+def help_columns() -> int | None:
+    """The columns for help in a terminal of less than 52; None elsewhere."""
+    columns = get_terminal_size().columns
+    if columns >= CLICKS_LEAST_COLUMNS:
+        return None
+    click.Context.formatter_class = _NarrowHelp
+    return columns
 
 
 def environment_colour() -> bool | None:

@@ -18,7 +18,7 @@ import click
 
 from wellkept import __version__
 from wellkept.api.cli import door, exit_codes
-from wellkept.api.cli.groups import Group, environment_colour
+from wellkept.api.cli.groups import Group, environment_colour, help_columns
 from wellkept.api.verbs.index import VERBS
 from wellkept.core.errors import WellkeptError
 
@@ -290,7 +290,8 @@ def _invoke(arguments: list[str]) -> int:
             pass
     _say_place(arguments)
     arguments = _forwarded(arguments)
-    with root.make_context(_NAME, arguments) as ctx, _asked_by_its_caller(arguments):
+    made = root.make_context(_NAME, arguments, terminal_width=help_columns())
+    with made as ctx, _asked_by_its_caller(arguments):
         code = root.invoke(ctx)
     sys.stdout.flush()
     return code if isinstance(code, int) else exit_codes.OK
