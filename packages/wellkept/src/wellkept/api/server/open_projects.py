@@ -46,7 +46,7 @@ class OpenProjects:
         try:
             yield wk
         finally:
-            if not is_shared:
+            if not is_shared and not self._keeps(key, wk):
                 wk.close()
 
     def activity_count(self, tenant: str) -> int | None:  # noqa: ARG002
@@ -87,6 +87,13 @@ class OpenProjects:
             with self._open_in(folder, None) as wk:
                 self._names[folder] = wk.project_name.casefold()
         return self._names[folder]
+
+    def _keeps(self, key: tuple[Path, str | None], wk: Wellkept) -> bool:
+        """Whether what made the store in this call is kept for the next."""
+        if not wk.services.is_there:
+            return False
+        with self._lock:
+            return len(self._open) < MAX_OPEN and self._open.setdefault(key, wk) is wk
 
     def _get(self, key: tuple[Path, str | None]) -> tuple[Wellkept, bool]:
         with self._lock:
