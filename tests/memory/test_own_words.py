@@ -107,3 +107,10 @@ def test_the_person_goes_on_below_a_quotation_that_they_announce() -> None:
     assert [one.masked for one in own_sentences(quoted)][-1] == "Ours go to the storage box."
     pasted = "From the forum:\n\n\nbackups go to tape\n\nkeep them for a year"
     assert [one.masked for one in own_sentences(pasted)] == ["From the forum:"]
+
+
+def test_a_rule_about_a_document_is_no_text_for_it() -> None:
+    rule = "Always add a changelog line for a change that people can see."
+    assert detect_commands(rule)
+    assert detect_commands(f"Remember: {rule}")
+    assert detect_commands("Add a line to the changelog that we always sign releases.") == []
